@@ -1,0 +1,87 @@
+# `make` lists the targets. Each one sets up what it needs in .venv and nowhere else.
+
+PYTHON ?= python3
+ROBOT ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --disable-pip-version-check --no-input
+# Of all that pip says: the large files as they come in, and the last step.
+PROGRESS := sed -un -e 's/^ *\(Downloading\|Using cached\) \(.* ([0-9.]* MB)\)/    \2/p' \
+	-e 's/^Installing collected .*/    unpacking/p'
+
+# Where ROS 2 comes from: sourced, wheels, or none.
+FIND_ROS := import importlib.util, platform, sys; \
+	spec = importlib.util.find_spec("rclpy"); \
+	wheels = (3, 10) <= sys.version_info[:2] <= (3, 13) and platform.machine() == "x86_64" and sys.platform == "linux"; \
+	print("sourced" if spec and not spec.origin.startswith(sys.prefix) else "wheels" if wheels else "none")
+
+.DEFAULT_GOAL := help
+.ONESHELL:
+.DELETE_ON_ERROR:
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: help demo test bench lint clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+	echo "PYTHON=/path/to/python3 chooses the Python that .venv is made from."
+
+demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
+	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
+
+test: lint  ## the linters, then every test; those that evaluate kernels with both back ends
+	@echo "== Tests"
+	$(BIN)/python -m pytest
+	echo "== Tests, with the plain Python back end"
+	MBS_BACKEND=python $(BIN)/python -m pytest -m "not backend_independent"
+
+bench: $(VENV)/.test  ## measure speed and accuracy
+	@$(BIN)/python -m benchmarks
+
+lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
+	@echo "== Linters"
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:  ## delete all that make, pip and colcon made here, .venv too
+	@rm -rf $(VENV) build install log *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# A ROS 2 that is sourced is used, through the system's site-packages. Otherwise its wheels are
+# installed where they exist. Without either, all but the nodes works.
+$(BIN)/python:
+	@fail() { echo "make: $$*" >&2; exit 1; }
+	command -v "$(PYTHON)" >/dev/null || fail "there is no $(PYTHON); name a Python >= 3.10 by PYTHON=..."
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	    || fail "$(PYTHON) is $$("$(PYTHON)" -V 2>&1), too old: name a Python >= 3.10 by PYTHON=..."
+	"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null \
+	    || fail "$(PYTHON) has no venv; on Debian and Ubuntu: sudo apt install python3-venv"
+	site=
+	if "$(PYTHON)" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("rclpy"))'; then
+	    "$(PYTHON)" -c 'import rclpy' 2>&1 | tail -n 1 >&2 \
+	        || fail "a ROS 2 is sourced that $(PYTHON) cannot import; name its Python, mostly PYTHON=/usr/bin/python3"
+	    site=--system-site-packages
+	fi
+	echo "== Making $(VENV) with $$("$(PYTHON)" -V)"
+	"$(PYTHON)" -m venv $$site $(VENV)
+	# The pip that old Pythons bring cannot resolve the test tools.
+	$(INSTALL) --quiet --upgrade pip
+
+$(VENV)/.run: setup.py Makefile | $(BIN)/python
+	@ros=$$($(BIN)/python -c '$(FIND_ROS)')
+	case $$ros in
+	    sourced) extras=fast; echo "== Installing the package beside the ROS 2 that is sourced: about half a minute" ;;
+	    wheels) extras=fast,ros; echo "== Installing the package and ROS 2 Jazzy wheels, some 130 MB: about a minute" ;;
+	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.13 on x86-64 Linux only" ;;
+	esac
+	$(INSTALL) --editable ".[$$extras]" | $(PROGRESS)
+	touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "== Installing the test tools (Pinocchio, MuJoCo, robot models, linters, colcon), some 300 MB: one to two minutes"
+	$(INSTALL) --editable ".[test]" | $(PROGRESS)
+	touch $@

@@ -1,0 +1,87 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Installs mbs_dynamics, with pip or with colcon.
+
+The tests compare the version and the dependencies with those in package.xml.
+"""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "mbs_dynamics"
+SHARE = f"share/{NAME}"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Kinematics and dynamics of multibody systems on Lie groups, for ROS 2",
+    author="The mbs_dynamics authors",
+    maintainer="The mbs_dynamics authors",
+    maintainer_email="maintainers@mbs-dynamics.invalid",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    keywords=["robotics", "ROS", "multibody dynamics", "Lie groups", "screw theory"],
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (SHARE, ["package.xml"]),
+        (f"{SHARE}/launch", sorted(glob("launch/*.py"))),
+        (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
+        (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
+    ],
+    zip_safe=False,
+    python_requires=">=3.10",
+    install_requires=["numpy>=1.26", "lxml", "urdfdom-py"],
+    extras_require={
+        # Machine code. Without it the plain Python back end does the same, more slowly.
+        "fast": ["llvmlite>=0.45"],
+        # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
+        "ros": [
+            "ros-jazzy-rclpy",
+            "ros-jazzy-rmw-fastrtps-cpp",
+            "ros-jazzy-sensor-msgs",
+            "ros-jazzy-geometry-msgs",
+            "ros-jazzy-std-msgs",
+            "ros-jazzy-std-srvs",
+            "ros-jazzy-diagnostic-msgs",
+            "ros-jazzy-lifecycle-msgs",
+        ],
+        "test": [
+            # References and runner.
+            "pytest>=7.4",
+            "hypothesis",
+            "pin",
+            "mujoco",
+            "example-robot-data",
+            "xacro",
+            # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
+            "ruff~=0.17.5",
+            "mypy~=2.4",
+            "lxml-stubs",
+            "import-linter>=2.4",
+            # The build that ROS users run.
+            "colcon-core",
+            "colcon-ros",
+            "colcon-bash",
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            f"mbs-dynamics = {NAME}.cli:main",
+            f"dynamics_node = {NAME}.ros.dynamics_node:main",
+        ],
+    },
+)
