@@ -1,0 +1,104 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The exceptions of this package.
+
+Every one of them names the argument, what came and what is valid. All derive from
+:class:`MbsError`, and each also from the built-in exception a caller would expect.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MbsError(Exception):
+    """Base class of all exceptions raised by this package."""
+
+
+class ArgumentError(MbsError, ValueError):
+    """An argument of a function has a wrong shape, type or value."""
+
+
+class ModelError(MbsError, ValueError):
+    """The description of a mechanism contradicts itself or physics."""
+
+
+class UrdfError(ModelError):
+    """A URDF cannot be read, or describes no mechanism that this package can model."""
+
+
+class UnknownNameError(MbsError, LookupError):
+    """A name was asked for that does not exist."""
+
+    kind = "name"
+    plural = "names"
+
+    def __init__(self, name: object, valid: Iterable[str]) -> None:
+        valid = list(valid)
+        close = difflib.get_close_matches(str(name), valid, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        listed = ", ".join(valid) if valid else "none"
+        super().__init__(f"no {self.kind} {name!r}{hint}; the {self.plural} are: {listed}")
+
+
+class UnknownBodyError(UnknownNameError):
+    """A body or link was asked for that the model does not have."""
+
+    kind = "body"
+    plural = "bodies"
+
+
+class UnknownJointError(UnknownNameError):
+    """A joint was asked for that the model does not have."""
+
+    kind = "joint"
+    plural = "joints"
+
+
+class UnknownRepresentationError(UnknownNameError, ValueError):
+    """A twist representation was asked for that does not exist."""
+
+    kind = "representation"
+    plural = "representations"
+
+
+class UnknownMethodError(UnknownNameError, ValueError):
+    """A method of computation was asked for that does not exist."""
+
+    kind = "method"
+    plural = "methods"
+
+
+class UnknownBackendError(UnknownNameError, ValueError):
+    """A back end was asked for that does not exist."""
+
+    kind = "backend"
+    plural = "backends"
+
+
+class BackendError(MbsError, RuntimeError):
+    """A back end cannot run here, for example because llvmlite is not installed."""
+
+
+class SingularError(MbsError, ArithmeticError):
+    """The equations have no solution at this state: a quantity that must be positive is not."""
+
+
+class TraceError(MbsError, TypeError):
+    """A traced function did with a symbol what only a number can do, such as branching on it."""
+
+
+class ModelWarning(UserWarning):
+    """Something about the physics of a model is doubtful. Names the link or joint."""

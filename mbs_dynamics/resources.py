@@ -1,0 +1,60 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Where the robots that come with this package are, in a checkout and wherever it is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mbs_dynamics.errors import UnknownNameError
+
+
+class UnknownRobotError(UnknownNameError):
+    """A robot was asked for that does not come with this package."""
+
+    kind = "robot"
+    plural = "robots"
+
+
+def robot_path(name: str) -> Path:
+    """Return the path of the URDF of a robot that comes with this package, such as ``"arm7"``.
+
+    Raises UnknownRobotError, which lists the robots there are.
+    """
+    robots: dict[str, Path] = {}
+    for folder in _urdf_folders():
+        for path in sorted(folder.glob("*.urdf")):
+            robots.setdefault(path.stem, path)
+    if name not in robots:
+        raise UnknownRobotError(name, sorted(robots))
+    return robots[name]
+
+
+def _urdf_folders() -> Iterator[Path]:
+    """Yield the folders to look in, the one nearest to this file first.
+
+    A checkout keeps the robots in ``urdf``. pip and colcon install them in
+    ``share/mbs_dynamics/urdf`` of the prefix this module lies in, whatever the depth of its
+    site-packages. Last come the prefixes of a sourced ROS workspace, read from the environment
+    because ROS need not be there.
+    """
+    here = Path(__file__).resolve()
+    checkout = here.parents[1]
+    if (checkout / "package.xml").is_file():
+        yield checkout / "urdf"
+    ament = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    for prefix in (*here.parents, *(Path(entry) for entry in ament if entry)):
+        yield prefix / "share" / "mbs_dynamics" / "urdf"
