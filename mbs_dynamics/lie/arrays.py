@@ -1,0 +1,45 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Small helpers for stacks of vectors and matrices, of floats or of traced symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""A NumPy array of floats, or of traced symbols."""
+
+
+def matrix(rows: list[list[Array]]) -> Array:
+    """Return the matrices (..., r, c) with these entries, each of the batch shape (...)."""
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def blocks(rows: list[list[Array]]) -> Array:
+    """Return the matrices made of these blocks (..., r, c)."""
+    return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)
+
+
+def square(x: Array) -> Array:
+    """Return x^T x of vectors x (..., 3)."""
+    x = np.asarray(x)
+    return x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] + x[..., 2] * x[..., 2]
+
+
+def times(scalar: Array, array: Array, axes: int = 2) -> Array:
+    """Return scalar (...) times the last ``axes`` axes of array."""
+    scalar = np.asarray(scalar)
+    return scalar.reshape(scalar.shape + (1,) * axes) * array

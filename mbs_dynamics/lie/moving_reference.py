@@ -1,0 +1,115 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Time derivatives with respect to a moving reference frame: Bongardt and Kirchner.
+
+Two derivatives of a quantity stand in coordinates of a moving frame P. The *local* one, d/dt [x]_P,
+is what an observer fixed to P sees: the derivative of the components. The *global* one, [d/dt x]_P,
+is the derivative that the inertial frame sees, resolved in P. They differ by the motion of the
+observer, "absolute = relative + observer", Bongardt and Kirchner, eqs. (2.11) and (2.12).
+
+Every function here takes a quantity in P, its local derivative and the twist of P, and returns the
+global derivative. The twist V_P (..., 6) of P is its body-fixed one, measured and resolved in P;
+with ``-V_P`` in its place a function takes the global derivative and returns the local one. Floats
+with leading batch axes, and arrays of traced symbols, may be mixed freely.
+
+Derivatives change from one frame to another as the quantities do, eq. (2.13): a point's rate turns
+as a vector, a twist's moves with Ad, a wrench's with Ad^-T. The paper has twists (omega, v) and
+wrenches (f, tau), both in ray order, so that power is W^T Delta V. This package has the moment
+first, and power is W^T V: :func:`swapped` is the border between the two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array
+
+
+def vector_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt x]_P (..., 3) of a free vector x: xdot + omega_P cross x.
+
+    A force, an angular velocity, the difference of two points. Raises ArgumentError for a wrong
+    shape, as all functions of this module do.
+    """
+    x, x_rate, V_P = _shaped(x=(x, (3,)), x_rate=(x_rate, (3,)), V_P=(V_P, (6,)))
+    return x_rate + _on_vector(so3.hat(V_P[..., :3]), x)
+
+
+def point_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt x]_P (..., 3) of a point x: xdot + v_P + omega_P cross x, eqs. (2.11), (2.12).
+
+    The velocity of a point is that relative to P, and that of the point of P where it is.
+    """
+    return vector_rate(x, x_rate, V_P) + np.asarray(V_P)[..., 3:]
+
+
+def pose_rate(X: Array, X_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt X]_P (..., 4, 4) of a pose X in P: Xdot + V_P^ X, appendix A.2."""
+    X, X_rate, V_P = _shaped(X=(X, (4, 4)), X_rate=(X_rate, (4, 4)), V_P=(V_P, (6,)))
+    return X_rate + se3.hat(V_P) @ X
+
+
+def screw_rate(xi: Array, xi_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt xi]_P (..., 6) of a screw or twist: xidot + ad_{V_P} xi, eq. (A 4)."""
+    xi, xi_rate, V_P = _shaped(xi=(xi, (6,)), xi_rate=(xi_rate, (6,)), V_P=(V_P, (6,)))
+    return xi_rate + _on_vector(se3.ad(V_P), xi)
+
+
+def wrench_rate(W: Array, W_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt W]_P (..., 6) of a wrench or momentum, moment first: Wdot - ad_{V_P}^T W.
+
+    This is the second line of eq. (3.2), in which ad_{V_P} acts on the wrench in ray order:
+    Delta ad Delta = -ad^T. With W the momentum M V of a body it is the wrench on the body, (3.1).
+    """
+    W, W_rate, V_P = _shaped(W=(W, (6,)), W_rate=(W_rate, (6,)), V_P=(V_P, (6,)))
+    return W_rate - _on_vector(_transposed(se3.ad(V_P)), W)
+
+
+def inertia_rate(M: Array, M_rate: Array, V_P: Array) -> Array:
+    """Return [d/dt M]_P (..., 6, 6) of an inertia: Mdot - ad_{V_P}^T M - M ad_{V_P}, eq. (A 5).
+
+    With the inertia that is constant in P, and P the body, this is the rate of the spatial inertia
+    resolved in the body, eq. (A 3).
+    """
+    M, M_rate, V_P = _shaped(M=(M, (6, 6)), M_rate=(M_rate, (6, 6)), V_P=(V_P, (6,)))
+    ad = se3.ad(V_P)
+    return M_rate - _transposed(ad) @ M - M @ ad
+
+
+def swapped(S: Array) -> Array:
+    """Return Delta S (..., 6): (f, tau) of the paper as (tau, f) of this package, and back."""
+    (S,) = _shaped(S=(S, (6,)))
+    return np.concatenate([S[..., 3:], S[..., :3]], axis=-1)
+
+
+def _on_vector(A: Array, x: Array) -> Array:
+    return (A @ x[..., None])[..., 0]
+
+
+def _transposed(A: Array) -> Array:
+    return np.swapaxes(A, -1, -2)
+
+
+def _shaped(**given: tuple[Array, tuple[int, ...]]) -> list[Array]:
+    """Return the values as arrays whose last axes are as stated, or raise ArgumentError."""
+    arrays = []
+    for name, (value, shape) in given.items():
+        array = np.asarray(value)
+        if array.shape[-len(shape) :] != shape:
+            batched = ", ".join(["...", *map(str, shape)])
+            raise ArgumentError(f"{name} has shape {array.shape}; valid is ({batched})")
+        arrays.append(array)
+    return arrays

@@ -1,0 +1,199 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The group of rigid-body motions SE(3): screws, adjoints, exp, log, dexp and its inverse.
+
+Poses C (..., 4, 4) map body to inertial coordinates; twists and screws (..., 6) have the angular
+part first. All functions take floats, with leading batch axes, and arrays of traced symbols.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.lie import series, so3
+from mbs_dynamics.lie.arrays import Array, blocks, square, times
+from mbs_dynamics.tracing import cos, sin
+
+PITCH_TOLERANCE = 1e-14
+
+
+def pose(R: Array, r: Array) -> Array:
+    """Return the pose C = (R, r) of rotation R (..., 3, 3) and translation r (..., 3)."""
+    R, r = np.asarray(R), np.asarray(r)
+    batch = np.broadcast_shapes(R.shape[:-2], r.shape[:-1])
+    symbolic = "O" in (R.dtype.kind, r.dtype.kind)
+    C = np.full((*batch, 4, 4), 0.0, dtype=object if symbolic else np.float64)
+    C[..., :3, :3], C[..., :3, 3], C[..., 3, 3] = R, r, 1.0
+    return C
+
+
+def inverse(C: Array) -> Array:
+    """Return C^-1 = (R^T, -R^T r): Mueller (kinematics), eq. (62), its superscripts restored."""
+    R = np.swapaxes(C[..., :3, :3], -1, -2)
+    return pose(R, -(R @ C[..., :3, 3:])[..., 0])
+
+
+def hat(X: Array) -> Array:
+    """Return the matrix X^ (..., 4, 4) of a screw X (..., 6)."""
+    X = np.asarray(X)
+    A = pose(so3.hat(X[..., :3]), X[..., 3:])
+    A[..., 3, 3] = 0.0
+    return A
+
+
+def vee(A: Array) -> Array:
+    """Return the screw (..., 6) of a matrix of se(3): the inverse of :func:`hat`."""
+    A = np.asarray(A)
+    return np.concatenate([so3.vee(A[..., :3, :3]), A[..., :3, 3]], axis=-1)
+
+
+def Ad(C: Array) -> Array:
+    """Return Ad_C = [[R, 0], [r~ R, R]] (..., 6, 6): Mueller (kinematics), eq. (73)."""
+    C = np.asarray(C)
+    R = C[..., :3, :3]
+    return _lower(R, so3.hat(C[..., :3, 3]) @ R)
+
+
+def ad(X: Array) -> Array:
+    """Return ad_X = [[xi~, 0], [eta~, xi~]] (..., 6, 6), so that ad_X Y = [X, Y]."""
+    X = np.asarray(X)
+    return _lower(so3.hat(X[..., :3]), so3.hat(X[..., 3:]))
+
+
+def ad_dual(P: Array) -> Array:
+    """Return the matrix (6, 6) that takes a twist X to -ad_X^T P, for a co-screw P (6,)."""
+    h, p = so3.hat(P[:3]), so3.hat(P[3:])
+    return blocks([[-h, -p], [-p, np.zeros((3, 3))]])
+
+
+class InverseAdjoint(NamedTuple):
+    """Ad_C^-1 for C = (R, r), applied to a twist without forming the matrix.
+
+    It expresses a twist in the frame whose pose is C. Its transpose ``.T`` takes a wrench the other
+    way. This needs fewer operations than the products with the (6, 6) matrices.
+    """
+
+    R: Array
+    r: Array
+
+    def after(self, other: InverseAdjoint) -> InverseAdjoint:
+        """Return the map that applies ``other`` first: Ad_C^-1 Ad_D^-1 = Ad_(D C)^-1."""
+        return InverseAdjoint(other.R @ self.R, other.r + other.R @ self.r)
+
+    def __matmul__(self, V: Array) -> Array:
+        """Ad_C^-1 V = (R^T omega, R^T (v - r cross omega)) of a twist V (6,)."""
+        omega, v = V[:3], V[3:]
+        return np.concatenate([self.R.T @ omega, self.R.T @ (v - so3.hat(self.r) @ omega)])
+
+    def bilinear(self, M: Array) -> Array:
+        """Ad_C^-T M Ad_C^-1 of any M (6, 6): see :meth:`congruence` for a symmetric one."""
+        R, r = self.R, so3.hat(self.r)
+        (A, B), (C, D) = ([R @ M[a : a + 3, b : b + 3] @ R.T for b in (0, 3)] for a in (0, 3))
+        A, B = A + r @ C, B + r @ D
+        return blocks([[A - B @ r, B], [C - D @ r, D]])
+
+    def congruence(self, M: Array) -> Array:
+        """Ad_C^-T M Ad_C^-1 of a symmetric M (6, 6): an inertia seen from where C is the pose."""
+        R, r = self.R, so3.hat(self.r)
+        A, B, D = M[:3, :3], M[:3, 3:], M[3:, 3:]
+        A, B, D = so3.congruence(R, A), R @ B @ R.T, so3.congruence(R, D)
+        B_moved = B + r @ D
+        A_moved = so3.symmetric(A - B_moved @ r + r @ B.T)
+        return blocks([[A_moved, B_moved], [B_moved.T, D]])
+
+    @property
+    def T(self) -> InverseAdjointTranspose:
+        """Ad_C^-T, which takes a wrench back to the frame in which C is the pose."""
+        return InverseAdjointTranspose(self.R, self.r)
+
+
+class InverseAdjointTranspose(NamedTuple):
+    """Ad_C^-T, applied to a wrench without forming the matrix; see :class:`InverseAdjoint`."""
+
+    R: Array
+    r: Array
+
+    def __matmul__(self, W: Array) -> Array:
+        """Ad_C^-T W = (R t + r cross R f, R f) of a wrench W (6,) = (t, f)."""
+        f = self.R @ W[3:]
+        return np.concatenate([self.R @ W[:3] + so3.hat(self.r) @ f, f])
+
+
+def exp(X: Array) -> Array:
+    """Return the pose exp(X^) of a screw of any length: Mueller (kinematics), eqs. (69), (70)."""
+    X = np.asarray(X)
+    x, y = X[..., :3], X[..., 3:]
+    return pose(so3.exp(x), (so3.dexp(x) @ y[..., None])[..., 0])
+
+
+def exp_screw(X: Array, q: Any) -> Array:
+    """Return the pose exp(X^ q) of a joint with constant unit screw X (6,) and position q.
+
+    Mueller (kinematics), eq. (69) for finite pitch, eq. (70) for a prismatic joint. Written with
+    e e^T = I + e~ e~, so that for an axis along a coordinate axis the zeros and ones stay exact.
+    """
+    e, m = np.asarray(X[:3]), np.asarray(X[3:])
+    if not np.any(e):
+        return pose(np.eye(3), m * q)
+    e_hat = so3.hat(e)
+    across = -(e_hat @ e_hat)
+    R = (np.eye(3) - across) + cos(q) * across + sin(q) * e_hat
+    h = float(e @ m)
+    r = (np.eye(3) - R) @ (e_hat @ m)
+    return pose(R, r + h * q * e if abs(h) > PITCH_TOLERANCE else r)
+
+
+def log(C: Array) -> Array:
+    """Return the screw X (..., 6) of an angle of at most pi with exp(X^) = C."""
+    C = np.asarray(C)
+    x = so3.log(C[..., :3, :3])
+    return np.concatenate([x, (so3.dexp_inv(x) @ C[..., :3, 3:])[..., 0]], axis=-1)
+
+
+def dexp(X: Array) -> Array:
+    """Return dexp_X = sum ad_X^m / (m + 1)! (..., 6, 6), so that V^s = dexp_X Xdot for C = exp(X^).
+
+    Mueller (dynamics), eq. (89), for which V^s needs C to be exp(X^) itself and not an increment on
+    the right of another pose.
+    """
+    X = np.asarray(X)
+    return _lower(so3.dexp(X[..., :3]), _dexp_block(X))
+
+
+def dexp_inv(X: Array) -> Array:
+    """Return the inverse of :func:`dexp` (..., 6, 6), for rotation angles below 2 pi."""
+    X = np.asarray(X)
+    D = so3.dexp_inv(X[..., :3])
+    return _lower(D, -(D @ _dexp_block(X) @ D))
+
+
+def _dexp_block(X: Array) -> Array:
+    """Return the lower left block of dexp_X: the derivative of so3.dexp along the linear part."""
+    a, b = so3.hat(X[..., :3]), so3.hat(X[..., 3:])
+    angle2 = square(X[..., :3])
+    ab, ba = a @ b, b @ a
+    aba = ab @ a
+    return (
+        0.5 * b
+        + times(series.sinc3(angle2), ab + ba + aba)
+        + times(series.cosc4(angle2), a @ ab + ba @ a - 3.0 * aba)
+        + times(series.sinc5(angle2), aba @ a + a @ aba)
+    )
+
+
+def _lower(A: Array, B: Array) -> Array:
+    """Return [[A, 0], [B, A]]."""
+    return blocks([[A, np.zeros(np.shape(A))], [B, A]])

@@ -1,0 +1,126 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The rotation group SO(3): hat, exp, log, dexp and its inverse.
+
+Rotation vectors x (..., 3) are axis times angle, in rad; matrices R (..., 3, 3). All functions take
+floats, with leading batch axes, and arrays of traced symbols. All are exact to rounding at angles
+zero, tiny, generic and pi.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbs_dynamics.lie import series
+from mbs_dynamics.lie.arrays import Array, matrix, square, times
+from mbs_dynamics.tracing import atan2, less, select, sqrt
+
+
+def hat(x: Array) -> Array:
+    """Return the skew matrix x~ (..., 3, 3) with x~ y = x cross y."""
+    x = np.asarray(x)
+    zero = 0.0 * x[..., 0]
+    return matrix(
+        [
+            [zero, -x[..., 2], x[..., 1]],
+            [x[..., 2], zero, -x[..., 0]],
+            [-x[..., 1], x[..., 0], zero],
+        ]
+    )
+
+
+def vee(A: Array) -> Array:
+    """Return the vector (..., 3) of a skew matrix: the inverse of :func:`hat`."""
+    A = np.asarray(A)
+    return np.stack([A[..., 2, 1], A[..., 0, 2], A[..., 1, 0]], axis=-1)
+
+
+def exp(x: Array) -> Array:
+    """Return the rotation matrix of a rotation vector: Mueller (kinematics), eq. (64)."""
+    X, angle2 = hat(x), square(x)
+    return np.eye(3) + times(series.sinc(angle2), X) + times(series.cosc(angle2), X @ X)
+
+
+def log(R: Array) -> Array:
+    """Return the rotation vector of a rotation matrix, of an angle of at most pi.
+
+    At pi either sign of the axis is a logarithm, and one of them is returned. Computed through the
+    unit quaternion that is read off the largest of four candidates (Shepperd), because the trace
+    alone loses half the digits near zero and near pi.
+    """
+    w, v = _quaternion(np.asarray(R))
+    n2 = square(v)
+    tiny = less(n2, 1e-24)
+    n = sqrt(select(tiny, 1.0, n2))
+    # 2 atan2(n, w) / n, and its limit 2 / w, where w is 1 to rounding
+    scale = select(tiny, 2.0 + 0.0 * w, 2.0 * atan2(n, w) / n)
+    return times(scale, v, axes=1)
+
+
+def dexp(x: Array) -> Array:
+    """Return the right-trivialised differential (..., 3, 3): omega^s = dexp(x) xdot.
+
+    omega^s~ = Rdot R^T for R = exp(x~); below eq. (89) of Mueller (dynamics), for SO(3).
+    """
+    X, angle2 = hat(x), square(x)
+    return np.eye(3) + times(series.cosc(angle2), X) + times(series.sinc3(angle2), X @ X)
+
+
+def dexp_inv(x: Array) -> Array:
+    """Return the inverse of :func:`dexp` (..., 3, 3), for angles below 2 pi."""
+    X = hat(x)
+    return np.eye(3) - 0.5 * X + times(series.cotc(square(x)), X @ X)
+
+
+def symmetric(A: Array) -> Array:
+    """Return A (3, 3) with its lower triangle replaced by the upper one.
+
+    For a product known to be symmetric: the lower triangle is then never computed.
+    """
+    A = np.array(A)
+    for i, j in ((1, 0), (2, 0), (2, 1)):
+        A[i, j] = A[j, i]
+    return A
+
+
+def congruence(R: Array, A: Array) -> Array:
+    """Return the symmetric product R A R^T of a symmetric A (3, 3)."""
+    return symmetric(R @ A @ R.T)
+
+
+def _quaternion(R: Array) -> tuple[Array, Array]:
+    """Return the unit quaternion (w, v) of a rotation matrix, w not negative."""
+    a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    x, y, z = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
+    xy, xz, yz = (
+        R[..., 0, 1] + R[..., 1, 0],
+        R[..., 0, 2] + R[..., 2, 0],
+        R[..., 1, 2] + R[..., 2, 1],
+    )
+    # 4 q_k times the quaternion, for k = w, x, y, z; the largest pivot is the accurate one
+    candidates = [
+        (1.0 + a + b + c, x, y, z),
+        (x, 1.0 + a - b - c, xy, xz),
+        (y, xy, 1.0 - a + b - c, yz),
+        (z, xz, yz, 1.0 - a - b + c),
+    ]
+    best, pivot = candidates[0], candidates[0][0]
+    for k in (1, 2, 3):
+        better = less(pivot, candidates[k][k])
+        best = tuple(select(better, p, q) for p, q in zip(candidates[k], best, strict=True))
+        pivot = select(better, candidates[k][k], pivot)
+    length = sqrt(sum(p * p for p in best[1:]) + best[0] * best[0])
+    signed = select(less(best[0], 0.0), -1.0 * length, length)
+    w, *v = (p / signed for p in best)
+    return w, np.stack(v, axis=-1)
