@@ -1,0 +1,63 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Bodies, the frames fixed to them, and the loads they carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint
+
+GROUND = -1
+"""The parent of a root. Lists per body keep one entry more, the last, for the ground: ``V[-1]``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A moving rigid body and the joint that connects it to its parent."""
+
+    name: str
+    parent: int
+    """Index of the parent body, GROUND for a root; always smaller than the body's own index."""
+    home_rel: FloatArray
+    """(4, 4) B_i, the pose relative to the parent at q = 0: Mueller (kinematics), eq. (4)."""
+    joint: Joint
+    inertia: Inertia
+    """In the frame of the body."""
+
+    def __post_init__(self) -> None:
+        C = checks.pose(f"reference pose of body {self.name!r}", self.home_rel)
+        object.__setattr__(self, "home_rel", checks.snap(C))
+
+
+class Frame(NamedTuple):
+    """A named frame fixed to a body: a body's own frame, or a link merged into it."""
+
+    name: str
+    body: int
+    """Index of the body it is fixed to, GROUND if it does not move."""
+    placement: FloatArray
+    """(4, 4) pose in the frame of that body."""
+
+
+class Payload(NamedTuple):
+    """A load fixed to a body, beside the body's own inertia."""
+
+    body: int
+    parameters: FloatArray
+    """(10,) :attr:`Inertia.parameters` in the frame of that body."""

@@ -1,0 +1,246 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models from Denavit-Hartenberg parameters, with links that are bent slender rods.
+
+Mohan and Saha, "A recursive, numerically stable, and efficient simulation algorithm for serial
+robots": Appendix A for the parameters, eqs. (9) to (17) for the links, Table 2 for the PUMA.
+
+**Frames.** Frame i + 1 of the paper has the pose Rz(theta_i) Tz(b_i) Tx(a_i) Rx(alpha_i) in frame
+i. Z_i is the axis of joint i, X_{i+1} the common normal from Z_i to Z_{i+1}. Frame 1 is fixed to
+the ground and is the inertial frame here; frame i + 1 is fixed to link i. This is the classical
+convention: tables of the modified one (Craig), whose transformation begins with alpha, do not fit.
+
+**Body frames.** Frame i + 1 does not have the axis of joint i as its z axis. The frame of body i is
+the frame i of the paper, with its origin O_i on that axis, turned by theta_i and, if the joint is
+prismatic, moved by q_i. It is fixed to link i, has the axes X_{i+1} and Z_i, and in it
+
+- the joint screw X_i is (0, 0, 1, 0, 0, 0), or (0, 0, 0, 0, 0, 1) if prismatic;
+- B_i = Tz(b_{i-1}) Tx(a_{i-1}) Rx(alpha_{i-1}) Rz(theta_i);
+- the link is constant: a rod along z from O_i to the height b_i, then one along x, a_i long.
+
+``theta`` and ``b`` of a row are the values at q_i = 0. A revolute joint adds q_i to theta, a
+prismatic one adds it to b; the rods of a prismatic link keep their lengths at q_i = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, pi, sin
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.model.body import Body, Frame
+from mbs_dynamics.model.doubts import Doubt, doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.screws import assemble
+from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+
+SCREWS = {
+    "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
+    "prismatic": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+}
+"""The joint screw X_i in the frame of its body, for each kind of joint."""
+
+TOOL = "tool"
+"""Name of frame n + 1, the frame at the end of the last link."""
+
+
+class DHRow(NamedTuple):
+    """One joint and the link that it moves."""
+
+    a: float
+    """Distance from Z_i to Z_{i+1} along X_{i+1}, in m; unlike in the paper, it may be negative."""
+    b: float
+    """Coordinate on Z_i of the foot of X_{i+1}, in m, of any sign; at q = 0 if prismatic."""
+    alpha: float
+    """Angle from Z_i to Z_{i+1} about X_{i+1}, in rad."""
+    theta: float = 0.0
+    """Angle from X_i to X_{i+1} about Z_i, in rad; at q = 0 if revolute."""
+    mass: float = 0.0
+    """Mass of the link, in kg, spread evenly over its two rods."""
+    hub_inertia: float = 0.0
+    """Moment of inertia of the hub about the joint axis, in kg m^2: I_zz of Table 2."""
+    payload_mass: float = 0.0
+    """Point mass at the end of the link, in kg: m_p of eq. (10)."""
+    kind: str = "revolute"
+    """``"revolute"`` or ``"prismatic"``."""
+
+
+@dataclass(frozen=True)
+class DHTable:
+    """A serial robot by its Denavit-Hartenberg parameters."""
+
+    rows: tuple[DHRow, ...]
+    """One row for each joint, from the ground to the tool."""
+    name: str = "mechanism"
+    body_names: tuple[str, ...] | None = None
+    """One name for each row; body1, body2, ... if None."""
+    joint_names: tuple[str, ...] | None = None
+    """One name for each row; joint1, joint2, ... if None."""
+
+
+PUMA = DHTable(
+    name="puma",
+    rows=(
+        DHRow(a=0.0, b=0.20, alpha=-pi / 2, mass=10.521),
+        DHRow(a=0.432, b=0.149, alpha=0.0, mass=15.7612),
+        DHRow(a=0.02, b=0.0, alpha=pi / 2, mass=8.767),
+        DHRow(a=0.0, b=0.432, alpha=-pi / 2, hub_inertia=0.181),
+        DHRow(a=0.0, b=0.0, alpha=pi / 2, hub_inertia=0.0735),
+        DHRow(a=0.0, b=0.056, alpha=0.0, hub_inertia=0.0141),
+    ),
+)
+"""The six-joint PUMA of Mohan and Saha, Table 2.
+
+The paper states neither the strength of gravity nor its direction. :func:`from_dh` takes 9.81 m/s^2
+along -Z_1 unless told otherwise. The wrist, links 4 to 6, has hub inertias but no mass.
+"""
+
+
+def from_dh(
+    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> Model:
+    """Return the model of a serial robot with slender links from Denavit-Hartenberg parameters.
+
+    The frame ``"tool"`` of the model is frame n + 1, at the end of the last link. The module's
+    description says which frames the bodies have.
+
+    :param table: a :class:`DHTable`, or its rows alone: each a :class:`DHRow`, a mapping with its
+        fields, or a sequence in their order (a, b, alpha, theta, mass, ...).
+    :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
+        -Z_1 by default.
+    :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for an
+        unknown kind of joint.
+    :raises ModelError: for a negative mass or inertia, a table without rows, or a name used twice.
+    """
+    rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
+    described = table if isinstance(table, DHTable) else DHTable(rows)
+    shapes = [np.eye(4)] + [link_shape(row) for row in rows]
+    bodies = assemble(
+        parents=range(-1, len(rows) - 1),
+        home_rel=[shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)],
+        screw_body=[SCREWS[row.kind] for row in rows],
+        inertias=[link_inertia(row) for row in rows],
+        body_names=described.body_names,
+        joint_names=described.joint_names,
+    )
+    if TOOL in (body.name for body in bodies):
+        raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
+    frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]))}
+    g = checks.numbers("gravity", gravity, (3,))
+    return warn_of_doubts(Model(described.name, bodies, g, frames, tuple(_doubts(bodies, rows))))
+
+
+def link_shape(row: DHRow) -> FloatArray:
+    """Return Tz(b) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
+    c, s = cos(row.alpha), sin(row.alpha)
+    return np.array(
+        [[1.0, 0.0, 0.0, row.a], [0.0, c, -s, 0.0], [0.0, s, c, row.b], [0.0, 0.0, 0.0, 1.0]]
+    )
+
+
+def link_inertia(row: DHRow) -> Inertia:
+    """Return the inertia of a link in the frame of its body: Mohan and Saha, eq. (17a).
+
+    Rod 1 runs along z from 0 to b, rod 2 along x from 0 to a at the height b, both with the mass
+    per length rho = mass / (|a| + |b|). The payload sits at (a, 0, b). The hub adds I_zz z z^T. A
+    link without length is a point at O_i.
+
+    Section 4.1 of the paper expands the same integrals. There, hub and payload are left out, a
+    negative b would make the mass negative, and C_5 must be rho a^2 b / 2 instead of rho a^2 b.
+    """
+    a, b = row.a, row.b
+    length = abs(a) + abs(b)
+    point = np.zeros((3, 3))
+    if length == 0.0:
+        rods = Inertia.from_com(row.mass, np.zeros(3), point)
+    else:
+        m_a, m_b = row.mass * abs(a) / length, row.mass * abs(b) / length
+        along_x = m_a * a**2 / 12 * np.diag([0.0, 1.0, 1.0])
+        along_z = m_b * b**2 / 12 * np.diag([1.0, 1.0, 0.0])
+        rods = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
+        rods += Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
+    payload = Inertia.from_com(row.payload_mass, (a, 0.0, b), point)
+    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
+    return rods + payload + hub
+
+
+def _Rz(theta: float) -> FloatArray:
+    c, s = cos(theta), sin(theta)
+    return np.array(
+        [[c, -s, 0.0, 0.0], [s, c, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    )
+
+
+def _checked_rows(table: Any) -> tuple[DHRow, ...]:
+    if not isinstance(table, Iterable):
+        raise ArgumentError(f"table must be a DHTable or a sequence of rows; got {table!r}")
+    rows = []
+    for i, given in enumerate(table):
+        try:
+            row = DHRow(**given) if isinstance(given, Mapping) else DHRow(*given)
+        except TypeError:
+            raise ArgumentError(
+                f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, the "
+                f"last {len(DHRow._field_defaults)} of them optional; got {given!r}"
+            ) from None
+        rows.append(_checked_row(f"table[{i}]", row))
+    return tuple(rows)
+
+
+def _checked_row(argument: str, row: DHRow) -> DHRow:
+    if row.kind not in tuple(SCREWS):
+        raise ArgumentError(
+            f"the kind of {argument} must be one of {', '.join(SCREWS)}; got {row.kind!r}"
+        )
+    values = {
+        field: checks.number(f"{field} of {argument}", getattr(row, field))
+        for field in DHRow._fields
+        if field != "kind"
+    }
+    for field in ("mass", "hub_inertia", "payload_mass"):
+        if values[field] < 0.0:
+            raise ModelError(f"{field} of {argument} must not be negative; got {values[field]:g}")
+    return DHRow(**values, kind=row.kind)
+
+
+def _doubts(bodies: Sequence[Body], rows: Sequence[DHRow]) -> list[Doubt]:
+    said = []
+    for body, row in zip(bodies, rows, strict=True):
+        link = f"link {body.name!r}"
+        if row.mass > 0.0 and row.a == row.b == 0.0:
+            said.append(
+                Doubt(
+                    link,
+                    f"has a mass of {row.mass:g} kg but no length (a = b = 0): taken as a point at "
+                    "the origin of its frame, without inertia about it",
+                )
+            )
+        for angle in ("alpha", "theta"):
+            if abs(getattr(row, angle)) > 2 * pi:
+                turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
+                said.append(Doubt(link, f"{turns}; are these degrees?"))
+        if body.inertia.doubts():  # rods and points are real bodies: this is the hub
+            message = "has a hub inertia about the joint axis alone; no distribution of mass has"
+            said.append(Doubt(link, message, "note"))  # meant so by the paper: no warning
+    from_hubs = {message for body in bodies for message in body.inertia.doubts()}
+    return said + [doubt for doubt in doubts_about_bodies(bodies) if doubt.message not in from_hubs]

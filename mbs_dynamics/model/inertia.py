@@ -1,0 +1,205 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The inertia of a rigid body: ten parameters, on numbers and on traced symbols alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ModelError
+from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import Array
+
+SEMIDEFINITE_TOLERANCE = 1e-9
+"""How negative an eigenvalue may be, relative to the largest, and still count as rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass, first moment and tensor of a rigid body about the origin of a frame (SI units).
+
+    With the twist V = (omega, v) it stands for Mueller (dynamics), eq. (40),
+    M = [[Theta, m d~], [-m d~, m I]], where d is the centre of mass and Theta the tensor about the
+    origin of the frame. ``inertia @ V`` is the momentum co-screw (angular part first).
+    """
+
+    mass: Any
+    moment: Array
+    """(3,) first moment m d, in kg m."""
+    tensor: Array
+    """(3, 3) symmetric tensor Theta about the origin of the frame, in kg m^2."""
+
+    def __post_init__(self) -> None:
+        for name in ("moment", "tensor"):
+            array = np.array(getattr(self, name))
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def zero(cls) -> Inertia:
+        """Return the inertia of nothing."""
+        return cls(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    @classmethod
+    def from_com(cls, mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> Inertia:
+        """Return the inertia from mass, centre of mass (3,) and tensor (3, 3) about that centre.
+
+        The axes of ``inertia_at_com`` are those of the frame. The parallel-axis theorem is
+        Theta = Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics).
+
+        Raises ArgumentError for wrong shapes and non-finite numbers, ModelError for a negative mass
+        or a tensor that is not symmetric. Whether the tensor is positive semidefinite is asked by
+        :meth:`doubts`.
+        """
+        m = checks.number("mass", mass)
+        d = checks.numbers("com", com, (3,))
+        Theta_c = checks.numbers("inertia_at_com", inertia_at_com, (3, 3))
+        if m < 0.0:
+            raise ModelError(f"mass must not be negative; got {m:g} kg")
+        if np.abs(Theta_c - Theta_c.T).max() > SEMIDEFINITE_TOLERANCE * np.abs(Theta_c).max():
+            raise ModelError(f"inertia_at_com must be symmetric; got {Theta_c.tolist()}")
+        d_hat = so3.hat(d)
+        return cls(m, m * d, 0.5 * (Theta_c + Theta_c.T) - m * d_hat @ d_hat)
+
+    @classmethod
+    def from_matrix(cls, M_body: ArrayLike) -> Inertia:
+        """Return the inertia from the matrix of Mueller (dynamics), eq. (40), shape (6, 6).
+
+        Raises ModelError if the matrix does not have the structure of that equation or is not
+        positive semidefinite.
+        """
+        M = checks.numbers("M_body", M_body, (6, 6))
+        inertia = cls(float(M[3, 3]), so3.vee(M[:3, 3:]), 0.5 * (M[:3, :3] + M[:3, :3].T))
+        scale = max(float(np.abs(M).max()), 1e-300)
+        if np.abs(inertia.matrix() - M).max() > SEMIDEFINITE_TOLERANCE * scale:
+            raise ModelError(
+                "M_body is not the inertia of a rigid body: it must be symmetric, with blocks "
+                f"[[Theta, m d~], [-m d~, m I]]; got {M.tolist()}"
+            )
+        if inertia.mass < 0.0 or (inertia.mass == 0.0 and inertia.moment.any()):
+            raise ModelError(
+                f"M_body is not positive semidefinite: its mass is {inertia.mass:g} kg, its first "
+                f"moment {inertia.moment.tolist()} kg m"
+            )
+        doubts = inertia.doubts()
+        if doubts and "semidefinite" in doubts[0]:
+            raise ModelError(f"M_body: {doubts[0]}")
+        return inertia
+
+    @classmethod
+    def from_parameters(cls, parameters: Array) -> Inertia:
+        """Return the inertia from the ten :attr:`parameters`, numbers or symbols."""
+        m, x, y, z, xx, xy, xz, yy, yz, zz = parameters
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return cls(m, np.array([x, y, z]), tensor)
+
+    @property
+    def parameters(self) -> Array:
+        """(10,) m, m d (3), and xx, xy, xz, yy, yz, zz of the tensor about the frame's origin.
+
+        The equations of motion are linear in these ten.
+        """
+        T = self.tensor
+        entries = [T[0, 0], T[0, 1], T[0, 2], T[1, 1], T[1, 2], T[2, 2]]
+        return np.array([self.mass, *self.moment, *entries])
+
+    @property
+    def com(self) -> FloatArray:
+        """(3,) centre of mass in the frame, in m; zero for a massless body."""
+        return np.asarray(self.moment / self.mass) if self.mass > 0.0 else np.zeros(3)
+
+    @property
+    def tensor_at_com(self) -> FloatArray:
+        """(3, 3) tensor about the centre of mass, axes of the frame, in kg m^2."""
+        if not self.mass > 0.0:
+            return np.asarray(self.tensor)
+        d_hat = so3.hat(self.moment)
+        return np.asarray(self.tensor + d_hat @ d_hat / self.mass)
+
+    def matrix(self) -> Array:
+        """(6, 6) matrix M of Mueller (dynamics), eq. (40)."""
+        c = so3.hat(self.moment)
+        return np.block([[self.tensor, c], [-c, self.mass * np.eye(3)]])
+
+    def __add__(self, other: Inertia) -> Inertia:
+        return Inertia(
+            self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor
+        )
+
+    def __matmul__(self, V: Array) -> Array:
+        """Momentum co-screw (6,) of the twist V (6,): (Theta w + m d x v, m v - m d x w)."""
+        omega, v = V[:3], V[3:]
+        c = so3.hat(self.moment)
+        return np.concatenate([self.tensor @ omega + c @ v, self.mass * v - c @ omega])
+
+    def rotated(self, R: Array) -> Inertia:
+        """Return the same inertia resolved in axes turned by R: Ad_R^-T M Ad_R^-1."""
+        return Inertia(self.mass, R @ self.moment, so3.congruence(R, self.tensor))
+
+    def shifted(self, r: Array) -> Inertia:
+        """Return the inertia about the point that is at -r, that is Ad_r^-T M Ad_r^-1.
+
+        ``r`` (3,) is the position of the present origin seen from the new one.
+        """
+        c_hat, r_hat = so3.hat(self.moment), so3.hat(r)
+        moment = self.moment + self.mass * r
+        # -m (d+r)~ (d+r)~ + m d~ d~, written without a division by the mass
+        change = so3.symmetric(-(r_hat @ c_hat + so3.hat(moment) @ r_hat))
+        return Inertia(self.mass, moment, self.tensor + change)
+
+    def transformed(self, C: Array) -> Inertia:
+        """Return the inertia seen from the frame in which this one has the pose C (4, 4).
+
+        Ad_C^-T M Ad_C^-1, Mueller (dynamics), eqs. (40) and (71a).
+        """
+        return self.rotated(C[:3, :3]).shifted(C[:3, 3])
+
+    def doubts(self) -> list[str]:
+        """What contradicts physics here, the worst first; empty for the inertia of a real body."""
+        said = []
+        lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
+        slack = SEMIDEFINITE_TOLERANCE * max(
+            float(np.abs(self.tensor).max()), float(np.abs(self.tensor_at_com).max())
+        )
+        moments = f"{lowest:.4g}, {middle:.4g}, {highest:.4g} kg m^2"
+        if lowest < -slack - 1e-15:
+            said.append(f"inertia is not positive semidefinite (principal moments {moments})")
+        elif highest > lowest + middle + slack + 1e-15:
+            said.append(
+                "inertia breaks the triangle inequality: no distribution of mass has the "
+                f"principal moments {moments}"
+            )
+        return said
+
+
+def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> FloatArray:
+    """Return the (6, 6) inertia matrix about the origin of the body frame.
+
+    mass in kg; com (3,) in m, in the body frame; inertia_at_com (3, 3) in kg m^2 about the centre
+    of mass, axes parallel to the body frame. Angular part first, Mueller (dynamics), eq. (40).
+
+    Raises ArgumentError for wrong shapes or non-finite numbers and ModelError for a negative mass
+    or an inertia that is not symmetric and positive semidefinite.
+    """
+    inertia = Inertia.from_com(mass, com, inertia_at_com)
+    for doubt in inertia.doubts():
+        if "semidefinite" in doubt:
+            raise ModelError(f"inertia_at_com: {doubt}")
+    return np.asarray(inertia.matrix())

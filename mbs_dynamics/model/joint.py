@@ -1,0 +1,88 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One joint with one degree of freedom: a lower pair, or one factor of a macro joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a joint as its description states them; None is "not stated".
+
+    Positions in rad or m, velocity in rad/s or m/s, effort in N m or N.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A revolute, prismatic or screw joint.
+
+    Its relative motion is exp(X_i q_i), with the joint screw X_i in the frame of the body that it
+    moves: Mueller (kinematics), eqs. (4), (5).
+    """
+
+    name: str
+    screw: FloatArray
+    """(6,) X_i = (e, x cross e + h e), or (0, e) if prismatic; e of unit length."""
+    coordinate: int
+    """Index into q of the coordinate that drives this joint."""
+    mimics: str | None = None
+    """Name of the joint whose coordinate drives this one; None if it has its own."""
+    ratio: float = 1.0
+    """The joint's position is ``ratio * q[coordinate] + offset``."""
+    offset: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    damping: float = 0.0
+    """Viscous damping, N m s/rad or N s/m."""
+    friction: float = 0.0
+    """Coulomb friction, N m or N."""
+
+    def __post_init__(self) -> None:
+        X = checks.numbers(f"screw of joint {self.name!r}", self.screw, (6,))
+        axis = X[:3] if X[:3].any() else X[3:]
+        length = float(np.linalg.norm(axis))
+        if abs(length - 1.0) > checks.UNIT_TOLERANCE:
+            raise ModelError(
+                f"the axis of joint {self.name!r} must have unit length; got {axis.tolist()} "
+                f"of length {length:g} in the screw {X.tolist()}"
+            )
+        object.__setattr__(self, "screw", checks.snap(X / length))
+
+    @property
+    def kind(self) -> str:
+        """``"revolute"``, ``"prismatic"`` or ``"screw"``."""
+        if not self.screw[:3].any():
+            return "prismatic"
+        return "revolute" if self.pitch == 0.0 else "screw"
+
+    @property
+    def pitch(self) -> float:
+        """Translation per radian h, in m/rad; infinite for a prismatic joint."""
+        if not self.screw[:3].any():
+            return float("inf")
+        h = float(self.screw[:3] @ self.screw[3:])
+        return h if abs(h) > checks.SNAP_TOLERANCE else 0.0

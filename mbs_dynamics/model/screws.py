@@ -1,0 +1,256 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models from joint screws or joint frames: Mueller (kinematics), sections 2.2 to 2.4.
+
+One mechanism has several descriptions, all of them one-line conversions of each other:
+
+==========  ===========================  ======================================  ==============
+frame       homes                        screws                                  motion
+==========  ===========================  ======================================  ==============
+spatial     A_i, absolute, eq. (11)      Y_i, in the inertial frame, eq. (12)    eq. (10)
+body_fixed  B_i, to the parent, eq. (4)  X_i, in the frame of body i, eq. (5)    eq. (8), upper
+parent      B_i, to the parent, eq. (4)  Xbar_i, in the parent's frame, eq. (7)  eq. (8), lower
+==========  ===========================  ======================================  ==============
+
+Everything is taken in the reference configuration q = 0. A screw is (e, p x e + h e) with the unit
+vector e along the axis, a point p on it and the pitch h in m/rad (0 for a revolute joint), or
+(0, e) for a prismatic joint. A :class:`Model` keeps the body-fixed form.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.lie.se3 import Ad, inverse
+from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.doubts import doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+
+FRAMES = ("spatial", "body_fixed", "parent")
+"""The frames in which :func:`from_screws` and :func:`screws` describe a mechanism."""
+
+
+class Screws(NamedTuple):
+    """A mechanism as :func:`from_screws` takes it."""
+
+    parents: tuple[int, ...]
+    """Index of each body's parent; GROUND (-1) for a root."""
+    homes: FloatArray
+    """(nb, 4, 4) A_i if spatial, else B_i."""
+    screws: FloatArray
+    """(nb, 6) Y_i, X_i or Xbar_i."""
+    M_body: FloatArray
+    """(nb, 6, 6) inertia matrices in the frames of the bodies."""
+
+
+def from_screws(
+    parents: Sequence[int],
+    homes: ArrayLike,
+    screws: ArrayLike,
+    M_body: ArrayLike,
+    *,
+    frame: str,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    body_names: Sequence[str] | None = None,
+    joint_names: Sequence[str] | None = None,
+    name: str = "mechanism",
+) -> Model:
+    """Return the model of a tree of bodies from its joint screws in the reference configuration.
+
+    :param parents: (nb,) index of each body's parent, -1 for the ground. There may be several
+        roots; a parent comes before its children.
+    :param homes: (nb, 4, 4) poses at q = 0, in m: absolute A_i if ``frame`` is ``"spatial"``,
+        relative to the parent B_i otherwise.
+    :param screws: (nb, 6) joint screws at q = 0, angular part first, in the frame that ``frame``
+        names.
+    :param M_body: (nb, 6, 6) inertia matrices, always in the frames of the bodies; see
+        :func:`mbs_dynamics.spatial_inertia`.
+    :param frame: ``"spatial"``, ``"body_fixed"`` or ``"parent"``; see the table in
+        :mod:`mbs_dynamics.model.screws`.
+    :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
+    :param body_names: nb different names; body1, body2, ... if None.
+    :param joint_names: nb different names; joint1, joint2, ... if None.
+    :param name: name of the mechanism.
+    :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that is
+        no pose, or an unknown frame.
+    :raises ModelError: for a parent that does not come before its child, an axis that is not of
+        unit length, an inertia that no rigid body has, or a name used twice.
+    """
+    if frame not in FRAMES:
+        raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
+    tree = _checked_parents(parents)
+    given = _checked_poses("homes", homes, len(tree))
+    S = _checked_screws("screws", screws, len(tree))
+    if frame == "spatial":
+        A = [*given, np.eye(4)]  # the last one is the ground's: A[GROUND]
+        home_rel = [inverse(A[p]) @ A[i] for i, p in enumerate(tree)]  # (11)
+        screw_body = [Ad(inverse(A_i)) @ Y for A_i, Y in zip(given, S, strict=True)]  # (12)
+    elif frame == "parent":
+        home_rel = given
+        screw_body = [Ad(inverse(B)) @ X_bar for B, X_bar in zip(given, S, strict=True)]  # (7)
+    else:
+        home_rel, screw_body = given, list(S)
+    inertias = _checked_inertias(M_body, len(tree))
+    bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
+    g = checks.numbers("gravity", gravity, (3,))
+    return warn_of_doubts(Model(name, bodies, g, doubts=tuple(doubts_about_bodies(bodies))))
+
+
+def from_joint_frames(
+    parents: Sequence[int],
+    S_parent: ArrayLike,
+    S_body: ArrayLike,
+    Z: ArrayLike,
+    M_body: ArrayLike,
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    body_names: Sequence[str] | None = None,
+    joint_names: Sequence[str] | None = None,
+    name: str = "mechanism",
+) -> Model:
+    """Return the model of a tree of bodies from two joint frames a joint: Mueller, eqs. (3) to (5).
+
+    The joint frame on the parent and the one on the body coincide at q = 0, and the body moves by
+    C_rel_i = S_parent_i exp(Z_i q_i) S_body_i^-1.
+
+    :param parents: (nb,) as in :func:`from_screws`.
+    :param S_parent: (nb, 4, 4) S_{i-1,i}, the joint frame's pose in the frame of the parent, in m;
+        in the inertial frame for a root.
+    :param S_body: (nb, 4, 4) S_{i,i}, the joint frame's pose in the frame of body i, in m.
+    :param Z: (nb, 6) joint screws in the joint frame, angular part first; (0, 0, 1, 0, 0, h) for
+        the usual frame with the joint axis as its z axis, (0, 0, 0, 0, 0, 1) if prismatic.
+    :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies.
+
+    The other parameters and the errors are those of :func:`from_screws`.
+    """
+    tree = _checked_parents(parents)
+    on_parent = _checked_poses("S_parent", S_parent, len(tree))
+    on_body = _checked_poses("S_body", S_body, len(tree))
+    screw_joint = _checked_screws("Z", Z, len(tree))
+    home_rel = [S_p @ inverse(S_b) for S_p, S_b in zip(on_parent, on_body, strict=True)]  # (4)
+    screw_body = [Ad(S_b) @ Z_i for S_b, Z_i in zip(on_body, screw_joint, strict=True)]  # (5)
+    inertias = _checked_inertias(M_body, len(tree))
+    bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
+    g = checks.numbers("gravity", gravity, (3,))
+    return warn_of_doubts(Model(name, bodies, g, doubts=tuple(doubts_about_bodies(bodies))))
+
+
+def screws(model: Model, frame: str) -> Screws:
+    """Return parents, homes, screws and body inertias of a model: what :func:`from_screws` takes.
+
+    The reference configuration is the one in which every joint position is zero. A mimic joint is
+    listed as the joint that it is: which coordinate drives it is not part of this description, nor
+    are names, limits, gravity and payloads.
+
+    Raises ArgumentError for a ``frame`` other than ``"spatial"``, ``"body_fixed"``, ``"parent"``.
+    """
+    if frame not in FRAMES:
+        raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
+    B, X = model.home_rel, model.screw_body
+    if frame == "spatial":
+        A = model.per_body(np.eye(4))
+        for i, p in model.outward():
+            A[i] = A[p] @ B[i]  # (11)
+        homes = np.array(A[:GROUND])
+        given = np.array([Ad(homes[i]) @ X[i] for i in range(model.nb)])  # (12)
+    else:
+        homes = B
+        given = np.array([Ad(B[i]) @ X[i] for i in range(model.nb)]) if frame == "parent" else X
+    return Screws(model.parents, homes, given, model.M_body)
+
+
+def assemble(
+    parents: Sequence[int],
+    home_rel: Sequence[FloatArray],
+    screw_body: Sequence[FloatArray],
+    inertias: Sequence[Inertia],
+    body_names: Sequence[str] | None,
+    joint_names: Sequence[str] | None,
+) -> tuple[Body, ...]:
+    """Return the bodies with B_i and X_i, joint i driving body i by coordinate i."""
+    if not len(parents):
+        raise ModelError("a mechanism needs a body that moves; got none")
+    bodies = _checked_names("body_names", body_names, "body", len(parents))
+    joints = _checked_names("joint_names", joint_names, "joint", len(parents))
+    return tuple(
+        Body(bodies[i], p, home_rel[i], Joint(joints[i], screw_body[i], i), inertias[i])
+        for i, p in enumerate(parents)
+    )
+
+
+def _checked_parents(parents: Any) -> tuple[int, ...]:
+    if not isinstance(parents, Iterable):
+        raise ArgumentError(f"parents must be a sequence of integers; got {parents!r}")
+    tree = []
+    for i, p in enumerate(parents):
+        try:
+            tree.append(operator.index(p))
+        except TypeError:
+            raise ArgumentError(f"parents[{i}] must be an integer; got {p!r}") from None
+        if not GROUND <= tree[i] < i:
+            raise ModelError(
+                f"parents[{i}] is {p}; valid is {GROUND} (the ground) or the index of a body that "
+                f"comes before body {i}"
+            )
+    if not tree:
+        raise ModelError("parents is empty; a mechanism has at least one moving body")
+    return tuple(tree)
+
+
+def _checked_poses(argument: str, value: ArrayLike, nb: int) -> list[FloatArray]:
+    C = checks.numbers(argument, value, (nb, 4, 4))
+    return [checks.pose(f"{argument}[{i}]", C[i]) for i in range(nb)]
+
+
+def _checked_screws(argument: str, value: ArrayLike, nb: int) -> FloatArray:
+    # Snapped first: an axis of length 1e-17, left by some rotation, means a prismatic joint.
+    S = checks.snap(checks.numbers(argument, value, (nb, 6)))
+    for i, screw in enumerate(S):
+        axis = screw[:3] if screw[:3].any() else screw[3:]
+        length = float(np.linalg.norm(axis))
+        if abs(length - 1.0) > checks.UNIT_TOLERANCE:
+            raise ModelError(
+                f"{argument}[{i}] must be (e, p x e + h e), or (0, e) if prismatic, with e of unit "
+                f"length; got {screw.tolist()} with an axis of length {length:g}"
+            )
+    return S
+
+
+def _checked_inertias(M_body: ArrayLike, nb: int) -> list[Inertia]:
+    inertias = []
+    for i, M in enumerate(checks.numbers("M_body", M_body, (nb, 6, 6))):
+        try:
+            inertias.append(Inertia.from_matrix(M))
+        except ModelError as error:
+            raise ModelError(f"M_body[{i}]: {error}") from error
+    return inertias
+
+
+def _checked_names(argument: str, names: Any, default: str, nb: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{default}{i + 1}" for i in range(nb))
+    given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
+    if len(given) != nb or not all(isinstance(name, str) and name for name in given):
+        raise ArgumentError(f"{argument} must be {nb} names, one for each body; got {names!r}")
+    return given

@@ -1,0 +1,247 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The model of a URDF."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import UrdfError
+from mbs_dynamics.model.body import GROUND, Body, Frame
+from mbs_dynamics.model.doubts import Doubt, doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.urdf_joint import doubts_about_joint, driver, dynamics, factors, limits
+from mbs_dynamics.model.urdf_tree import Part, Tree, part_of, tree_of
+
+
+def model_from_urdf(
+    source: str | bytes | os.PathLike[str],
+    *,
+    root: str | None = None,
+    tip: str | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> Model:
+    """Return the model of a URDF.
+
+    ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
+    or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
+    names of the joints' child links. The root link is fixed to the ground; ``gravity`` (3,), in
+    m/s^2, is given in its axes.
+
+    - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
+      ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
+    - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays valid
+      wherever a body is asked for, with its own frame.
+    - ``floating`` and ``planar`` become macro joints, Mueller (kinematics), Table 2: joints of one
+      degree of freedom in series, and between them massless bodies that bear the joints' names.
+      ``floating`` is ``<joint>/x``, ``/y``, ``/z`` along the axes of the joint frame, then
+      ``/rx``, ``/ry``, ``/rz``: the child is turned by Rx Ry Rz. At ry = +-pi/2 these angles are
+      singular, and so is the mass matrix. ``planar`` is ``<joint>/x``, ``/y``, then ``/rz`` about
+      ``axis``. There x, y and ``axis`` are right-handed, and x is the projection onto the plane of
+      the axis of the joint frame that follows, cyclically, the one nearest to ``axis``: for the
+      axis z they are x and y, for the axis x they are y and z. ``limit`` and ``dynamics`` of such
+      joints are left out, since they mean no one coordinate.
+    - A ``mimic`` joint shares the coordinate of the joint that it follows in the end. If it names
+      a joint that does not exist, but does with the prefix of the mimic joint's own name before it
+      (as where a macro is used twice), that one is meant, and a warning says so.
+
+    With ``root`` the tree begins at that link, and what is not below it is left out. With ``tip``
+    only the bodies on the way from there to that link are kept, each whole, that is with all links
+    fixed to it; what moves relative to them is dropped.
+
+    Raises UrdfError, naming the source and the link or joint, for what cannot be read or is no
+    tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
+    for a ``tip`` that is not below ``root``. What is doubtful about the physics is said by name as
+    one ModelWarning; it stands in ``Model.doubts``, with notes of what was merged or left out.
+    """
+    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
+
+    where, robot = urdf_xml.read(source)
+    tree = tree_of(where, robot)
+    part = part_of(tree, root, tip)
+    return warn_of_doubts(_Assembly(tree, part).model(gravity))
+
+
+class _Assembly:
+    """The bodies, frames and doubts that a part of a URDF becomes."""
+
+    def __init__(self, tree: Tree, part: Part) -> None:
+        self.tree = tree
+        self.part = part
+        self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
+        self.bodies: list[Body] = []
+        self.frames: dict[str, Frame] = {}
+        self.doubts: list[Doubt] = []
+        owners = [joint for joint in part.joints if joint.type != "fixed" and joint.mimic is None]
+        names = [joint.name + suffix for joint in owners for suffix in factors(tree.where, joint)]
+        self.coordinates = {name: k for k, name in enumerate(names)}
+
+    def model(self, gravity: ArrayLike) -> Model:
+        tree, part = self.tree, self.part
+        if all(joint.type == "fixed" for joint in part.joints):
+            if part.root != tree.root:
+                raise UrdfError(
+                    f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
+                    f"{part.root!r}"
+                )
+            said = "has no joint that moves; a free body needs a floating joint to the ground"
+            self.doubts.append(Doubt(f"robot {tree.name!r}", said))
+        self.merge(part.root, GROUND, np.eye(4), "")
+        for joint in part.joints:
+            self.doubts += doubts_about_joint(tree, joint)
+            parent = self.frames[joint.parent]
+            pose = parent.placement @ _pose(joint.origin)
+            if joint.type == "fixed":
+                self.merge(joint.child, parent.body, pose, f" by the fixed joint {joint.name!r}")
+            else:
+                self.move(joint, parent.body, pose)
+        self.say_what_is_left_out()
+        known = {  # of the links already, before they were merged
+            Doubt(f"link {body.name!r}", message)
+            for body in self.bodies
+            for message in body.inertia.doubts()
+        }
+        self.doubts += [doubt for doubt in doubts_about_bodies(self.bodies) if doubt not in known]
+        return Model(tree.name, tuple(self.bodies), gravity, self.frames, tuple(self.doubts))
+
+    def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:
+        """Fix a link to a body, or to the ground."""
+        self.frames[link] = Frame(link, body, checks.snap(pose))
+        inertia = self.inertias[link]
+        into = "the ground"
+        if body != GROUND:
+            into = f"link {self.bodies[body].name!r}"
+            total = self.bodies[body].inertia + inertia.transformed(pose)
+            self.bodies[body] = replace(self.bodies[body], inertia=total)
+        if inertia.mass > 0.0:
+            verb = "fixed to" if body == GROUND else "merged into"
+            message = f"{inertia.mass:g} kg {verb} {into}{how}"
+            self.doubts.append(Doubt(f"link {link!r}", message, "note"))
+        self.doubt_link(link)
+
+    def move(self, joint: Any, parent: int, pose: FloatArray) -> None:
+        """Add the bodies that a joint moves, all but the last one massless."""
+        where = self.tree.where
+        screws = factors(where, joint)
+        last = list(screws)[-1]
+        for suffix, screw in screws.items():
+            name, inertia = joint.name + suffix, Inertia.zero()
+            if suffix == last:
+                name, inertia = joint.child, self.inertias[joint.child]
+            elif name in self.tree.links:
+                raise UrdfError(
+                    f"{where}: link {name!r} has the name of a massless body that the {joint.type} "
+                    f"joint {joint.name!r} needs; rename one of the two"
+                )
+            self.bodies.append(Body(name, parent, pose, self.factor(joint, suffix, screw), inertia))
+            parent, pose = len(self.bodies) - 1, np.eye(4)
+        self.frames[joint.child] = Frame(joint.child, parent, pose)
+        self.doubt_link(joint.child)
+
+    def factor(self, joint: Any, suffix: str, screw: FloatArray) -> Joint:
+        """Return the joint of one degree of freedom that a joint is, or one factor of it."""
+        where, name = self.tree.where, joint.name + suffix
+        owner, ratio, offset = driver(self.tree, joint)
+        if suffix:
+            return Joint(name, screw, self.coordinates[name])
+        if owner.name not in self.coordinates:
+            raise UrdfError(
+                f"{where}: joint {name!r} mimics joint {owner.name!r}, which is left out by the "
+                "choice of root and tip"
+            )
+        return Joint(
+            name,
+            screw,
+            self.coordinates[owner.name],
+            mimics=None if owner is joint else owner.name,
+            ratio=ratio,
+            offset=offset,
+            limits=limits(where, joint),
+            damping=dynamics(joint, "damping"),
+            friction=dynamics(joint, "friction"),
+        )
+
+    def doubt_link(self, link: str) -> None:
+        """Say what is doubtful about the inertia of one link."""
+        doubts = self.inertias[link].doubts()
+        inertial = self.tree.links[link].inertial
+        if inertial is not None and math.isnan(inertial.mass):
+            doubts.append("has an <inertial> without a mass; taken to be 0 kg")
+        elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
+            doubts.append(
+                f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
+            )
+        self.doubts += [Doubt(f"link {link!r}", doubt) for doubt in doubts]
+
+    def say_what_is_left_out(self) -> None:
+        """Say the mass of what ``root`` and ``tip`` cut off."""
+        part = self.part
+        if part.outside:
+            message = (
+                f"left out, as is all that is not below {part.root!r}: {self.masses(part.outside)}"
+            )
+            self.doubts.append(Doubt(f"link {self.tree.root!r}", message, "note"))
+        for links in part.dropped:
+            message = f"dropped with all beyond it: {self.masses(links)}"
+            massless = not any(self.inertias[link].mass for link in links)
+            self.doubts.append(
+                Doubt(f"link {links[0]!r}", message, "note" if massless else "warning")
+            )
+
+    def masses(self, links: Sequence[str]) -> str:
+        """Return the mass of some links in words, in all and each by name."""
+        each = [(link, self.inertias[link].mass) for link in links]
+        listed = ", ".join(f"{link} {mass:g}" for link, mass in each if mass > 0.0)
+        return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
+
+
+def _inertia(where: str, link: Any) -> Inertia:
+    """Return the inertia of a link about the origin of its own frame, zero where not stated."""
+    inertial = link.inertial
+    if inertial is None:
+        return Inertia.zero()
+    mass = 0.0 if math.isnan(inertial.mass) else inertial.mass
+    if mass < 0.0:
+        raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
+    C = _pose(inertial.origin)
+    R = C[:3, :3]
+    tensor = (
+        np.zeros((3, 3)) if inertial.inertia is None else np.array(inertial.inertia.to_matrix())
+    )
+    return Inertia.from_com(mass, C[:3, 3], R @ tensor @ R.T)
+
+
+def _pose(origin: Any) -> FloatArray:
+    """Return the (4, 4) pose of an ``origin``; rpy turns about the fixed axes x, y, z in turn."""
+    C = np.eye(4)
+    if origin is not None:
+        (sr, sp, sy), (cr, cp, cy) = np.sin(origin.rpy), np.cos(origin.rpy)
+        C[:3, :3] = [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+        C[:3, 3] = origin.xyz
+    return C

@@ -1,0 +1,149 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The joints of a URDF as joints of one degree of freedom."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import UnknownJointError, UrdfError
+from mbs_dynamics.model.doubts import Doubt
+from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.model.macro_joints import MacroJoint, macro_joint
+from mbs_dynamics.model.urdf_tree import Tree
+
+MACRO_JOINTS = ("planar", "floating")
+
+
+class Driver(NamedTuple):
+    """The joint whose coordinate drives a joint: position = ratio * its position + offset."""
+
+    owner: Any
+    ratio: float
+    offset: float
+
+
+def factors(where: str, joint: Any) -> dict[str, FloatArray]:
+    """Return the joint screws X (6,) of a joint that moves, by what is put after its name.
+
+    See :func:`mbs_dynamics.model.urdf.model_from_urdf` for the directions of the macro joints.
+    """
+    made = macro_joint("free") if joint.type == "floating" else _along_axis(where, joint)
+    return dict(zip(made.factors, made.screws, strict=True))
+
+
+def _along_axis(where: str, joint: Any) -> MacroJoint:
+    axis = np.array((1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
+    length = math.hypot(*axis)
+    if length == 0.0:
+        raise UrdfError(f"{where}: the axis of joint {joint.name!r} is zero; valid is a direction")
+    kind = "revolute" if joint.type == "continuous" else joint.type
+    return macro_joint(kind, axis=axis / length)
+
+
+def limits(where: str, joint: Any) -> Limits:
+    """Return the limits that a joint of one degree of freedom states."""
+    if joint.limit is None:
+        return Limits()
+    lower, upper = _stated(joint.limit.lower), _stated(joint.limit.upper)
+    if joint.type == "continuous":
+        lower = upper = None
+    if lower is not None and upper is not None and lower > upper:
+        raise UrdfError(
+            f"{where}: joint {joint.name!r} has the lower limit {lower:g} above the upper {upper:g}"
+        )
+    return Limits(lower, upper, _stated(joint.limit.velocity), _stated(joint.limit.effort))
+
+
+def driver(tree: Tree, joint: Any) -> Driver:
+    """Return the joint whose coordinate drives this one: itself, or the end of a chain of mimics.
+
+    Raises UrdfError for a mimic of what is missing, has not one coordinate, or goes in a circle.
+    """
+    ratio, offset = 1.0, 0.0
+    names = [joint.name]
+    while joint.mimic is not None:
+        other = mimicked(tree, joint)
+        names.append(other.name)
+        if other.name in names[:-1]:
+            raise UrdfError(f"{tree.where}: joints mimic one another: {' -> '.join(names)}")
+        for one in (joint, other):
+            if one.type in ("fixed", *MACRO_JOINTS):
+                raise UrdfError(
+                    f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
+                    f"{one.name!r} is {one.type} and has not one coordinate"
+                )
+        offset += ratio * _default(joint.mimic.offset, 0.0)
+        ratio *= _default(joint.mimic.multiplier, 1.0)
+        joint = other
+    return Driver(joint, ratio, offset)
+
+
+def mimicked(tree: Tree, joint: Any) -> Any:
+    """Return the joint that a mimic joint names, in full or without the prefix of its own name."""
+    name = joint.mimic.joint
+    if name in tree.joints:
+        return tree.joints[name]
+    ends = [k + 1 for k, letter in enumerate(joint.name) if not letter.isalnum()]
+    meant = [joint.name[:end] + name for end in ends if joint.name[:end] + name in tree.joints]
+    if len(meant) != 1:
+        raise UrdfError(
+            f"{tree.where}: joint {joint.name!r} mimics a joint that does not exist: "
+            f"{UnknownJointError(name, tree.joints)}"
+        )
+    return tree.joints[meant[0]]
+
+
+def doubts_about_joint(tree: Tree, joint: Any) -> list[Doubt]:
+    """Return what a joint states that is doubtful or is left out."""
+    subject = f"joint {joint.name!r}"
+    ignored = {
+        "fixed": ("mimic",),
+        "planar": ("limit", "dynamics"),
+        "floating": ("limit", "dynamics"),
+    }
+    if joint.type in ignored:
+        return [
+            Doubt(subject, f"is {joint.type}; its <{tag}> is left out", "note")
+            for tag in ignored[joint.type]
+            if getattr(joint, tag) is not None
+        ]
+    said = []
+    if joint.mimic is not None:
+        meant = mimicked(tree, joint).name
+        if meant != joint.mimic.joint:
+            message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
+            said.append(Doubt(subject, message))
+    for what in ("damping", "friction"):
+        value = dynamics(joint, what)
+        if value < 0.0:
+            said.append(Doubt(subject, f"has the negative {what} {value:g}: it feeds in energy"))
+    return said
+
+
+def dynamics(joint: Any, what: str) -> float:
+    """Return the ``"damping"`` or ``"friction"`` of a joint, zero if not stated."""
+    return 0.0 if joint.dynamics is None else _default(getattr(joint.dynamics, what), 0.0)
+
+
+def _stated(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _default(value: float | None, default: float) -> float:
+    return default if value is None else value

@@ -1,0 +1,151 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The tree of links and joints of a URDF, and which part of it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links and joints by name, in the order of the file, that hang together in one tree."""
+
+    where: str
+    """What to call the source in messages."""
+    name: str
+    links: dict[str, Any]
+    joints: dict[str, Any]
+    root: str
+    above: dict[str, Any]
+    """The joint that moves a link; the root has none."""
+    below: dict[str, list[Any]]
+    """The joints that a link carries."""
+
+    def joints_below(self, link: str) -> list[Any]:
+        """Return all joints below a link, depth first, in the order of the file."""
+        found = []
+        stack = self.below[link][::-1]
+        while stack:
+            joint = stack.pop()
+            found.append(joint)
+            stack += self.below[joint.child][::-1]
+        return found
+
+    def path(self, link: str) -> list[str]:
+        """Return the links from the root to a link, both included."""
+        path = [link]
+        while path[-1] in self.above:
+            path.append(self.above[path[-1]].parent)
+        return path[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is kept of a tree, from a root link on, and what is left out."""
+
+    root: str
+    joints: list[Any]
+    """Kept, depth first."""
+    outside: list[str]
+    """The links that are not below the root."""
+    dropped: list[list[str]]
+    """The links of each subtree that moves relative to the chain to the tip, its top first."""
+
+
+def tree_of(where: str, robot: Any) -> Tree:
+    """Return the tree of a ``urdf_parser_py`` robot, or raise UrdfError if it is not one tree."""
+    if not robot.links:
+        raise UrdfError(f"{where}: robot {robot.name!r} has no links")
+    links = _by_name(where, "link", robot.links)
+    joints = _by_name(where, "joint", robot.joints)
+    above: dict[str, Any] = {}
+    below: dict[str, list[Any]] = {name: [] for name in links}
+    for joint in joints.values():
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                raise UrdfError(
+                    f"{where}: the {role} link {link!r} of joint {joint.name!r} does not exist; "
+                    f"the links are: {', '.join(links)}"
+                )
+        if joint.child in above:
+            raise UrdfError(
+                f"{where}: link {joint.child!r} is the child of two joints, "
+                f"{above[joint.child].name!r} and {joint.name!r}; valid is one"
+            )
+        above[joint.child] = joint
+        below[joint.parent].append(joint)
+    roots = [name for name in links if name not in above]
+    if len(roots) > 1:
+        raise UrdfError(
+            f"{where}: robot {robot.name!r} has {len(roots)} root links, {', '.join(roots)}; "
+            "valid is one: connect them with joints"
+        )
+    tree = Tree(where, robot.name, links, joints, roots[0] if roots else "", above, below)
+    reached = {joint.child for joint in tree.joints_below(tree.root)} if roots else set()
+    for link in links:
+        if link not in reached and link != tree.root:
+            raise UrdfError(f"{where}: links and joints form a cycle: {_cycle(above, link)}")
+    return tree
+
+
+def part_of(tree: Tree, root: str | None, tip: str | None) -> Part:
+    """Return the part of a tree below ``root``, and only the chain to ``tip`` if one is given.
+
+    Raises UnknownBodyError for names of no link, ArgumentError for a tip not below the root.
+    """
+    for name in (root, tip):
+        if name is not None and not (isinstance(name, str) and name in tree.links):
+            raise UnknownBodyError(name, tree.links)
+    start = tree.root if root is None else root
+    inside = tree.joints_below(start)
+    kept = {start, *(joint.child for joint in inside)}
+    outside = [name for name in tree.links if name not in kept]
+    if tip is None:
+        return Part(start, inside, outside, [])
+    if tip not in kept:
+        raise ArgumentError(f"tip: link {tip!r} is not below the root {start!r} of {tree.where}")
+    chain = {start, *tree.path(tip)}
+    joints, dropped, gone = [], [], set()
+    for joint in inside:
+        if joint.parent in gone:
+            gone.add(joint.child)
+        elif joint.type == "fixed" or joint.child in chain:
+            joints.append(joint)
+        else:
+            gone.add(joint.child)
+            beyond = [further.child for further in tree.joints_below(joint.child)]
+            dropped.append([joint.child, *beyond])
+    return Part(start, joints, outside, dropped)
+
+
+def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for element in elements:
+        if element.name in found:
+            raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")
+        found[element.name] = element
+    return found
+
+
+def _cycle(above: dict[str, Any], link: str) -> str:
+    """Return the cycle that one comes to when going up from a link, in words."""
+    seen = [link]
+    while (link := above[link].parent) not in seen:
+        seen.append(link)
+    return " -> ".join([link, *reversed(seen[seen.index(link) :])])
