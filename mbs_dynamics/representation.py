@@ -1,0 +1,381 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The four representations of twists, and the moves that tell them apart.
+
+An algorithm is written once over these moves; each representation supplies them with the equations
+of its own. ``K`` stands for Mueller (kinematics), ``D`` for Mueller (dynamics).
+
+============  ==========================  ========================  =======================
+name          twist                       measured at, resolved in  as Pinocchio calls it
+============  ==========================  ========================  =======================
+body_fixed    V^b = (omega^b, v^b)        body, body                LOCAL
+spatial       V^s = (omega^s, v^s)        inertial, inertial        WORLD
+hybrid        V^h = (omega^s, rdot)       body, inertial            LOCAL_WORLD_ALIGNED
+mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
+============  ==========================  ========================  =======================
+
+Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from mbs_dynamics.errors import UnknownRepresentationError
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.se3 import InverseAdjoint
+from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import Series
+
+AUTO = "auto"
+"""The representation that needs the fewest operations."""
+
+
+Operator = Any
+"""A linear map of twists, ``A @ V``, and of wrenches by its transpose, ``A.T @ W``."""
+
+
+class Identity:
+    """The map that leaves twists and wrenches as they are."""
+
+    def __matmul__(self, V: Array) -> Array:
+        return V
+
+    @property
+    def T(self) -> Identity:
+        """Itself."""
+        return self
+
+
+IDENTITY = Identity()
+
+
+def after(last: Operator, first: Operator) -> Operator:
+    """Return the map that applies ``first`` and then ``last``."""
+    if isinstance(first, Identity):
+        return last
+    if isinstance(last, Identity):
+        return first
+    return last.after(first) if isinstance(last, InverseAdjoint) else last @ first
+
+
+Move = TypeVar("Move", bound=Callable[..., Any])
+
+
+def _once(move: Move) -> Move:
+    """Compute a move of a body once and keep it."""
+
+    def kept(self: Any, i: int) -> Any:
+        key = (move.__name__, i)
+        if key not in self._kept:
+            self._kept[key] = move(self, i)
+        return self._kept[key]
+
+    kept.__doc__ = move.__doc__
+    return kept  # type: ignore[return-value]
+
+
+class Representation(ABC):
+    """The moves of one representation, for a model at a configuration q (n,).
+
+    Works on floats and on traced symbols. Bodies are indices; GROUND (-1) is the inertial frame.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, model: Model, q: Array) -> None:
+        self.model = model
+        self._position = model.joint_positions(q)
+        self._kept: dict[tuple[str, int], Any] = {}
+
+    # -- configurations, the same in all representations -----------------------------------------
+
+    @_once
+    def C_rel(self, i: int) -> Array:
+        """Pose of body i relative to its parent, B_i exp(X_i q_i): K (4)."""
+        body, q = self.model.bodies[i], self._position[i]
+        if isinstance(q, Series):  # expand about the present pose: exp(X q) exp(X (q(t) - q))
+            C_now = body.home_rel @ se3.exp_screw(body.joint.screw, q.c[0])
+            return C_now @ se3.exp_screw(body.joint.screw, q.change())
+        return body.home_rel @ se3.exp_screw(body.joint.screw, q)
+
+    def C(self, i: int) -> Array:
+        """Pose of body i, C_i = C_p B_i exp(X_i q_i): K (8), D (66a)."""
+        if i == GROUND:
+            return np.eye(4)
+        for k in self.model.path(i):  # a loop, so that long chains do not recurse deeply
+            if ("C", k) not in self._kept:
+                p = self.model.bodies[k].parent
+                C_rel = self.C_rel(k)
+                self._kept["C", k] = C_rel if p == GROUND else self._kept["C", p] @ C_rel
+        return self._kept["C", i]
+
+    def R(self, i: int) -> Array:
+        """Rotation matrix of body i."""
+        return self.C(i)[:3, :3]
+
+    def r(self, i: int) -> Array:
+        """Position of the origin of body i, resolved in the inertial frame."""
+        return self.C(i)[:3, 3]
+
+    # -- the moves -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def screw(self, i: int) -> Array:
+        """S_i (6,): instantaneous screw of joint i."""
+
+    @abstractmethod
+    def carry(self, i: int) -> Operator:
+        """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
+
+    @abstractmethod
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        """The part of Vdot_i (6,) that depends on velocities, beyond what is carried."""
+
+    @abstractmethod
+    def inertia(self, i: int) -> Operator:
+        """M_i: takes an acceleration to a wrench, and a twist to a momentum."""
+
+    @abstractmethod
+    def bias(self, i: int, V: Array) -> Array:
+        """The wrench (6,) that body i needs at twist V beside M_i Vdot_i."""
+
+    @abstractmethod
+    def at(self, frame: Frame) -> Operator:
+        """Take the twist of a body to a frame fixed to it."""
+
+
+class BodyFixed(Representation):
+    """Measured at the body and resolved in it: constant screws and inertias."""
+
+    name = "body_fixed"
+
+    def screw(self, i: int) -> Array:
+        return self.model.bodies[i].joint.screw  # X_i, K (5)
+
+    @_once
+    def carry(self, i: int) -> Operator:
+        C_rel = self.C_rel(i)
+        return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3])  # Ad_{C_i,p}, D (66b)
+
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        return -(se3.ad(self.screw(i)) @ V[i]) * rate  # D (66c)
+
+    def inertia(self, i: int) -> Operator:
+        return self.model.bodies[i].inertia  # D (40)
+
+    def bias(self, i: int, V: Array) -> Array:
+        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (41)
+
+    def at(self, frame: Frame) -> Operator:
+        if _is_body(frame):
+            return IDENTITY
+        return InverseAdjoint(frame.placement[:3, :3], frame.placement[:3, 3])  # K (20)
+
+
+class Spatial(Representation):
+    """Measured at the origin of the inertial frame and resolved in it: nothing to carry."""
+
+    name = "spatial"
+
+    @_once
+    def screw(self, i: int) -> Array:
+        return se3.Ad(self.C(i)) @ self.model.bodies[i].joint.screw  # J_i^s, D (70b)
+
+    def carry(self, i: int) -> Operator:
+        return IDENTITY  # D (70c)
+
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        p = self.model.bodies[i].parent
+        return se3.ad(V[p]) @ self.screw(i) * rate  # D (70d), its ad with the index i - 1 restored
+
+    @_once
+    def inertia(self, i: int) -> Operator:
+        return self.model.bodies[i].inertia.transformed(self.C(i))  # D (71a)
+
+    def bias(self, i: int, V: Array) -> Array:
+        return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38)
+
+    def at(self, frame: Frame) -> Operator:
+        return IDENTITY
+
+
+class Hybrid(Representation):
+    """Measured at the body and resolved in the inertial frame: carried by displacements alone."""
+
+    name = "hybrid"
+
+    @_once
+    def screw(self, i: int) -> Array:
+        X, R = self.model.bodies[i].joint.screw, self.R(i)
+        return np.concatenate([R @ X[:3], R @ X[3:]])  # Ad_R X, D (75b)
+
+    @_once
+    def carry(self, i: int) -> Operator:
+        p = self.model.bodies[i].parent
+        return InverseAdjoint(np.eye(3), self.r(i) - self.r(p))  # Ad_{r_i,p}, D (75c)
+
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        p = self.model.bodies[i].parent
+        omega = so3.hat(V[i][:3])
+        S = self.screw(i)
+        transport = so3.hat(V[p][3:] - V[i][3:]) @ V[p][:3]  # ad_{rdot_i,p} V_p
+        turn = np.concatenate([omega @ S[:3], omega @ S[3:]])  # ad_omega S
+        return np.concatenate([np.zeros(3), transport]) + turn * rate  # D (75d)
+
+    @_once
+    def inertia(self, i: int) -> Operator:
+        return self.model.bodies[i].inertia.rotated(self.R(i))  # D (76a)
+
+    def bias(self, i: int, V: Array) -> Array:
+        return _turning(V[:3], self.inertia(i))  # D (53)
+
+    def at(self, frame: Frame) -> Operator:
+        if _is_body(frame):
+            return IDENTITY
+        return InverseAdjoint(np.eye(3), self.R(frame.body) @ frame.placement[:3, 3])
+
+
+class Mixed(Representation):
+    """Angular part body-fixed, linear part hybrid: V^m = diag(R^T, I) V^h."""
+
+    name = "mixed"
+
+    @_once
+    def screw(self, i: int) -> Array:
+        X = self.model.bodies[i].joint.screw
+        return np.concatenate([X[:3], self.R(i) @ X[3:]])  # K (50) for j = i
+
+    @_once
+    def carry(self, i: int) -> Operator:
+        p = self.model.bodies[i].parent
+        shift = so3.hat(self.r(p) - self.r(i)) @ self.R(p)  # K (52), with R_{i-1} for R_i
+        turn = self.C_rel(i)[:3, :3].T
+        return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        p = self.model.bodies[i].parent
+        X, R, omega = self.model.bodies[i].joint.screw, self.R(i), so3.hat(V[i][:3])
+        transport = so3.hat(V[p][3:] - V[i][3:]) @ (self.R(p) @ V[p][:3])
+        turn = np.concatenate([omega @ X[:3], R @ (omega @ X[3:])])
+        return np.concatenate([np.zeros(3), transport]) + turn * rate  # diag(R^T, I) of D (75d)
+
+    @_once
+    def inertia(self, i: int) -> Operator:
+        inertia, R = self.model.bodies[i].inertia, self.R(i)
+        c = so3.hat(inertia.moment) @ R.T
+        mass = inertia.mass * np.eye(3)
+        return blocks([[inertia.tensor, c], [c.T, mass]])  # D (56), (57)
+
+    def bias(self, i: int, V: Array) -> Array:
+        W = _turning(V[:3], self.model.bodies[i].inertia)
+        return np.concatenate([W[:3], self.R(i) @ W[3:]])  # D (56), (57)
+
+    def at(self, frame: Frame) -> Operator:
+        if _is_body(frame):
+            return IDENTITY
+        turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]
+        shift = -(self.R(frame.body) @ so3.hat(p))
+        return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+
+
+def _turning(omega: Array, inertia: Any) -> Array:
+    """ad_omega M (omega, 0): the wrench of a body that turns about its origin, D (53)."""
+    P = inertia @ np.concatenate([omega, np.zeros(3)])
+    return np.concatenate([so3.hat(omega) @ P[:3], so3.hat(omega) @ P[3:]])
+
+
+def _is_body(frame: Frame) -> bool:
+    symbolic = frame.placement.dtype == object  # as a point is that is an input
+    return not symbolic and np.array_equal(frame.placement, np.eye(4))
+
+
+REPRESENTATIONS: dict[str, type[Representation]] = {
+    kind.name: kind for kind in (BodyFixed, Spatial, Hybrid, Mixed)
+}
+
+
+def moves(representation: str, model: Model, q: Array) -> Representation:
+    """Return the moves of the named representation at q; UnknownRepresentationError if unknown."""
+    return REPRESENTATIONS[checked(representation)](model, q)
+
+
+def checked(representation: str, *, auto: bool = False) -> str:
+    """Return the name of a representation, or raise UnknownRepresentationError."""
+    valid = [*REPRESENTATIONS, AUTO] if auto else list(REPRESENTATIONS)
+    if representation not in valid:
+        raise UnknownRepresentationError(representation, valid)
+    return representation
+
+
+# -- conversions of results ------------------------------------------------------------------------
+
+
+def from_body_fixed(C: Array, representation: str) -> Array:
+    """Return D (..., 6, 6) with V = D V^b for a body with pose C (..., 4, 4).
+
+    K Table 3, eqs. (54), (55), (47). The same matrix takes Jacobians and the joint's own screw, and
+    its inverse transpose wrenches. K (57), which takes Y_i for the instantaneous screw, holds with
+    A_i in place of C_i, that is at q = 0.
+    """
+    C = np.asarray(C)
+    R = C[..., :3, :3]
+    eye, zero = np.broadcast_to(np.eye(3), R.shape), np.zeros(R.shape)
+    matrices: dict[str, Callable[[], Array]] = {
+        "body_fixed": lambda: blocks([[eye, zero], [zero, eye]]),
+        "spatial": lambda: se3.Ad(C),
+        "hybrid": lambda: blocks([[R, zero], [zero, R]]),
+        "mixed": lambda: blocks([[eye, zero], [zero, R]]),
+    }
+    return matrices[checked(representation)]()
+
+
+def to_body_fixed(C: Array, representation: str) -> Array:
+    """Return the inverse of :func:`from_body_fixed` (..., 6, 6)."""
+    if checked(representation) == "spatial":
+        return se3.Ad(se3.inverse(np.asarray(C)))
+    return np.swapaxes(from_body_fixed(C, representation), -1, -2)
+
+
+def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a twist (..., 6) of a body with pose C in another representation: K Table 3."""
+    D = from_body_fixed(C, target) @ to_body_fixed(C, source)
+    return (D @ np.asarray(V)[..., None])[..., 0]
+
+
+def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a Jacobian (..., 6, n) of a body with pose C (..., 4, 4) in another representation."""
+    return from_body_fixed(C, target) @ to_body_fixed(C, source) @ np.asarray(J)
+
+
+def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a wrench (..., 6), moment first, in another representation: W^T V stays."""
+    D = from_body_fixed(C, source) @ to_body_fixed(C, target)
+    return (np.swapaxes(D, -1, -2) @ np.asarray(W)[..., None])[..., 0]
+
+
+def twist_from_rate(C: Array, Cd: Array, representation: str) -> Array:
+    """Return the twist (..., 6) of a pose C with the rate Cdot (..., 4, 4): K Table 4, K (80).
+
+    V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot).
+    """
+    C, Cd = np.asarray(C), np.asarray(Cd)
+    V_body = se3.vee(se3.inverse(C) @ Cd)
+    return convert_twist(V_body, C, source="body_fixed", target=representation)
