@@ -1,0 +1,211 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The algorithms: equations written once, over the moves of all four representations."""
+
+from mbs_dynamics.algorithms._algorithm import Algorithm, algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms.coriolis import (
+    christoffel_symbols,
+    coriolis_matrix,
+)
+from mbs_dynamics.algorithms.derivatives import (
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_rates,
+)
+from mbs_dynamics.algorithms.energy import (
+    center_of_mass,
+    centroidal_momentum,
+    kinetic_energy,
+    momenta,
+    potential_energy,
+)
+from mbs_dynamics.algorithms.forward_dynamics import (
+    forward_dynamics,
+)
+from mbs_dynamics.algorithms.frames import (
+    change_of_body_frame,
+    change_of_inertial_frame,
+    relative_jacobian,
+    relative_twist,
+)
+from mbs_dynamics.algorithms.inverse_kinematics import (
+    InverseKinematics,
+    inverse_differential_kinematics,
+    inverse_kinematics,
+)
+from mbs_dynamics.algorithms.joint_rates import (
+    fit_joint_rates,
+    joint_accelerations_from_twists,
+    joint_rates_from_twists,
+)
+from mbs_dynamics.algorithms.joint_wrenches import (
+    joint_reactions,
+    joint_wrenches,
+)
+from mbs_dynamics.algorithms.kinematics import (
+    forward_kinematics,
+    jacobian,
+    twists,
+)
+from mbs_dynamics.algorithms.linearization import (
+    linearize,
+)
+from mbs_dynamics.algorithms.manipulability import (
+    inverse_condition_number,
+    manipulability,
+    manipulability_gradient,
+    singular_values,
+)
+from mbs_dynamics.algorithms.mass_matrix import (
+    inverse_mass_matrix,
+    mass_matrix,
+)
+from mbs_dynamics.algorithms.newton_euler import (
+    bias_torques,
+    gravity_torques,
+    inverse_dynamics,
+)
+from mbs_dynamics.algorithms.partials import (
+    jacobian_derivative,
+    kinematic_hessian,
+)
+from mbs_dynamics.algorithms.points import (
+    offset_jacobian,
+    offset_twist,
+    point_jacobian,
+    point_velocity,
+)
+from mbs_dynamics.algorithms.rates import (
+    accelerations,
+    jacobian_rate,
+    jacobian_second_rate,
+    jerks,
+    twist_derivatives,
+)
+from mbs_dynamics.algorithms.regressor import (
+    base_parameters,
+    inertial_parameters,
+    inverse_dynamics_regressor,
+)
+from mbs_dynamics.algorithms.sensitivity import (
+    jacobian_sensitivity,
+    pose_sensitivity,
+)
+from mbs_dynamics.algorithms.torque_sensitivity import (
+    torque_sensitivity,
+)
+
+ALGORITHMS = (
+    forward_kinematics,
+    twists,
+    jacobian,
+    accelerations,
+    jerks,
+    twist_derivatives,
+    jacobian_rate,
+    jacobian_second_rate,
+    relative_twist,
+    relative_jacobian,
+    offset_twist,
+    offset_jacobian,
+    point_velocity,
+    point_jacobian,
+    pose_sensitivity,
+    jacobian_sensitivity,
+    jacobian_derivative,
+    kinematic_hessian,
+    inverse_dynamics,
+    gravity_torques,
+    bias_torques,
+    mass_matrix,
+    inverse_mass_matrix,
+    coriolis_matrix,
+    christoffel_symbols,
+    forward_dynamics,
+    joint_wrenches,
+    joint_reactions,
+    inverse_dynamics_regressor,
+    inverse_dynamics_derivatives,
+    forward_dynamics_derivatives,
+    inverse_dynamics_rates,
+    linearize,
+    torque_sensitivity,
+    kinetic_energy,
+    potential_energy,
+    center_of_mass,
+    momenta,
+    centroidal_momentum,
+)
+"""All algorithms, in the order in which users meet them."""
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "InverseKinematics",
+    "accelerations",
+    "algorithm",
+    "algorithm_of",
+    "base_parameters",
+    "bias_torques",
+    "center_of_mass",
+    "centroidal_momentum",
+    "change_of_body_frame",
+    "change_of_inertial_frame",
+    "christoffel_symbols",
+    "compile",
+    "coriolis_matrix",
+    "fit_joint_rates",
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "forward_kinematics",
+    "gravity_torques",
+    "inertial_parameters",
+    "inverse_condition_number",
+    "inverse_differential_kinematics",
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_rates",
+    "inverse_dynamics_regressor",
+    "inverse_kinematics",
+    "inverse_mass_matrix",
+    "jacobian",
+    "jacobian_derivative",
+    "jacobian_rate",
+    "jacobian_second_rate",
+    "jacobian_sensitivity",
+    "jerks",
+    "joint_accelerations_from_twists",
+    "joint_rates_from_twists",
+    "joint_reactions",
+    "joint_wrenches",
+    "kinematic_hessian",
+    "kinetic_energy",
+    "linearize",
+    "manipulability",
+    "manipulability_gradient",
+    "mass_matrix",
+    "momenta",
+    "offset_jacobian",
+    "offset_twist",
+    "point_jacobian",
+    "point_velocity",
+    "pose_sensitivity",
+    "potential_energy",
+    "relative_jacobian",
+    "relative_twist",
+    "singular_values",
+    "torque_sensitivity",
+    "twist_derivatives",
+    "twists",
+]

@@ -1,0 +1,318 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What turns equations into an algorithm: tracing, compilation, a cache, and checked arguments.
+
+The equations of an algorithm are a function of a model, of arrays, and of options that are known
+before any number is. ``@algorithm`` makes it callable with arrays of numbers: the first call of a
+kind traces the equations and compiles them, and further calls run the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.body import Payload
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
+from mbs_dynamics.tracing import (
+    Kernel,
+    Operations,
+    Program,
+    checked_backend,
+    default_backend,
+    trace,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
+"""Arrays of shape (n,): positions and their time derivatives."""
+
+ARRAYS = (
+    *COORDINATES,
+    "tau",
+    "motion",
+    "wrenches",
+    "point",
+    "target",
+    "V",
+    "Vd",
+    "base_twist",
+    "base_acceleration",
+    "screws",
+)
+"""Names of the arguments of equations that are arrays; every other argument is an option."""
+
+BODY_LEVEL = frozenset({"wrenches"})
+"""Arrays whose meaning depends on the representation."""
+
+MODEL_INPUTS = frozenset({"gravity", "payload"})
+"""Properties of the model that are inputs of the kernels, so that they change without compiling."""
+
+
+class Algorithm:
+    """Equations, with the kernels that they are compiled to."""
+
+    def __init__(self, equations: Callable[..., Any], invariant: bool) -> None:
+        self.equations = equations
+        self.name = equations.__name__
+        self.invariant = invariant
+        parameters = list(inspect.signature(equations).parameters.values())[1:]
+        self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
+        self.required = tuple(
+            p.name for p in parameters if p.name in ARRAYS and p.default is inspect.Parameter.empty
+        )
+        options = [p for p in parameters if p.name not in ARRAYS]
+        self.options = {p.name: p.default for p in options}
+        self.positional = tuple(p.name for p in options if p.kind is not p.KEYWORD_ONLY)
+
+    def __call__(self, model: Model, *args: Any, **named: Any) -> Any:
+        shortcut = self, args[len(self.required) :], tuple(named.items())
+        arrays, rest = args[: len(self.arrays)], args[len(self.arrays) :]
+        for name in self.arrays[len(arrays) :]:
+            if named and name in named:
+                arrays = (*arrays, named.pop(name))
+            elif name in self.required:
+                raise ArgumentError(f"{self.name} needs the argument {name!r}")
+            else:
+                arrays = (*arrays, None)
+        given = tuple([x is not None for x in arrays])
+        try:
+            kernel, takes = model.kernels[self, given, model.carriers, rest, tuple(named.items())]
+        except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
+            kernel, takes = self._prepared(model, given, rest, named)
+        properties = tuple([getattr(model, name) for name in takes])
+        if len(args) >= len(self.required) == sum(given):
+            with contextlib.suppress(TypeError):  # an option that cannot be hashed
+                model.bound[shortcut] = kernel.call, properties
+                if shortcut[1:] == ((), ()):
+                    model.bound[self] = kernel.call, properties
+        return kernel.call(*[x for x in arrays if x is not None], *properties)
+
+    def _prepared(
+        self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Kernel, tuple[str, ...]]:
+        self._check_model(model)
+        positional = dict(zip(self.positional, rest, strict=False))
+        twice = [name for name in positional if name in named]
+        unknown = [name for name in named if name not in self.options]
+        unnamed = [repr(x) for x in rest[len(self.positional) :]]
+        if unnamed or twice or unknown:
+            came = (twice or unknown or [f"{unnamed[0]} without a name"])[0]
+            raise ArgumentError(
+                f"{self.name}: cannot take {came!r}; the arguments are: model, "
+                + ", ".join((*self.arrays, *self.options))
+            )
+        chosen = [name for name, there in zip(self.arrays, given, strict=True) if there]
+        for name in self.required:
+            if name not in chosen:
+                raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
+        options = self._options({**positional, **named})
+        key = self, given, model.carriers, tuple(options.items())  # whatever gravity and load are
+        if key not in model.kernels:
+            kernel = self.kernel(model, chosen, options)
+            names = {port.name for port in kernel.inputs}
+            properties = [("gravity", "gravity"), ("payload", "payload_parameters")]
+            takes = tuple(attribute for port, attribute in properties if port in names)
+            model.kernels[key] = kernel, takes
+        found = model.kernels[key]
+        with contextlib.suppress(TypeError):  # a list in the options: found by the key above
+            model.kernels[self, given, model.carriers, rest, tuple(named.items())] = found
+        return found  # type: ignore[no-any-return]
+
+    def kernel(
+        self,
+        model: Model,
+        arrays: Iterable[str],
+        options: Mapping[str, Any],
+        backend: str | None = None,
+    ) -> Kernel:
+        """Return the kernel for these arrays and options; compiled once for each, and shared."""
+        self._check_model(model)
+        arrays = tuple(arrays)
+        complete = self._options(options)
+        backend = default_backend() if backend is None else checked_backend(backend)
+        traced = (self, arrays, tuple(complete.items()), model.carriers)
+        with model.lock:
+            if traced not in model.kernels:
+                model.kernels[traced] = self.program(model, arrays, complete)
+            program = model.kernels[traced]
+            defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+            used = [defaults[port.name] for port in program.inputs if port.name in defaults]
+            compiled = (*traced, backend, b"".join(np.asarray(x).tobytes() for x in used))
+            if compiled not in model.kernels:
+                model.kernels[compiled] = Kernel(program, backend=backend, defaults=defaults)
+        return model.kernels[compiled]  # type: ignore[no-any-return]
+
+    def _check_model(self, model: object) -> None:
+        if not isinstance(model, Model):
+            raise ArgumentError(f"{self.name}: model must be a Model; got {type(model).__name__}")
+
+    def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        complete = {name: options.get(name, default) for name, default in self.options.items()}
+        missing = [k for k, v in complete.items() if v is inspect.Parameter.empty]
+        if missing:
+            raise ArgumentError(f"{self.name} needs the argument {missing[0]!r}")
+        if "representation" in complete:
+            checked(complete["representation"], auto=True)
+        order = complete.get("order", 0)
+        if not isinstance(order, int) or order < 0:
+            raise ArgumentError(f"order must be an integer of at least 0; got {order!r}")
+        return {name: _constant(name, value) for name, value in complete.items()}
+
+    def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:
+        """Return the traced equations, in the cheapest representation if the options say auto."""
+        arrays = tuple(arrays)
+        if options.get("representation") != AUTO:
+            return self._trace(model, arrays, options)
+        if not self.invariant or BODY_LEVEL.intersection(arrays):
+            return self._trace(model, arrays, {**options, "representation": "body_fixed"})
+        programs = [
+            self._trace(model, arrays, {**options, "representation": name})
+            for name in REPRESENTATIONS
+        ]
+        return min(programs, key=lambda program: program.operations.total)
+
+    def operations(self, model: Model, options: Mapping[str, Any]) -> Operations:
+        """Return how many operations the algorithm takes with its required arrays."""
+        return self.program(model, self.required, self._options(options)).operations
+
+    def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
+        inputs = {name: _shape(name, model, options) for name in arrays}
+        inputs["gravity"] = (3,)
+        inputs["payload"] = (len(model.payloads), 10)
+
+        def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
+            loads = tuple(
+                Payload(load.body, parameters)
+                for load, parameters in zip(model.payloads, payload, strict=True)
+            )
+            traced = replace(model, gravity=gravity, payloads=loads).loaded()
+            return self.equations(traced, **symbols, **options)
+
+        return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+
+def _shape(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of an array argument."""
+    if name in ("wrenches", "V", "Vd"):
+        return (model.nb, 6)
+    if name == "motion":  # q and its time derivatives, as many as the equations with order need
+        return (options["order"] + 2, model.n)
+    if name in ("base_twist", "base_acceleration"):
+        return (6,)
+    if name == "point":
+        return (3,)
+    if name == "target":
+        return (4, 4)
+    if name == "screws":  # one for each of the named joints
+        joints = options["joints"]
+        return (len(joints) if isinstance(joints, Sequence) else 0, 6)
+    return (model.n,)
+
+
+def _constant(name: str, option: Any) -> Any:
+    """Return an option as what a kernel can be found by: lists become tuples."""
+    if isinstance(option, (list, np.ndarray)):
+        option = tuple(option)
+    try:
+        hash(option)
+    except TypeError:
+        raise ArgumentError(f"{name} cannot be {option!r}") from None
+    return option
+
+
+def algorithm(*, invariant: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
+
+    ``invariant`` says that the result does not depend on the representation of twists, so that
+    ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
+    """
+
+    def decorate(equations: Callable[P, R]) -> Callable[P, R]:
+        compiled = Algorithm(equations, invariant)
+        required = len(compiled.required)
+
+        @functools.wraps(equations)
+        def call(model: Any, *args: Any, **named: Any) -> Any:
+            given = len(args)
+            if given < required:
+                return compiled(model, *args, **named)
+            try:  # most calls: the arrays first, and options known from before
+                if given == required and not named:
+                    kernel, properties = model.bound[compiled]
+                    return kernel(*args, *properties)
+                kernel, properties = model.bound[compiled, args[required:], tuple(named.items())]
+            except (KeyError, TypeError, AttributeError):
+                return compiled(model, *args, **named)
+            return kernel(*args[:required], *properties)
+
+        call.algorithm = compiled  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def algorithm_of(function: Callable[..., Any]) -> Algorithm:
+    """Return the algorithm behind a function of this package, or raise ArgumentError."""
+    found = getattr(function, "algorithm", None)
+    if not isinstance(found, Algorithm):
+        kind = type(function).__name__
+        name = function if isinstance(function, str) else getattr(function, "__name__", kind)
+        raise ArgumentError(
+            f"{name!r} is not an algorithm of this package that can be compiled, such as "
+            "mbs_dynamics.inverse_dynamics"
+        )
+    return found
+
+
+def compile(
+    function: Callable[..., Any],
+    model: Model,
+    *,
+    backend: str | None = None,
+    **options: Any,
+) -> Kernel:
+    """Return an algorithm compiled for a model, as a callable on arrays.
+
+    ``options`` are those of the algorithm (``representation=``, ``body=``, ...). Arrays that the
+    algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
+    here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity and the payloads of the
+    model are further inputs, named ``gravity`` (3,) and ``payload`` (k, 10), which default to the
+    model's. ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable
+    MBS_BACKEND, else llvm if llvmlite is installed.
+
+    Raises ArgumentError for what is no algorithm and for unknown options, UnknownBodyError,
+    UnknownRepresentationError, UnknownBackendError; BackendError if the back end is not installed.
+    """
+    found = algorithm_of(function)
+    optional = [name for name in found.arrays if name not in found.required]
+    unknown = [name for name in options if name not in (*found.options, *optional)]
+    if unknown:
+        raise ArgumentError(
+            f"{found.name} has no option {unknown[0]!r}; it has: "
+            + (", ".join((*found.options, *optional)) or "none")
+        )
+    wanted = {name for name in optional if options.pop(name, False)}
+    arrays = [name for name in found.arrays if name in found.required or name in wanted]
+    return found.kernel(model, arrays, options, backend)

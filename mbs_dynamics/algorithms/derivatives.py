@@ -1,0 +1,191 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Derivatives of inverse and forward dynamics by state and torque."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.coriolis import composite_gyrations, twists_of
+from mbs_dynamics.algorithms.forward_dynamics import forward_dynamics
+from mbs_dynamics.algorithms.mass_matrix import (
+    composite_inertias,
+    inverse_mass_matrix,
+    mass_matrix,
+)
+from mbs_dynamics.algorithms.newton_euler import inverse_dynamics
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.tracing import derivative_of, series_of
+
+_mass_matrix = algorithm_of(mass_matrix).equations
+_inverse_mass_matrix = algorithm_of(inverse_mass_matrix).equations
+_forward_dynamics = algorithm_of(forward_dynamics).equations
+_inverse_dynamics = algorithm_of(inverse_dynamics).equations
+
+
+@algorithm(invariant=True)
+def inverse_dynamics_derivatives(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return dtau/dq, dtau/dqd and dtau/dqdd = M, each (..., n, n), of :func:`inverse_dynamics`.
+
+    ``wrenches`` (..., nb, 6) act on the bodies and are body-fixed: they turn with the bodies. By
+    composite inertias and gyrations in O(n d): the closed form of the sensitivities that Mueller
+    (dynamics), section 6.1, obtains from brackets of joint screws.
+
+    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
+    """
+    dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
+    dqdd = _mass_matrix(model, q, representation="body_fixed")
+    return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
+
+
+@algorithm(invariant=True)
+def forward_dynamics_derivatives(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1, each (..., n, n), of :func:`forward_dynamics`.
+
+    dqdd/dx = - M^-1 dtau/dx at the acceleration that tau causes; ``wrenches`` (..., nb, 6) act on
+    the bodies and are body-fixed.
+
+    q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
+    ArgumentError for a wrong shape or type.
+    """
+    body_fixed = {"representation": "body_fixed"}
+    qdd = _forward_dynamics(model, q, qd, tau, wrenches, **body_fixed)
+    inverse = _inverse_mass_matrix(model, q, **body_fixed)
+    dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
+    return {  # type: ignore[return-value]
+        "dqdd_dq": -(inverse @ dq),
+        "dqdd_dqd": -(inverse @ dqd),
+        "dqdd_dtau": inverse,
+    }
+
+
+@algorithm(invariant=True)
+def inverse_dynamics_rates(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    qddd: ArrayLike,
+    qdddd: ArrayLike,
+    *,
+    representation: str = "auto",
+) -> tuple[FloatArray, FloatArray]:
+    """Return the first and second time derivatives of the torques (..., n) along a motion.
+
+    For robots with elastic joints: Mueller (dynamics), section 6.3. The recursion of
+    :func:`inverse_dynamics` in truncated Taylor series.
+
+    q and its derivatives (..., n). Raises ArgumentError for a wrong shape or type,
+    UnknownRepresentationError.
+    """
+    motion = [np.asarray(x) for x in (q, qd, qdd, qddd, qdddd)]
+    arguments = [series_of(motion[k : k + 3]) for k in range(3)]
+    tau = _inverse_dynamics(model, *arguments, representation=representation)
+    return {"taud": derivative_of(tau, 1), "taudd": derivative_of(tau, 2)}  # type: ignore[return-value]
+
+
+class Motion(NamedTuple):
+    """What the derivatives are made of, for each body in its own frame; the ground at index -1.
+
+    M, B and W are composite: of all that the body's joint moves.
+    """
+
+    V: list[Array]
+    Vd: list[Array]
+    """Accelerations, less that of free fall."""
+    M: list[Any]
+    B: list[Array]
+    W: list[Array]
+
+
+def motion_of(
+    model: Model, rep: BodyFixed, qd: Array, qdd: Array, wrenches: Array | None = None
+) -> Motion:
+    """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
+    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
+    V = twists_of(model, rep, rate)
+    Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
+    W = model.per_body(np.zeros(6))
+    for i, p in model.outward():
+        drift = rep.drift(i, V, rate[i])
+        Vd[i] = rep.carry(i) @ Vd[p] + rep.screw(i) * acceleration[i] + drift
+        W[i] = rep.inertia(i) @ Vd[i] + rep.bias(i, V[i])
+        if wrenches is not None:
+            W[i] = W[i] - wrenches[i]
+    for i, p in model.inward():
+        W[p] = W[p] + rep.carry(i).T @ W[i]
+    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
+    return Motion(V, Vd, M, B, W)
+
+
+def rates_of_screw(S: Array, V: Array, Vd: Array) -> tuple[Array, Array]:
+    """Return the rate of a screw S that what carries it causes, and the rate of that rate.
+
+    V and Vd are the twist and the acceleration of what carries it.
+    """
+    Y = ad(V) @ S
+    return Y, ad(Vd) @ S + ad(V) @ Y
+
+
+def _derivatives(
+    model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return dtau/dq and dtau/dqd."""
+    rep = BodyFixed(model, q)
+    V, Vd, M, B, W = motion_of(model, rep, qd, qdd, wrenches)
+    Y, Z = model.per_body(None), model.per_body(None)
+    for i, p in model.outward():
+        carry = rep.carry(i)
+        Y[i], Z[i] = rates_of_screw(rep.screw(i), carry @ V[p], carry @ Vd[p])
+    dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
+    dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
+    for i, p in model.inward():
+        S = rep.screw(i)
+        Sd = ad(V[i]) @ S  # the rate of the screw with the body's own motion
+        by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
+        moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
+        by_qd = 2.0 * (B[i] @ S) + M[i] @ (Y[i] + Sd)
+        row, row_rate = 2.0 * (B[i].T @ S), M[i] @ S
+        dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
+        child, j = i, p
+        while j != GROUND:
+            dual = rep.carry(child).T
+            moved, by_qd, row, row_rate = (dual @ x for x in (moved, by_qd, row, row_rate))
+            S_j = rep.screw(j)
+            dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
+            dq[i, j] = row @ Y[j] + row_rate @ Z[j]
+            dqd[i, j] = row @ S_j + row_rate @ (Y[j] + ad(V[j]) @ S_j)
+            child, j = j, model.parents[j]
+    return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))

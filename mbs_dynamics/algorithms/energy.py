@@ -1,0 +1,107 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Energies and momenta of a mechanism."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.coriolis import twists_of
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed, Representation, Spatial, moves
+from mbs_dynamics.tracing import positive
+
+
+@algorithm(invariant=True)
+def kinetic_energy(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+) -> FloatArray:
+    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...), in J.
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    V = twists_of(model, rep, model.joint_rates(qd))
+    return np.asarray(0.5 * sum(V[i] @ (rep.inertia(i) @ V[i]) for i in range(model.nb)))
+
+
+@algorithm(invariant=True)
+def potential_energy(model: Model, q: ArrayLike) -> FloatArray:
+    """Return the potential energy U = - sum m_i g^T c_i (...) in the field of gravity, in J.
+
+    It is zero for masses at the height of the inertial frame's origin; its gradient by q is
+    :func:`gravity_torques`. Masses that do not move are not in it. q (..., n).
+    Raises ArgumentError for a wrong shape or type.
+    """
+    _, moment = _first_moment(model, BodyFixed(model, q))
+    return np.asarray(-(np.asarray(model.gravity) @ moment))
+
+
+@algorithm(invariant=True)
+def center_of_mass(model: Model, q: ArrayLike) -> FloatArray:
+    """Return the centre (..., 3) of all mass that moves, in m, in the inertial frame.
+
+    q (..., n). Raises SingularError where nothing moves that has mass; ArgumentError for a wrong
+    shape or type.
+    """
+    return _center_of_mass(model, BodyFixed(model, q))
+
+
+@algorithm(invariant=False)
+def momenta(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "body_fixed"
+) -> FloatArray:
+    """Return the momentum co-screws Pi_i = M_i V_i (..., nb, 6), the angular part first.
+
+    Mueller (dynamics), eqs. (36), (41), (51); in the mixed form the matrix of (56), (57). Angular
+    momentum in N m s about the point where the twist is measured, linear in N s. auto means
+    body_fixed.
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    V = twists_of(model, rep, model.joint_rates(qd))
+    return np.array([rep.inertia(i) @ V[i] for i in range(model.nb)]).reshape(-1, 6)
+
+
+@algorithm(invariant=True)
+def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+    """Return the momentum (..., 6) of the whole about its centre of mass, angular part first.
+
+    Resolved in the inertial frame; N m s and N s. q, qd (..., n).
+    Raises SingularError where nothing moves that has mass; ArgumentError for a wrong shape or type.
+    """
+    rep = Spatial(model, q)
+    V = twists_of(model, rep, model.joint_rates(qd))
+    P = sum((rep.inertia(i) @ V[i] for i in range(model.nb)), np.zeros(6))
+    return np.concatenate([P[:3] - so3.hat(_center_of_mass(model, rep)) @ P[3:], P[3:]])
+
+
+def _center_of_mass(model: Model, rep: Representation) -> FloatArray:
+    mass, moment = _first_moment(model, rep)
+    message = "there is no centre of mass: nothing moves that has mass"
+    return np.asarray(moment / positive(mass, message))
+
+
+def _first_moment(model: Model, rep: Representation) -> tuple[Array, Array]:
+    """Return the mass that moves, and its first moment about the inertial frame's origin."""
+    inertias = [body.inertia for body in model.bodies]
+    mass = sum(inertia.mass for inertia in inertias)
+    moments = [rep.R(i) @ M.moment + rep.r(i) * M.mass for i, M in enumerate(inertias)]
+    return mass, sum(moments, np.zeros(3))

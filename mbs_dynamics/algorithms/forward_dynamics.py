@@ -1,0 +1,176 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Forward dynamics: joint accelerations from torques, by three methods behind one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.mass_matrix import carried, factorize, mass_matrix, pivots, solve
+from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, newton_euler
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import UnknownMethodError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import moves
+
+_mass_matrix = algorithm_of(mass_matrix).equations
+
+
+@algorithm(invariant=True)
+def forward_dynamics(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    base_twist: ArrayLike | None = None,
+    base_acceleration: ArrayLike | None = None,
+    *,
+    method: str = "articulated_body",
+    representation: str = "auto",
+) -> FloatArray:
+    """Return the joint accelerations qdd (..., n) under joint torques tau, M qdd + h = tau + J^T W.
+
+    q, qd, tau (..., n). ``wrenches`` (..., nb, 6), moment first, act on the bodies from outside and
+    are given in the chosen representation (body_fixed for auto); ``base_twist`` and
+    ``base_acceleration`` (..., 6) are as in :func:`inverse_dynamics`. ``method`` is one of
+
+    - ``"articulated_body"``: Featherstone's recursion, O(n).
+    - ``"udut"``: Mohan and Saha's recursion, O(n), from the factors of M = U D U^T in closed form,
+      eqs. (28)-(37), as corrected: phi keeps the gyroscopic terms and gravity, psi has no further
+      factor A, and the last step is U^-T.
+    - ``"mass_matrix"``: the mass matrix by composite inertias, factorized numerically, O(n^3).
+
+    The recursions have one coordinate per joint; a model with mimic joints is solved by the mass
+    matrix whatever the method. Damping and friction of the joints are not in the equations.
+
+    Raises SingularError, naming the joint, where the mass matrix is not positive definite;
+    ArgumentError for a wrong shape or type, UnknownMethodError, UnknownRepresentationError.
+    """
+    if method not in METHODS:
+        raise UnknownMethodError(method, METHODS)
+    solver = METHODS[method if model.n == model.nb else "mass_matrix"]
+    loads = Loads(wrenches, base_twist, base_acceleration)
+    return np.asarray(solver(model, q, qd, tau, representation, loads))
+
+
+def _articulated_body(
+    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+) -> Array:
+    """The articulated-body algorithm over the moves."""
+    rep, pivot = moves(representation, model, q), pivots(model)
+    rate = model.joint_rates(qd)
+    tau_joint = [tau[body.joint.coordinate] for body in model.bodies]
+    V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
+    drift, p, M = model.per_body(None), model.per_body(np.zeros(6)), model.per_body(None)
+    U, d, u = model.per_body(None), model.per_body(None), model.per_body(None)
+    qdd: list[Any] = [0.0] * model.n
+    for i, parent in model.outward():
+        V[i] = rep.carry(i) @ V[parent] + rep.screw(i) * rate[i]
+        drift[i] = rep.drift(i, V, rate[i])
+        p[i] = rep.bias(i, V[i])
+        if loads.wrenches is not None:
+            p[i] = p[i] - loads.wrenches[i]
+        M[i] = rep.inertia(i)
+    for i, parent in model.inward():
+        S = rep.screw(i)
+        U[i] = M[i] @ S
+        d[i] = pivot(model.bodies[i].joint.coordinate, S @ U[i])
+        u[i] = tau_joint[i] - S @ p[i]
+        if parent != GROUND:
+            M_rest = _without(M[i], U[i], d[i])
+            p_rest = p[i] + M_rest @ drift[i] + U[i] * (u[i] / d[i])
+            M[parent] = _plus(M[parent], carried(rep.carry(i), M_rest))
+            p[parent] = p[parent] + rep.carry(i).T @ p_rest
+    for i, parent in model.outward():
+        a[i] = rep.carry(i) @ a[parent] + drift[i]
+        qdd_i = (u[i] - U[i] @ a[i]) / d[i]
+        a[i] = a[i] + rep.screw(i) * qdd_i
+        qdd[model.bodies[i].joint.coordinate] = qdd_i
+    return np.array(qdd)
+
+
+def _udut(
+    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+) -> Array:
+    """Mohan and Saha's recursion, in their letters: p, psi, m_hat, eta, phi, mu.
+
+    Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
+    """
+    rep, pivot = moves(representation, model, q), pivots(model)
+    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
+    coordinate = [body.joint.coordinate for body in model.bodies]
+    phi = [tau[k] - h[k] for k in coordinate]  # (27), the bias complete
+    eta, mu = [np.zeros(6)] * (model.nb + 1), model.per_body(np.zeros(6))
+    psi, m_hat, M_hat = model.per_body(None), model.per_body(None), model.per_body(None)
+    for i in range(model.nb):
+        M_hat[i] = rep.inertia(i)
+    for i, parent in model.inward():
+        p = rep.screw(i)
+        psi_hat = M_hat[i] @ p
+        m_hat[i] = pivot(coordinate[i], p @ psi_hat)
+        psi[i] = psi_hat / m_hat[i]  # (33) without its A
+        phi[i] = phi[i] - p @ eta[i]  # U^-1 phi, (32)
+        if parent != GROUND:
+            M_bar = _without(M_hat[i], psi_hat, m_hat[i])
+            M_hat[parent] = _plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
+            eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
+    thetadd: list[Any] = [0.0] * model.n
+    for i, parent in model.outward():
+        mu[i] = rep.carry(i) @ mu[parent]
+        thetadd_i = phi[i] / m_hat[i] - psi[i] @ mu[i]  # D^-1 and U^-T: (34)-(37)
+        mu[i] = mu[i] + rep.screw(i) * thetadd_i
+        thetadd[coordinate[i]] = thetadd_i
+    return np.array(thetadd)
+
+
+def _by_mass_matrix(
+    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+) -> Array:
+    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
+    U, D = factorize(model, _mass_matrix(model, q, representation=representation))
+    return solve(U, D, [tau[k] - h[k] for k in range(model.n)])
+
+
+METHODS: dict[str, Callable[..., Array]] = {
+    "articulated_body": _articulated_body,
+    "udut": _udut,
+    "mass_matrix": _by_mass_matrix,
+}
+
+
+def _plus(A: Any, B: Any) -> Any:
+    """Return the sum of two inertias, rigid or articulated."""
+    return A + B if isinstance(B, Inertia) else _matrix(A) + B
+
+
+def _without(M: Any, U: Array, d: Any) -> Array:
+    """Return M - U U^T / d (6, 6): what is felt through a joint that gives way. Symmetric."""
+    M, scaled = np.array(_matrix(M)), U * (1.0 / d)
+    for i in range(6):
+        for j in range(i, 6):
+            M[i, j] = M[j, i] = M[i, j] - U[i] * scaled[j]
+    return M
+
+
+def _matrix(M: Any) -> Array:
+    return M.matrix() if isinstance(M, Inertia) else M

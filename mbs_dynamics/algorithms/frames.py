@@ -1,0 +1,195 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Twists and Jacobians with respect to any frames, and what a change of frame does to them.
+
+A twist ^kV_i^j has three frames: it is that of body i, measured at the origin of frame j, that is
+of the point of body i that is there at the moment, and resolved in the axes of frame k: Mueller
+(kinematics), eq. (79). It is absolute there; :func:`relative_twist` takes a fourth frame, relative
+to which body i moves. Each may be any body, a link merged into one, or None: the inertial frame.
+
+===========  ============  ===========  ===========
+twist        relative_to   measured_at  resolved_in
+===========  ============  ===========  ===========
+body_fixed   None          the body     the body
+spatial      None          None         None
+hybrid       None          the body     None
+eq. (81)     j             j            j
+===========  ============  ===========  ===========
+
+The mixed twist has its two parts in different frames. The text at (81) calls its result the twist
+of j with respect to i; the formula is that of i with respect to j.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed, from_body_fixed, to_body_fixed
+
+
+@algorithm(invariant=True)
+def relative_twist(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    body: str | None,
+    *,
+    relative_to: str | None = None,
+    measured_at: str | None = None,
+    resolved_in: str | None = None,
+) -> FloatArray:
+    """Return the twist (..., 6) of a body relative to another, measured and resolved in any frames.
+
+    The angular part (rad/s) comes first, then the velocity (m/s) of the point of ``body`` that is
+    at the origin of ``measured_at``, as seen from ``relative_to``, both in the axes of
+    ``resolved_in``. Each frame is the name of a body or link, or None for the inertial frame.
+
+    With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
+    frame in place of all three it is eq. (81), the difference of the twists of the two bodies. See
+    the module for body-fixed, spatial and hybrid twists.
+
+    q, qd (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    view = _View(model, q, measured_at, resolved_in)
+    rate = model.joint_rates(qd)
+    V = np.zeros(6)
+    for j, S_j in view.screws(body, relative_to).items():
+        V = V + S_j * rate[j]
+    twist: FloatArray = view.resolved(V)
+    return twist
+
+
+@algorithm(invariant=True)
+def relative_jacobian(
+    model: Model,
+    q: ArrayLike,
+    body: str | None,
+    *,
+    relative_to: str | None = None,
+    measured_at: str | None = None,
+    resolved_in: str | None = None,
+) -> FloatArray:
+    """Return the Jacobian J (..., 6, n) with V = J qd for the V of :func:`relative_twist`.
+
+    Columns of joints that move both bodies, or none of them, are zero. With two arms on one base
+    this is the Jacobian of one hand relative to the other.
+
+    q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    view = _View(model, q, measured_at, resolved_in)
+    J: list[Array] = [np.zeros(6) for _ in range(model.n)]
+    for j, S_j in view.screws(body, relative_to).items():
+        joint = model.bodies[j].joint
+        J[joint.coordinate] = J[joint.coordinate] + joint.ratio * view.resolved(S_j)
+    jacobian: FloatArray = np.array(J).reshape(-1, 6).T
+    return jacobian
+
+
+class _View:
+    """The mechanism as seen from the frame where twists are measured.
+
+    Poses follow the tree from there, upwards and then down, so that what is seen depends only on
+    the joints in between.
+    """
+
+    def __init__(self, model: Model, q: Array, measured_at: str | None, resolved_in: str | None):
+        self.model = model
+        self.rep = BodyFixed(model, q)
+        at = _frame(model, measured_at)
+        C = se3.inverse(at.placement)
+        self.poses = {at.body: C}
+        for i in reversed(model.path(at.body)):
+            C = C @ se3.inverse(self.rep.C_rel(i))
+            self.poses[model.bodies[i].parent] = C
+        self.axes = np.eye(3)
+        if resolved_in != measured_at:
+            frame = _frame(model, resolved_in)
+            self.axes = (self.pose(frame.body) @ frame.placement)[:3, :3]
+
+    def pose(self, i: int) -> Array:
+        """Return the pose of a body or the ground in the frame where twists are measured."""
+        for k in self.model.path(i):
+            if k not in self.poses:
+                self.poses[k] = self.poses[self.model.bodies[k].parent] @ self.rep.C_rel(k)
+        return self.poses[i]
+
+    def screws(self, body: str | None, relative_to: str | None) -> dict[int, Array]:
+        """Return the screws (6,) of the joints between two bodies, by joint.
+
+        V_i - V_j: the joints that move both bodies drop out.
+        """
+        own, others = (
+            set(self.model.path(_frame(self.model, name).body)) for name in (body, relative_to)
+        )
+        S = {}
+        for j in sorted(own ^ others):
+            S_j = se3.Ad(self.pose(j)) @ self.model.bodies[j].joint.screw
+            S[j] = S_j if j in own else -S_j
+        return S
+
+    def resolved(self, V: Array) -> Any:
+        """Return a twist (6,) in the axes that were asked for."""
+        return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
+
+
+def _frame(model: Model, name: str | None) -> Frame:
+    return Frame("the inertial frame", GROUND, np.eye(4)) if name is None else model.frame(name)
+
+
+def change_of_body_frame(C: Array, S: Array, representation: str) -> Array:
+    """Return D (..., 6, 6) with V' = D V when the frame of a body is replaced by another on it.
+
+    ``C`` (..., 4, 4) is the pose of the old frame and ``S`` (..., 4, 4) that of the new one in the
+    old one, so that C' = C S. D is Ad_S^-1 for body-fixed twists, Mueller (kinematics), eq. (20),
+    and the identity for spatial ones; hybrid and mixed twists are moved to the new origin.
+
+    D takes Jacobians too, and D^-T wrenches. Also on traced symbols. Raises ArgumentError for a
+    wrong shape, UnknownRepresentationError.
+    """
+    C, S = _poses("C", C), _poses("S", S)
+    if representation == "spatial":
+        batch = np.broadcast_shapes(C.shape[:-2], S.shape[:-2])
+        return np.broadcast_to(np.eye(6), (*batch, 6, 6)).copy()
+    moved = se3.Ad(se3.inverse(S))  # (20)
+    return from_body_fixed(C @ S, representation) @ moved @ to_body_fixed(C, representation)
+
+
+def change_of_inertial_frame(S: Array, representation: str) -> Array:
+    """Return D (..., 6, 6) with V' = D V when the inertial frame is replaced by another.
+
+    ``S`` (..., 4, 4) is the pose of the old inertial frame in the new one, so that C' = S C. D is
+    Ad_S for spatial twists, Mueller (kinematics), eq. (35), and the identity for body-fixed ones;
+    the parts of hybrid and mixed twists that are resolved in the inertial frame are turned.
+
+    D takes Jacobians too, and D^-T wrenches. Also on traced symbols. Raises ArgumentError for a
+    wrong shape, UnknownRepresentationError.
+    """
+    return from_body_fixed(_poses("S", S), representation)
+
+
+def _poses(name: str, value: Array) -> Array:
+    C = np.asarray(value)
+    if C.shape[-2:] != (4, 4):
+        raise ArgumentError(f"{name} has shape {C.shape}; valid is (4, 4), or (..., 4, 4)")
+    return C

@@ -1,0 +1,177 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Levenberg-Marquardt on SE(3) within joint limits, from many starts at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
+from mbs_dynamics.algorithms.kinematics import columns
+from mbs_dynamics.algorithms.manipulability import moving_coordinates
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array, square
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.tracing import sqrt
+
+FIRST_DAMPING, LEAST_DAMPING = 0.1, 1e-12
+"""Damping relative to the mean of the diagonal of J^T J."""
+
+HOPELESS_DAMPING = 1e8
+"""Where this much is not enough, no step however short comes nearer to the target."""
+
+
+@algorithm(invariant=True)
+def residual(
+    model: Model, q: ArrayLike, target: ArrayLike, body: str, *, position_only: bool = False
+) -> Any:
+    """Return the error e (..., m) of a body's pose, J (..., m, p) with de = -J dq, and the gap.
+
+    e = log(C^-1 C_target), angular part first, and J = dexp_e^-1 J^b: Mueller (dynamics), eq. (89),
+    for an increment on the left of exp(e). For a position alone e is the error in the frame of the
+    body. Linear parts are divided by :func:`reach`, and the columns are those of the p coordinates
+    that move the body. The gap (..., 2) is the angle in rad and the distance in m.
+    """
+    frame = model.frame(body)
+    rep = BodyFixed(model, q)
+    C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
+    J = np.full((6, model.n), 0.0, dtype=object)
+    for j, S_j in columns(model, rep, frame).items():
+        joint = model.bodies[j].joint
+        J[:, joint.coordinate] += joint.ratio * S_j
+    J = J[:, moving_coordinates(model, body)]
+    d, unit = C_error[:3, 3], 1.0 / reach(model, body)
+    distance = sqrt(square(d))
+    if position_only:  # the body moves by v and turns by omega: dd = -(v + omega cross d)
+        return {"e": unit * d, "J": unit * (J[3:] - so3.hat(d) @ J[:3]), "gap": [0.0, distance]}
+    e = se3.log(C_error)
+    J = se3.dexp_inv(e) @ J
+    scale = np.array([1.0, 1.0, 1.0, unit, unit, unit])
+    return {"e": scale * e, "J": scale[:, None] * J, "gap": [sqrt(square(e[:3])), distance]}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What all searches for poses of one body have in common."""
+
+    model: Model
+    body: str
+    position_only: bool
+    moved: list[int]
+    """The p coordinates that move the body."""
+    lower: FloatArray
+    """(p,) their limits, infinite where there are none."""
+    upper: FloatArray
+    """(p,)"""
+    metric: FloatArray
+    """(p,) the square of what a unit of each moves the body, in order of size: 1 or reach^-2."""
+    tolerance: FloatArray
+    """(2,) of the gap, in rad and m."""
+    max_iterations: int
+
+    def residual(self, q: FloatArray, targets: FloatArray) -> tuple[FloatArray, ...]:
+        """Return e (N, m), J (N, m, p) and the gap (N, 2); see :func:`residual`."""
+        arrays: tuple[FloatArray, ...] = residual(
+            self.model, q, targets, self.body, position_only=self.position_only
+        )
+        return arrays
+
+
+class Found(NamedTuple):
+    """Where N searches ended."""
+
+    q: FloatArray
+    """(N, n)"""
+    converged: Array
+    """(N,) bool"""
+    cost: FloatArray
+    """(N,) half the square of the error e."""
+    gap: FloatArray
+    """(N, 2)"""
+    iterations: Array
+    """(N,) int"""
+
+
+def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
+    """Search from starts (N, n), which lie within the limits, for targets (N, 4, 4).
+
+    A search ends when it has converged, or when no step helps. The damping follows the ratio of the
+    actual to the predicted decrease of the cost: Nielsen, Damping parameter in Marquardt's method
+    (1999).
+    """
+    N = len(starts)
+    q = starts.copy()
+    found = Found(q, np.zeros(N, bool), np.empty(N), np.empty((N, 2)), np.zeros(N, int))
+    e, J, gap = task.residual(q, targets)
+    cost = _half_square(e)
+    damping, growth = np.full(N, FIRST_DAMPING), np.full(N, 2.0)
+    at = np.arange(N)  # the searches that go on; the arrays above have one entry for each
+    for iteration in range(task.max_iterations + 1):
+        converged = (gap <= task.tolerance).all(-1)
+        found.converged[at], found.cost[at], found.gap[at] = converged, cost, gap
+        found.iterations[at] = iteration
+        going = ~(converged | (damping > HOPELESS_DAMPING))
+        if iteration == task.max_iterations or not going.any():
+            break
+        state: tuple[Array, ...] = (at, e, J, gap, cost, damping, growth)
+        at, e, J, gap, cost, damping, growth = (x[going] for x in state)
+        ahead = q[at]
+        ahead[:, task.moved], predicted = _step(task, ahead[:, task.moved], e, J, damping)
+        e_ahead, J_ahead, gap_ahead = task.residual(ahead, targets[at])
+        cost_ahead = _half_square(e_ahead)
+        better = cost_ahead < cost
+        predicted = np.maximum(predicted, 1e-300)
+        ratio = np.clip(cost - cost_ahead, 0.0, predicted) / predicted
+        easing = np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
+        damping = np.maximum(damping * np.where(better, easing, growth), LEAST_DAMPING)
+        growth = np.where(better, 2.0, 2.0 * growth)
+        q[at[better]] = ahead[better]
+        for now, then in ((e, e_ahead), (J, J_ahead), (gap, gap_ahead), (cost, cost_ahead)):
+            now[better] = then[better]
+    return found
+
+
+def _step(
+    task: Task, x: FloatArray, e: FloatArray, J: FloatArray, damping: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return where a damped step from x (N, p) leads, and by how much the cost should decrease.
+
+    A coordinate at a limit that the descent pushes outwards is held, and no other one passes its
+    limit: Bertsekas, Projected Newton methods (1982).
+    """
+    JT = J.swapaxes(-1, -2)
+    A, descent = JT @ J, (JT @ e[..., None])[..., 0]
+    held = ((x <= task.lower) & (descent < 0.0)) | ((x >= task.upper) & (descent > 0.0))
+    free = ~held
+    size = np.einsum("ikk,k->i", A, 1.0 / task.metric) / len(task.metric)
+    added = np.maximum(damping * size, 1e-200)[:, None] * task.metric
+    H = A * (free[:, :, None] & free[:, None, :])
+    H += np.where(held, task.metric, added)[:, :, None] * np.eye(len(task.metric))
+    step = np.linalg.solve(H, np.where(held, 0.0, descent)[..., None])[..., 0]
+    ahead = np.clip(x + step, task.lower, task.upper)
+    step = ahead - x
+    predicted = (step * descent).sum(-1) - _half_square((J @ step[..., None])[..., 0])
+    return ahead, predicted
+
+
+def _half_square(x: FloatArray) -> FloatArray:
+    half: FloatArray = 0.5 * (x * x).sum(-1)
+    return half

@@ -1,0 +1,195 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Joint positions for a pose: the arguments, the starts, and the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms.inverse_kinematics.arguments import (
+    batch_of,
+    count,
+    numbers,
+    pose_or_position,
+    positive,
+)
+from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates
+from mbs_dynamics.algorithms.inverse_kinematics.descent import Found, Task, descend
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+
+CONVERGED = "converged"
+
+
+class InverseKinematics(NamedTuple):
+    """How an inverse kinematics ended, for one target or for each one of a batch."""
+
+    q: FloatArray
+    """(..., n) joint positions: a solution, or the nearest ones that were found."""
+    success: Any
+    """(...) bool: whether the errors are within the tolerances."""
+    angular_error: Any
+    """(...) angle to the orientation of the target in rad; 0 if the target is a position."""
+    linear_error: Any
+    """(...) distance to the position of the target in m."""
+    iterations: Any
+    """(...) int: steps from the start that led to q."""
+    reason: Any
+    """(...) str: ``"converged"``, ``"joint limits: ..."`` or ``"not converged: ..."``."""
+
+
+def inverse_kinematics(
+    model: Model,
+    target: ArrayLike,
+    body: str,
+    *,
+    q0: ArrayLike | None = None,
+    starts: int = 20,
+    seed: int = 0,
+    max_iterations: int = 100,
+    angular_tolerance: float = 1e-8,
+    linear_tolerance: float = 1e-8,
+) -> InverseKinematics:
+    """Return joint positions within the limits that take a body or link to a pose, and how it went.
+
+    ``target`` is a pose (..., 4, 4), or a position (..., 3) in m for the origin of the body in
+    whatever orientation. A rotation may be off by 1e-6; the nearest one counts.
+
+    ``q0`` (..., n), moved into the limits, is the first start, by default the middle of the limits.
+    The other starts are random, the same for equal seeds and for all targets, and are tried until
+    the errors are within the tolerances, in rad and m. Coordinates that do not move the body stay
+    at q0. Revolute joints end as few turns from q0 as the limits allow.
+
+    Minimises |log(C(q)^-1 C_target)|^2, with lengths divided by that of the arm, by
+    Levenberg-Marquardt steps within the limits, for all targets at once.
+
+    A target out of reach is no error: then ``success`` is False, q the nearest that was found, and
+    ``reason`` tells whether limits are in the way. Raises ArgumentError for a wrong shape or type,
+    numbers that are not finite, a target that is no pose or a body that no joint moves, ModelError
+    for limits that leave a joint no position, UnknownBodyError.
+    """
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
+    coordinates = Coordinates.of(model, body)
+    moved = coordinates.moved
+    poses, position_only = pose_or_position(target)
+    task = Task(
+        model=model,
+        body=body,
+        position_only=position_only,
+        moved=moved,
+        lower=coordinates.lower[moved],
+        upper=coordinates.upper[moved],
+        metric=coordinates.metric[moved],
+        tolerance=np.array(
+            [
+                positive("angular_tolerance", angular_tolerance),
+                positive("linear_tolerance", linear_tolerance),
+            ]
+        ),
+        max_iterations=count("max_iterations", max_iterations, least=1),
+    )
+    low, high = coordinates.ranges()
+    first = 0.5 * (low + high) if q0 is None else numbers("q0", q0, (model.n,))
+    rng = np.random.default_rng(count("seed", seed, least=0))
+    random = rng.random((count("starts", starts, least=1) - 1, len(moved)))
+    random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
+    batch = batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
+    poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
+    first = np.array(np.broadcast_to(first, (*batch, model.n))).reshape(-1, model.n)
+    first[:, moved] = np.clip(first[:, moved], task.lower, task.upper)
+
+    found, beyond = _search(task, coordinates, poses, first, random)
+    q = coordinates.near(found.q, first)
+    reasons = np.full(len(q), CONVERGED, dtype=object)
+    for k in np.flatnonzero(~found.converged):
+        reasons[k] = _reason(model, coordinates, found.gap[k], beyond[k])
+    rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
+    shaped = (x.reshape(batch) if batch else x.item() for x in rest)
+    return InverseKinematics(q.reshape(*batch, model.n), *shaped)
+
+
+def _search(
+    task: Task, coordinates: Coordinates, targets: FloatArray, first: FloatArray, random: FloatArray
+) -> tuple[Found, FloatArray]:
+    """Return what was found for each target, and solutions beyond the limits (T, n), else NaN.
+
+    The starts, first (T, n) and then random (s, p), are tried in blocks of 1, 1, 2, 4, ... that
+    step together, because most targets need few. Each block is tried within the limits and then
+    without them, because a solution beyond limits may be within them after whole turns.
+    """
+    T, starts = len(targets), 1 + len(random)
+    found = Found(
+        q=first.copy(),
+        converged=np.zeros(T, bool),
+        cost=np.full(T, np.inf),
+        gap=np.zeros((T, 2)),
+        iterations=np.zeros(T, int),
+    )
+    beyond = np.full(first.shape, np.nan)
+    endless = replace(
+        task, lower=np.full_like(task.lower, -np.inf), upper=np.full_like(task.upper, np.inf)
+    )
+    begin, end = 0, 1
+    while begin < starts:
+        for each in (task, endless):
+            missed = np.flatnonzero(~found.converged)
+            if not missed.size:
+                return found, beyond
+            tries = np.repeat(first[missed][:, None], end - begin, axis=1)
+            if begin > 0:
+                tries[:, :, task.moved] = random[begin - 1 : end - 1]
+            owners = np.repeat(missed, end - begin)
+            ended = descend(each, targets[owners], tries.reshape(-1, tries.shape[-1]))
+            if each is endless:
+                q = coordinates.near(ended.q, first[owners])
+                outside = coordinates.outside(q).any(-1)
+                solved = ended.converged & outside
+                beyond[owners[solved]] = q[solved]
+                cost = np.where(outside, np.inf, ended.cost)
+                ended = ended._replace(q=q, converged=ended.converged & ~outside, cost=cost)
+            _keep_better(found, ended, missed)
+        begin, end = end, min(2 * end, starts)
+    return found, beyond
+
+
+def _keep_better(found: Found, ended: Found, at: Array) -> None:
+    """Replace what was found for the targets ``at`` by what ended better, of several for each."""
+    cost = np.where(ended.converged, -1.0, ended.cost).reshape(len(at), -1)
+    best = np.arange(len(at)) * cost.shape[1] + np.argmin(cost, axis=1)
+    better = cost.min(axis=1) < found.cost[at]
+    for mine, theirs in zip(found, ended, strict=True):
+        mine[at[better]] = theirs[best[better]]
+
+
+def _reason(model: Model, coordinates: Coordinates, gap: FloatArray, beyond: FloatArray) -> str:
+    """Return why a search with this gap failed, given a solution beyond the limits, or NaN."""
+    if np.isnan(beyond).any():
+        angle, distance = gap
+        return (
+            f"not converged: the nearest pose found is off by {angle:.3g} rad and {distance:.3g} m"
+        )
+    moved = np.array(coordinates.moved)
+    named = [
+        f"{model.joint_names[k]} at {beyond[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
+        f"{coordinates.upper[k]:.4g}"
+        for k in moved[coordinates.outside(beyond)]
+    ]
+    return f"joint limits: found only with {'; '.join(named)}"

@@ -1,0 +1,91 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Joint rates for a twist: damped least squares with weights and a motion in the null space."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.algorithms.inverse_kinematics.arguments import batch_of, numbers
+from mbs_dynamics.algorithms.kinematics import jacobian
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.tree import Model
+
+
+def inverse_differential_kinematics(
+    model: Model,
+    q: ArrayLike,
+    V: ArrayLike,
+    body: str,
+    *,
+    damping: ArrayLike,
+    representation: str = "body_fixed",
+    twist_weights: ArrayLike | None = None,
+    joint_weights: ArrayLike | None = None,
+    null_space_velocity: ArrayLike | None = None,
+) -> FloatArray:
+    """Return joint rates qd (..., n) that give a body or link nearly the twist V (..., 6).
+
+    Damped least squares, qd = J^T (J J^T + damping^2 I)^-1 V, which minimises
+    |J qd - V|^2 + damping^2 |qd|^2: Nakamura and Hanafusa (1986), Wampler (1986). It is bounded
+    everywhere. With damping 0 it is the pseudoinverse solution, which grows without bound towards
+    a singular configuration and leaves out the lost directions in one.
+
+    ``twist_weights`` (6,) >= 0 weigh the squared components of J qd - V, where 0 leaves one free,
+    and ``joint_weights`` (n,) > 0 the squared rates. ``null_space_velocity`` (..., n) is projected
+    onto the rates that do not change the weighted twist, and added.
+
+    q (..., n), damping (...) >= 0. Raises ArgumentError for a wrong shape or type and for numbers
+    that are not finite or have the wrong sign, UnknownBodyError, UnknownRepresentationError.
+    """
+    J = jacobian(model, q, body, representation=representation)
+    n = model.n
+    numbers("q", q, (n,))
+    free = np.zeros(n) if null_space_velocity is None else null_space_velocity
+    W_V = _weights("twist_weights", twist_weights, 6)
+    W_q = _weights("joint_weights", joint_weights, n)
+    V, free = numbers("V", V, (6,)), numbers("null_space_velocity", free, (n,))
+    damping = numbers("damping", damping, ())
+    batch_of(
+        q=J.shape[:-2], V=V.shape[:-1], damping=damping.shape, null_space_velocity=free.shape[:-1]
+    )
+    if (damping < 0.0).any():
+        raise ArgumentError(f"damping must not be negative; got {damping.min()}")
+    if (W_q == 0.0).any():
+        raise ArgumentError(f"joint_weights must be positive; got {W_q.tolist()}")
+    # in the variables W_V^1/2 V and W_q^1/2 qd all weights are one
+    to_V, to_q = np.sqrt(W_V), np.sqrt(W_q)
+    U, s, Vt = np.linalg.svd(to_V[:, None] * J / to_q, full_matrices=False)
+    held = s > s[..., :1] * max(6, n) * np.finfo(float).eps
+    gain = np.where(held, s, 0.0) / np.where(held, s * s + damping[..., None] ** 2, 1.0)
+    along = gain * _times(U.swapaxes(-1, -2), to_V * V)
+    taken = np.where(held, _times(Vt, to_q * free), 0.0)
+    qd: FloatArray = free + _times(Vt.swapaxes(-1, -2), along - taken) / to_q
+    return qd
+
+
+def _weights(name: str, value: ArrayLike | None, size: int) -> FloatArray:
+    weights = np.ones(size) if value is None else checks.numbers(name, value, (size,))
+    if (weights < 0.0).any():
+        raise ArgumentError(f"{name} must not be negative; got {weights.tolist()}")
+    return weights
+
+
+def _times(A: FloatArray, x: FloatArray) -> FloatArray:
+    """Return A x for stacks of matrices (..., m, k) and vectors (..., k)."""
+    product: FloatArray = (A @ x[..., None])[..., 0]
+    return product

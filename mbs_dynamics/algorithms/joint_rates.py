@@ -1,0 +1,222 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Joint rates and accelerations from the twists of all bodies.
+
+Two answers, which agree for twists that the mechanism can have and differ for any others:
+
+- :func:`joint_rates_from_twists` looks at one joint after the other: at the twist of its body
+  relative to the parent. It costs O(n), and refuses twists that do not fit together.
+- :func:`fit_joint_rates` looks at all joints together, for the rates whose twists are nearest to
+  those given. That is what measured twists need.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.kinematics import columns
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import Representation, moves, to_body_fixed
+
+CONSISTENCY_TOLERANCE = 1e-8
+"""How far twists may be from a motion of the mechanism, relative to 1 + their largest component."""
+
+
+def joint_rates_from_twists(
+    model: Model,
+    q: ArrayLike,
+    V: ArrayLike,
+    *,
+    representation: str = "body_fixed",
+    tolerance: float = CONSISTENCY_TOLERANCE,
+) -> FloatArray:
+    """Return the joint rates qd (..., n) of bodies with the twists V (..., nb, 6).
+
+    qd_i = X_i^T e_i / (X_i^T X_i), where e_i is the twist of body i relative to its parent,
+    measured at body i and resolved in it: Mueller (kinematics), eq. (26) and its components, and
+    Remark 14 for spatial twists. If mimic joints share a coordinate, numerator and denominator are
+    sums over them, with their ratios and the squares of these as weights. auto means body_fixed.
+
+    This is exact if V = J qd for some qd. For other V it minimises the sum of the squares of
+    e_i - X_i qd_i over all joints, in all four representations the same, and not that of V - J qd,
+    as Remark 9 has it; see :func:`fit_joint_rates`. Such V are refused if a component of
+    e_i - X_i qd_i exceeds ``tolerance`` times 1 + the largest component of V. ``tolerance=inf``
+    accepts any V.
+
+    q (..., n); V in rad/s and m/s, in the order of ``model.body_names``. Raises ArgumentError for a
+    wrong shape or type, and for twists that do not fit together, with where and by how much;
+    UnknownRepresentationError.
+    """
+    qd, misfit = joint_rates_and_misfit(model, q, V, representation=representation)
+    _check("V", "rad/s, m/s", model, misfit, tolerance, V)
+    return np.asarray(qd)
+
+
+def joint_accelerations_from_twists(
+    model: Model,
+    q: ArrayLike,
+    V: ArrayLike,
+    Vd: ArrayLike,
+    *,
+    representation: str = "body_fixed",
+    tolerance: float = CONSISTENCY_TOLERANCE,
+) -> FloatArray:
+    """Return the joint accelerations qdd (..., n) from twists V and their derivatives Vd.
+
+    V and Vd (..., nb, 6); Vd holds the derivatives of the components of V, without gravity, as
+    :func:`accelerations` returns them. qdd_i = X_i^T e_i / (X_i^T X_i) with, body-fixed,
+    e_i = Vd_i - Ad_{C_i,p} Vd_p + qd_i [X_i, V_i]: Mueller (dynamics), eq. (11) and its components.
+    The other representations have their own velocity terms; mimic joints are treated as in
+    :func:`joint_rates_from_twists`, which also gives the qd_i. auto means body_fixed.
+
+    This is exact if V = J qd and Vd = J qdd + Jd qd for some qd and qdd. For other V and Vd it
+    minimises the sum of the squares of e_i - X_i qdd_i over all joints. They are refused if V is,
+    or if a component of e_i - X_i qdd_i exceeds ``tolerance`` times 1 + the largest component of V
+    and Vd. ``tolerance=inf`` accepts any V and Vd.
+
+    q (..., n); V in rad/s and m/s, Vd in rad/s^2 and m/s^2. Raises ArgumentError for a wrong shape
+    or type, and for V and Vd that do not fit together, with where and by how much;
+    UnknownRepresentationError.
+    """
+    qdd, misfit_V, misfit_Vd = joint_accelerations_and_misfit(
+        model, q, V, Vd, representation=representation
+    )
+    _check("V", "rad/s, m/s", model, misfit_V, tolerance, V)
+    _check("Vd", "rad/s^2, m/s^2", model, misfit_Vd, tolerance, V, Vd)
+    return np.asarray(qdd)
+
+
+def fit_joint_rates(
+    model: Model, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
+) -> FloatArray:
+    """Return the joint rates qd (..., n) whose twists are nearest to V (..., nb, 6).
+
+    They minimise the sum of the squares of all 6 nb components of V - J qd, with the system
+    Jacobian J of Mueller (kinematics), eq. (23): what Remark 9 says of eq. (26). J has independent
+    columns, so that there is one solution. It weighs rad/s against m/s, and so depends on the unit
+    of length and on where the body frames are. The hybrid and the mixed form give the body-fixed
+    result, the spatial one another. auto means body_fixed.
+
+    q (..., n); V in rad/s and m/s, in the order of ``model.body_names``. Raises ArgumentError for a
+    wrong shape or type, UnknownRepresentationError.
+    """
+    J, given = system_jacobian_and_twists(model, q, V, representation=representation)
+    Q, R = np.linalg.qr(J.reshape(*J.shape[:-3], 6 * model.nb, model.n))
+    in_range = np.swapaxes(Q, -1, -2) @ given.reshape(*given.shape[:-2], 6 * model.nb, 1)
+    return np.asarray(np.linalg.solve(R, in_range)[..., 0])
+
+
+@algorithm(invariant=False)
+def joint_rates_and_misfit(
+    model: Model, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
+) -> Any:
+    """Return qd and e_i - X_i qd_i (nb, 6); see :func:`joint_rates_from_twists`."""
+    rep = moves(representation, model, q)
+    qd, misfit = _projected(model, _relative(rep, V))
+    return {"qd": qd, "misfit": misfit}
+
+
+@algorithm(invariant=False)
+def joint_accelerations_and_misfit(
+    model: Model, q: ArrayLike, V: ArrayLike, Vd: ArrayLike, *, representation: str = "body_fixed"
+) -> Any:
+    """Return qdd and the misfits of V and Vd; see :func:`joint_accelerations_from_twists`."""
+    rep = moves(representation, model, q)
+    qd, misfit_V = _projected(model, _relative(rep, V))
+    velocities, rate = _with_ground(V), model.joint_rates(qd)
+    drift = [rep.drift(i, velocities, rate[i]) for i in range(model.nb)]
+    qdd, misfit_Vd = _projected(model, _relative(rep, Vd, drift))
+    return {"qdd": qdd, "misfit_V": misfit_V, "misfit_Vd": misfit_Vd}
+
+
+@algorithm(invariant=False)
+def system_jacobian_and_twists(
+    model: Model, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
+) -> Any:
+    """Return J (nb, 6, n) of all bodies, and V, so that it is checked and broadcast with q."""
+    rep = moves(representation, model, q)
+    J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
+    for i, name in enumerate(model.body_names):
+        for j, S_j in columns(model, rep, model.frame(name)).items():
+            joint = model.bodies[j].joint
+            J[i, :, joint.coordinate] = J[i, :, joint.coordinate] + joint.ratio * S_j
+    return {"J": J, "V": V}
+
+
+def _relative(rep: Representation, V: Array, drift: Sequence[Array] | None = None) -> list[Array]:
+    """Return V_i - carry V_p - drift_i of all bodies, measured at body i and resolved in it."""
+    V = _with_ground(V)
+    e = []
+    for i, p in rep.model.outward():
+        e_i = V[i] - rep.carry(i) @ V[p]
+        if drift is not None:
+            e_i = e_i - drift[i]
+        e.append(to_body_fixed(rep.C(i), rep.name) @ e_i)
+    return e
+
+
+def _projected(model: Model, e: list[Array]) -> tuple[Array, Array]:
+    """Return (X^T X)^-1 X^T e for the coordinates (n,), and what the joints leave of e (nb, 6)."""
+    X = model.screw_body
+    along = model.generalized([X_i @ e_i for X_i, e_i in zip(X, e, strict=True)])
+    ratios = [body.joint.ratio for body in model.bodies]
+    length2 = model.generalized([k * (X_i @ X_i) for k, X_i in zip(ratios, X, strict=True)])
+    rates = np.array([x / y for x, y in zip(along, length2, strict=True)])
+    joint = model.joint_rates(rates)
+    return rates, np.array([e_i - X_i * r for e_i, X_i, r in zip(e, X, joint, strict=True)])
+
+
+def _with_ground(V: Array) -> list[Array]:
+    return [*V, np.zeros(6)]
+
+
+def _check(
+    name: str,
+    units: str,
+    model: Model,
+    misfit: FloatArray,
+    tolerance: float,
+    *given: ArrayLike,
+) -> None:
+    """Raise ArgumentError if the misfit (..., nb, 6) exceeds the tolerance anywhere."""
+    if not isinstance(tolerance, (int, float, np.floating)) or not tolerance >= 0.0:
+        raise ArgumentError(f"tolerance must be a number of at least 0; got {tolerance!r}")
+    if tolerance == np.inf:
+        return
+    size = np.abs(misfit).max(axis=-1)  # (..., nb)
+    largest = [np.abs(np.asarray(x)).max(axis=(-2, -1)) for x in given]
+    scale = 1.0 + functools.reduce(np.maximum, largest)
+    relative = size / scale[..., None]
+    if np.all(relative <= tolerance):  # which a NaN is not
+        return
+    worst = np.unravel_index(np.argmax(relative), relative.shape)
+    *state, i = map(int, worst)
+    body = model.bodies[i]
+    parent = "the ground" if body.parent == GROUND else repr(model.bodies[body.parent].name)
+    where = f"in state {tuple(state)}, " if state else ""
+    raise ArgumentError(
+        f"{name} is no motion of this mechanism: {where}{body.name!r} has, relative to {parent}, "
+        f"{size[worst]:.3g} ({units}) that joint {body.joint.name!r} does not allow; valid is up "
+        f"to {tolerance:g} times 1 + the largest component. See fit_joint_rates for measured twists"
+    )

@@ -1,0 +1,82 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The wrenches that joints transmit, and the part of them that the bearings bear."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.newton_euler import Loads, transmitted_wrenches
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import moves, to_body_fixed
+
+
+@algorithm(invariant=False)
+def joint_wrenches(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    *,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the wrench W_i (..., nb, 6), moment first, that each joint transmits to its body.
+
+    It is what a force-torque sensor in the joint reads, actuator and bearing together, at the
+    origin of body i: the W_i of :func:`inverse_dynamics`, Mueller (dynamics), eqs. (67a), (71b),
+    (76b). ``wrenches`` (..., nb, 6) act on the bodies from outside, in the same representation;
+    auto means body_fixed.
+
+    q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
+    type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
+    return np.array(W).reshape(-1, 6)
+
+
+@algorithm(invariant=False)
+def joint_reactions(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    *,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the reaction wrench (..., nb, 6) that the bearing of each joint bears, moment first.
+
+    It is :func:`joint_wrenches` without what the actuator exerts: a couple tau e about the axis of
+    a revolute or screw joint, a force tau e along a prismatic one. It is reciprocal to the joint
+    screw, S_i^T W = 0, and is the constraint wrench that Mueller (dynamics) leaves out of (67a).
+    auto means body_fixed.
+
+    q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
+    type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
+    reactions = []
+    for i, body in enumerate(model.bodies):
+        X = body.joint.screw
+        actuator = np.concatenate([X[:3], np.zeros(3)] if X[:3].any() else [np.zeros(3), X[3:]])
+        if rep.name != "body_fixed":
+            actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
+        reactions.append(W[i] - actuator * (rep.screw(i) @ W[i]))
+    return np.array(reactions).reshape(-1, 6)

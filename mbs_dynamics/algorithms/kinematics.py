@@ -1,0 +1,113 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Forward kinematics: poses, twists and Jacobians of the bodies of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import Frame
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed, Representation, after, moves
+
+
+def _frames(model: Model, bodies: Sequence[str] | None) -> list[Frame]:
+    """Return the frames of the named bodies or links; of all bodies, in order, for None."""
+    if isinstance(bodies, str):
+        raise ArgumentError(f"bodies must be a list of names; got the single name {bodies!r}")
+    if bodies is not None and not isinstance(bodies, Iterable):
+        raise ArgumentError(f"bodies must be a list of names; got {bodies!r}")
+    return [model.frame(name) for name in (model.body_names if bodies is None else bodies)]
+
+
+@algorithm(invariant=True)
+def forward_kinematics(
+    model: Model, q: ArrayLike, *, bodies: Sequence[str] | None = None
+) -> FloatArray:
+    """Return the poses C_i (..., nb, 4, 4) of all bodies, or of the named bodies and links.
+
+    C_i maps coordinates in the frame of body i to those in the inertial frame.
+    C_i = C_p B_i exp(X_i q_i): Mueller (kinematics), eq. (8); Mueller (dynamics), eq. (66a).
+
+    q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    rep = BodyFixed(model, q)
+    poses = [rep.C(frame.body) @ frame.placement for frame in _frames(model, bodies)]
+    return np.array(poses).reshape(-1, 4, 4)
+
+
+@algorithm(invariant=False)
+def twists(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    bodies: Sequence[str] | None = None,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the twists V_i (..., nb, 6) of all bodies, or of the named bodies and links.
+
+    The angular part (rad/s) comes first, then the linear part (m/s). Recursions of Mueller
+    (kinematics), eqs. (14), (30), (42) and (52), in the last with R_{i-1} in place of R_i; auto
+    means body_fixed.
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    rate = model.joint_rates(qd)
+    V = model.per_body(np.zeros(6))
+    for i, p in model.outward():
+        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
+    at_frames = [rep.at(frame) @ V[frame.body] for frame in _frames(model, bodies)]
+    return np.array(at_frames).reshape(-1, 6)
+
+
+@algorithm(invariant=False)
+def jacobian(
+    model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
+) -> FloatArray:
+    """Return the Jacobian J (..., 6, n) of a body or link, with V = J qd, angular part first.
+
+    Column j is the instantaneous screw of joint j, carried along the path to the body; it is zero
+    for joints that do not move the body. Mueller (kinematics), eqs. (16), (28), (40) and (50); auto
+    means body_fixed.
+
+    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    frame = model.frame(body)
+    J: list[Array] = [np.zeros(6) for _ in range(model.n)]
+    for j, S_j in columns(model, rep, frame).items():
+        joint = model.bodies[j].joint
+        J[joint.coordinate] = J[joint.coordinate] + joint.ratio * S_j
+    return np.asarray(np.array(J).reshape(-1, 6).T)
+
+
+def columns(model: Model, rep: Representation, frame: Frame) -> dict[int, Array]:
+    """Return the screws of the joints on the path to a frame, by joint, measured at the frame."""
+    S: dict[int, Array] = {}
+    to_frame = rep.at(frame)
+    for i in reversed(model.path(frame.body)):  # inwards, so that no column is carried twice
+        S[i] = to_frame @ rep.screw(i)
+        to_frame = after(to_frame, rep.carry(i))
+    return S

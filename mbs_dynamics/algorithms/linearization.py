@@ -1,0 +1,55 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The linearised state-space model of a mechanism at a state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.derivatives import forward_dynamics_derivatives
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import blocks
+from mbs_dynamics.model.tree import Model
+
+_forward_dynamics_derivatives = algorithm_of(forward_dynamics_derivatives).equations
+
+
+@algorithm(invariant=True)
+def linearize(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return A (..., 2n, 2n) and B (..., 2n, n) of the linear dynamics about a state.
+
+    With the state x = (q, qd) and the input tau, xdot = f(x, tau) = (qd, qdd), they are df/dx and
+    df/dtau: a small deviation from the motion obeys d/dt dx = A dx + B dtau. The state need not be
+    an equilibrium; at one, for example at rest under :func:`gravity_torques`, A and B are constant.
+    ``wrenches`` (..., nb, 6) act on the bodies and are body-fixed. Damping and friction of the
+    joints are not in the equations. From :func:`forward_dynamics_derivatives`.
+
+    q, qd, tau (..., n) in SI units. Raises SingularError where the mass matrix is not positive
+    definite; ArgumentError for a wrong shape or type.
+    """
+    derivatives: Any = _forward_dynamics_derivatives(model, q, qd, tau, wrenches)
+    zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)
+    A = blocks([[zero, eye], [derivatives["dqdd_dq"], derivatives["dqdd_dqd"]]])
+    B = blocks([[zero], [derivatives["dqdd_dtau"]]])
+    return {"A": A, "B": B}  # type: ignore[return-value]

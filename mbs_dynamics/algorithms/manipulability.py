@@ -1,0 +1,172 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Manipulability, its gradient, and how near a configuration is to a singular one.
+
+All is read off the singular values of the hybrid Jacobian: linear rows are the velocity of the
+body's origin, and the axes are those of the inertial frame. Only the columns of coordinates that
+move the body count, p of them, so that joints elsewhere in a tree change nothing.
+
+``rows`` selects what the body is meant to do: ``"all"`` six, the ``"angular"`` or the ``"linear"``
+three, or a sequence of indices: ``(3, 4)`` is motion in the x-y plane. With m rows there are
+min(m, p) singular values, also where an arm has fewer joints than rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.algorithms.kinematics import jacobian
+from mbs_dynamics.algorithms.partials import kinematic_hessian
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+
+ROWS: dict[str, tuple[int, ...]] = {
+    "all": (0, 1, 2, 3, 4, 5),
+    "angular": (0, 1, 2),
+    "linear": (3, 4, 5),
+}
+"""The rows of a Jacobian by name."""
+
+LINEAR = 3
+"""Index of the first linear row."""
+
+
+def manipulability(
+    model: Model, q: ArrayLike, body: str, *, rows: str | Sequence[int] = "all"
+) -> FloatArray:
+    """Return Yoshikawa's manipulability w (...) of a body or link: the product of singular values.
+
+    w = sqrt(det(J J^T)), and sqrt(det(J^T J)) where fewer joints move the body than there are rows:
+    in proportion to the volume of the twists that joint rates of at most unit length give.
+    Yoshikawa, Manipulability of robotic mechanisms (1985). At a singular configuration w is exactly
+    0. Its unit is the product of those of the singular values.
+
+    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
+    type, non-finite q, wrong rows or a body that no joint moves, UnknownBodyError.
+    """
+    s = np.linalg.svd(_jacobian(model, q, body, rows)[0], compute_uv=False)
+    w: FloatArray = np.where(_singular(s, model.n), 0.0, np.prod(s, axis=-1))[()]
+    return w
+
+
+def manipulability_gradient(
+    model: Model, q: ArrayLike, body: str, *, rows: str | Sequence[int] = "all"
+) -> FloatArray:
+    """Return the gradient dw/dq (..., n) of :func:`manipulability`.
+
+    dw/dq_k = w trace(J^+ dJ/dq_k), evaluated without the division that J^+ contains. At a singular
+    configuration w has its minimum, 0, and in general a kink; the gradient is defined as 0 there,
+    which is one of its subgradients.
+
+    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
+    type, non-finite q, wrong rows or a body that no joint moves, UnknownBodyError.
+    """
+    J, chosen, moved = _jacobian(model, q, body, rows)
+    H = kinematic_hessian(model, q, body, representation="hybrid")[..., chosen, :, :]
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    ds = np.einsum("...mi,...mjk,...ij->...ik", U, H[..., moved, :], Vt)  # of s_i by q_k
+    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(s.shape[-1])], -1)
+    gradient: FloatArray = (others[..., None, :] @ ds)[..., 0, :]
+    return np.where(_singular(s, model.n)[..., None], 0.0, gradient)
+
+
+def singular_values(
+    model: Model,
+    q: ArrayLike,
+    body: str,
+    *,
+    rows: str | Sequence[int] = "all",
+    length: float = 1.0,
+) -> FloatArray:
+    """Return the singular values (..., min(m, p)) of the Jacobian of a body, the largest first.
+
+    The last one is the distance to the nearest matrix of lower rank, which is 0 at a singular
+    configuration, where a direction of motion is lost. Linear rows are divided by the
+    characteristic ``length`` in m, such as the reach of the arm, so that they can be compared with
+    the angular ones.
+
+    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
+    type, non-finite q, wrong rows, a length that is not positive or a body that no joint moves,
+    UnknownBodyError.
+    """
+    J, chosen, _ = _jacobian(model, q, body, rows)
+    unit = checks.number("length", length)
+    if unit <= 0.0:
+        raise ArgumentError(f"length must be positive; got {unit}")
+    scale = np.array([1.0 / unit if row >= LINEAR else 1.0 for row in chosen])
+    s: FloatArray = np.linalg.svd(J * scale[:, None], compute_uv=False)
+    return s
+
+
+def inverse_condition_number(
+    model: Model,
+    q: ArrayLike,
+    body: str,
+    *,
+    rows: str | Sequence[int] = "all",
+    length: float = 1.0,
+) -> FloatArray:
+    """Return the smallest over the largest singular value (...): 1 isotropic, 0 singular.
+
+    It is 0 as well where the Jacobian is zero altogether. See :func:`singular_values` for the
+    arguments and what is raised.
+    """
+    s = singular_values(model, q, body, rows=rows, length=length)
+    largest = s[..., 0]
+    inverse: FloatArray = (s[..., -1] / np.where(largest > 0.0, largest, 1.0))[()]
+    return inverse
+
+
+def moving_coordinates(model: Model, body: str) -> list[int]:
+    """Return the indices of the coordinates that move a body or link, or raise ArgumentError."""
+    moved = {model.bodies[i].joint.coordinate for i in model.path(model.frame(body).body)}
+    if not moved:
+        raise ArgumentError(f"body {body!r} is fixed to the ground: no joint moves it")
+    return sorted(moved)
+
+
+def _jacobian(
+    model: Model, q: ArrayLike, body: str, rows: str | Sequence[int]
+) -> tuple[FloatArray, list[int], list[int]]:
+    """Return the chosen rows and moving columns (..., m, p), and the indices of both."""
+    J = jacobian(model, q, body, representation="hybrid")
+    if not np.isfinite(np.asarray(q, dtype=float)).all():
+        raise ArgumentError("q must be finite")
+    chosen, moved = _rows(rows), moving_coordinates(model, body)
+    return J[..., chosen, :][..., moved], chosen, moved
+
+
+def _rows(rows: str | Sequence[int]) -> list[int]:
+    chosen: Any = ROWS.get(rows, ()) if isinstance(rows, str) else rows
+    chosen = tuple(chosen) if isinstance(chosen, Iterable) else ()
+    valid = all(isinstance(k, (int, np.integer)) and 0 <= k < 6 for k in chosen)
+    if not chosen or not valid or len(set(chosen)) < len(chosen):
+        raise ArgumentError(
+            f"rows must be {', '.join(map(repr, ROWS))} or different indices from 0 to 5; "
+            f"got {rows!r}"
+        )
+    return [int(k) for k in chosen]
+
+
+def _singular(s: Array, n: int) -> Array:
+    """Return where the smallest singular value is zero to rounding, as NumPy's matrix_rank does."""
+    largest, smallest = s[..., 0], s[..., -1]
+    return smallest <= largest * max(6, n) * np.finfo(float).eps

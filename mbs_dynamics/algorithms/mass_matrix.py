@@ -1,0 +1,157 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The mass matrix by composite inertias, its factorization and its inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.se3 import InverseAdjoint, pose
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed, Identity, Operator, Representation, moves
+from mbs_dynamics.tracing import positive
+
+PIVOT_TOLERANCE = 1e-14
+"""Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
+
+
+@algorithm(invariant=True)
+def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
+
+    M_ij = S_i^T M^c_i S_j with the composite inertia M^c_i of all that joint i moves, in O(n d):
+    the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
+
+    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    Mc = composite_inertias(model, rep)
+    M: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
+    for i, p in model.inward():
+        F = Mc[i] @ rep.screw(i)
+        M[i, i] = rep.screw(i) @ F
+        j, k = i, p
+        while k != GROUND:
+            F = rep.carry(j).T @ F
+            j, k = k, model.parents[k]
+            M[i, j] = M[j, i] = rep.screw(j) @ F
+    return np.asarray(model.generalized_matrix(M))
+
+
+@algorithm(invariant=True)
+def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the inverse of the mass matrix (..., n, n), symmetric.
+
+    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
+    tree. q (..., n). Raises SingularError, naming the joint, where M is not positive definite;
+    ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    M = _mass_matrix(model, q, representation=representation)
+    U, D = factorize(model, M)
+    columns = [solve(U, D, unit) for unit in np.eye(model.n)]
+    inverse: Array = np.array(columns).reshape(model.n, model.n)
+    for j in range(model.n):  # symmetric: the other half is then never computed
+        inverse[j, j + 1 :] = inverse[j + 1 :, j]
+    return np.asarray(inverse)
+
+
+_mass_matrix = mass_matrix.algorithm.equations  # type: ignore[attr-defined]
+
+
+def composite_inertias(model: Model, rep: Representation) -> list[Any]:
+    """Return for each body the inertia of all that its joint moves, itself included."""
+    Mc = [rep.inertia(i) for i in range(model.nb)]
+    for i, p in model.inward():
+        if p != GROUND:
+            Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
+    return Mc
+
+
+def carried(carry: Operator, M: Any) -> Any:
+    """Return carry^T M carry: the inertia M of a body, taken to its parent."""
+    if isinstance(carry, Identity):
+        return M
+    if isinstance(carry, InverseAdjoint):
+        if isinstance(M, Inertia):
+            return M.transformed(pose(carry.R, carry.r))
+        return carry.congruence(M)
+    M = np.array(carry.T @ M @ carry)
+    rows, cols = np.triu_indices(6, 1)
+    M[cols, rows] = M[rows, cols]
+    return M
+
+
+def factorize(model: Model, M: Array) -> tuple[Array, list[Any]]:
+    """Return U, unit upper triangular, and D, a list, with M = U D U^T.
+
+    Mohan and Saha, eq. (26), from the last joint inwards, so that no branch fills the zeros of
+    another. A pivot that is not positive raises SingularError, naming its joint.
+    """
+    n = len(M)
+    M, U = np.array(M, dtype=object), np.full((n, n), 0.0, dtype=object)
+    pivot = pivots(model)
+    D: list[Any] = [0.0] * n
+    for k in reversed(range(n)):
+        D[k] = pivot(k, M[k, k])
+        U[k, k], inverse = 1.0, 1.0 / D[k]
+        for i in range(k):
+            U[i, k] = M[i, k] * inverse
+        for i in range(k):
+            for j in range(i + 1):
+                M[i, j] = M[j, i] = M[i, j] - U[i, k] * M[j, k]
+    return U, D
+
+
+def solve(U: Array, D: list[Any], b: Array) -> Array:
+    """Return x with U D U^T x = b: Mohan and Saha, steps B to D, the last with U^-T."""
+    n = len(D)
+    x = list(b)
+    for k in reversed(range(n)):
+        for i in range(k):
+            x[i] = x[i] - U[i, k] * x[k]
+    x = [value * (1.0 / d) for value, d in zip(x, D, strict=True)]
+    for k in range(n):
+        for i in range(k):
+            x[k] = x[k] - U[i, k] * x[i]
+    return np.array(x)
+
+
+def pivots(model: Model) -> Callable[[int, Any], Any]:
+    """Return a function of a coordinate k and its pivot that returns the pivot, guarded.
+
+    The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
+    that is rounding beside the inertia it feels while they are locked counts as none.
+    """
+    rep = BodyFixed(model, np.zeros(model.n))
+    locked = [0.0] * model.n
+    for i, M in enumerate(composite_inertias(model, rep)):
+        joint, S = model.bodies[i].joint, rep.screw(i)
+        felt = joint.ratio**2 * (S @ (M @ S))
+        if isinstance(felt, float):  # with a payload it is a symbol
+            locked[joint.coordinate] += felt
+
+    def pivot(k: int, value: Any) -> Any:
+        message = f"the mass matrix is singular: joint {model.joint_names[k]!r} moves no inertia"
+        return positive(value, message, above=max(PIVOT_TOLERANCE * locked[k], 0.0))
+
+    return pivot

@@ -1,0 +1,142 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Inverse dynamics by the recursive Newton-Euler algorithm, and its special cases."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import Hybrid, Mixed, Representation, moves
+
+
+class Loads(NamedTuple):
+    """What acts on a mechanism beside its joints and gravity; None is nothing."""
+
+    wrenches: Any = None
+    """(nb, 6) applied wrenches, in the representation of the recursion."""
+    base_twist: Any = None
+    """(6,) body-fixed twist of the base."""
+    base_acceleration: Any = None
+    """(6,) rate of the components of base_twist."""
+
+
+NO_LOADS = Loads()
+
+
+@algorithm(invariant=True)
+def inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    base_twist: ArrayLike | None = None,
+    base_acceleration: ArrayLike | None = None,
+    *,
+    representation: str = "auto",
+) -> FloatArray:
+    """Return the joint torques tau (..., n) of a motion, tau = M qdd + h - sum J_i^T W_i, in O(n).
+
+    q, qd, qdd (..., n). ``wrenches`` (..., nb, 6), moment first, act on the bodies from outside and
+    are given in the chosen representation (body_fixed for auto). ``base_twist`` and
+    ``base_acceleration`` (..., 6) are those of a base that moves: the body-fixed twist of the base,
+    and the rate of its components, in the frame of the base. The inertial frame is then the one
+    that coincides with the base at this instant, and gravity is resolved in it. tau is in N m or
+    N; damping and friction of the joints are not in it.
+
+    Recursive Newton-Euler algorithm: Mueller (dynamics), eqs. (66)-(67), (70)-(71) and (75)-(76),
+    and the mixed form from eqs. (56)-(57). Corrected: the backward loops begin at the last body,
+    and the applied wrenches enter with the sign of eq. (77). Gravity acts as an acceleration of the
+    ground.
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    loads = Loads(wrenches, base_twist, base_acceleration)
+    return newton_euler(model, q, qd, qdd, representation, loads)
+
+
+@algorithm(invariant=True)
+def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
+
+    Inverse dynamics without motion. q (..., n); the result is in N m or N.
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    rest = np.zeros(model.n)
+    return newton_euler(model, q, rest, rest, representation)
+
+
+@algorithm(invariant=True)
+def bias_torques(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+) -> FloatArray:
+    """Return the joint torques h(q, qd) (..., n) at qdd = 0: Coriolis, centrifugal, gravity.
+
+    Inverse dynamics without acceleration. q, qd (..., n); the result is in N m or N.
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    return newton_euler(model, q, qd, np.zeros(model.n), representation)
+
+
+def newton_euler(
+    model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
+) -> FloatArray:
+    """Return the torques (n,) of the recursive Newton-Euler algorithm."""
+    rep = moves(representation, model, q)
+    W = transmitted_wrenches(model, rep, qd, qdd, loads)
+    return np.array(model.generalized([rep.screw(i) @ W[i] for i in range(model.nb)]))
+
+
+def transmitted_wrenches(
+    model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads = NO_LOADS
+) -> list[Array]:
+    """Return for each body the wrench W_i that its joint transmits to it.
+
+    The recursion itself. Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid.
+    """
+    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
+    V, Vd = (model.per_body(x) for x in ground_motion(model, rep, loads))
+    W = model.per_body(np.zeros(6))
+    for i, p in model.outward():
+        carry, S = rep.carry(i), rep.screw(i)
+        V[i] = carry @ V[p] + S * rate[i]  # (66b) (70c) (75c)
+        Vd[i] = carry @ Vd[p] + S * acceleration[i] + rep.drift(i, V, rate[i])  # (66c) (70d) (75d)
+        W[i] = rep.inertia(i) @ Vd[i] + rep.bias(i, V[i])  # (41) (38) (53)
+        if loads.wrenches is not None:
+            W[i] = W[i] - loads.wrenches[i]
+    for i, p in model.inward():
+        W[p] = W[p] + rep.carry(i).T @ W[i]  # (67a) (71b) (76b); (67b) is S_i^T W_i
+    return W[:-1]
+
+
+def ground_motion(model: Model, rep: Representation, loads: Loads) -> tuple[Array, Array]:
+    """Return the twist of the ground and its acceleration less that of free fall.
+
+    The four twists of the base are one and the same, because the inertial frame coincides with it;
+    the rate of the linear part in the hybrid and mixed form differs by omega x v.
+    """
+    V = np.zeros(6) if loads.base_twist is None else np.asarray(loads.base_twist)
+    Vd = np.zeros(6) if loads.base_acceleration is None else np.asarray(loads.base_acceleration)
+    linear = Vd[3:] - np.asarray(model.gravity)
+    if loads.base_twist is not None and isinstance(rep, (Hybrid, Mixed)):
+        linear = linear + so3.hat(V[:3]) @ V[3:]
+    return V, np.concatenate([Vd[:3], linear])

@@ -1,0 +1,167 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Partial derivatives of Jacobians with respect to joint coordinates, by nested Lie brackets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.kinematics import columns
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import moves
+
+
+@algorithm(invariant=False)
+def jacobian_derivative(
+    model: Model,
+    q: ArrayLike,
+    body: str,
+    joints: Sequence[int | str],
+    *,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return a partial derivative (..., 6, n) of the Jacobian of a body by joint coordinates.
+
+    ``joints`` are indices of coordinates or names of joints, as many as the order of the derivative
+    and in any order; one may be repeated. ``(2, 4)`` is the second derivative by q[2] and q[4].
+
+    Nested brackets of the columns: Mueller (dynamics), eqs. (5), (12), (14) body-fixed, (15), (20),
+    (23) spatial; nested cross products for the linear part of hybrid and mixed columns: (24), (25),
+    corrected, which leave out that a column also turns with the joints before it, k < j. auto means
+    body_fixed.
+
+    q (..., n). Raises ArgumentError for a wrong shape or type or an index out of range,
+    UnknownJointError, UnknownBodyError, UnknownRepresentationError.
+    """
+    directions = coordinates(model, joints)
+    derivative: FloatArray = _Partials(model, q, body, representation).by(directions)
+    return derivative
+
+
+@algorithm(invariant=False)
+def kinematic_hessian(
+    model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
+) -> FloatArray:
+    """Return the partial derivatives H (..., 6, n, n) of the Jacobian, H[:, j, k] = dJ_j / dq_k.
+
+    See :func:`jacobian_derivative`; Vdot = J qdd + sum_jk H[:, j, k] qd_j qd_k. auto means
+    body_fixed.
+
+    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
+    """
+    partials = _Partials(model, q, body, representation)
+    H = [partials.by((k,)) for k in range(model.n)]
+    return np.moveaxis(np.array(H).reshape(-1, 6, model.n), 0, -1)
+
+
+def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
+    """Return the indices of coordinates, given as such or by the names of their joints."""
+    if isinstance(joints, (str, int)):
+        raise ArgumentError(f"joints must be a sequence of indices or names; got {joints!r}")
+    found = []
+    for joint in joints:
+        if isinstance(joint, str):
+            if joint not in model.joint_names:
+                raise UnknownJointError(joint, model.joint_names)
+            found.append(model.joint_names.index(joint))
+        elif isinstance(joint, (int, np.integer)) and 0 <= joint < model.n:
+            found.append(int(joint))
+        else:
+            raise ArgumentError(
+                f"joint index {joint!r} is out of range; valid is 0 to {model.n - 1}"
+            )
+    return tuple(found)
+
+
+class _Partials:
+    """The columns of a Jacobian at q, and their derivatives by the joints on the path."""
+
+    def __init__(self, model: Model, q: Array, body: str, representation: str) -> None:
+        self.model = model
+        self.frame = model.frame(body)
+        self.path = model.path(self.frame.body)
+        self.kind = moves(representation, model, q).name
+        turning = self.kind in ("hybrid", "mixed")
+        rep = moves("hybrid" if turning else self.kind, model, q)
+        self.S = columns(model, rep, self.frame)
+        if self.kind == "mixed":
+            self.angular = columns(model, moves("body_fixed", model, q), self.frame)
+
+    def by(self, directions: tuple[int, ...]) -> Array:
+        """Return the derivative (6, n) by these coordinates."""
+        J: list[Array] = [np.zeros(6) for _ in range(self.model.n)]
+        for weight, along in self._along(directions):
+            for j in self.path:
+                joint = self.model.bodies[j].joint
+                column = self._column(j, along)
+                J[joint.coordinate] = J[joint.coordinate] + weight * joint.ratio * column
+        return np.array(J).reshape(-1, 6).T
+
+    def _along(self, directions: tuple[int, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """Yield joints on the path that move with the coordinates, sorted, with their ratios."""
+        joints = {i: self.model.bodies[i].joint for i in self.path}
+        movers = [[i for i in self.path if joints[i].coordinate == k] for k in directions]
+        for chosen in itertools.product(*movers):
+            weight = float(np.prod([joints[i].ratio for i in chosen]))
+            yield weight, tuple(sorted(chosen))
+
+    def _column(self, j: int, along: tuple[int, ...]) -> Array:
+        """Return the derivative of column j by the joints ``along``, which are sorted outwards."""
+        if self.kind == "spatial":
+            return self._spatial(j, along)
+        if self.kind == "body_fixed":
+            return self._body_fixed(j, along)
+        kind = self._body_fixed if self.kind == "mixed" else self._spatial
+        return np.concatenate([kind(j, along)[:3], self._velocity(j, along)])
+
+    def _body_fixed(self, j: int, along: tuple[int, ...]) -> Array:
+        """[[J_j, J_a], J_b] ... for j < a <= b ..., else zero: D (5), (12), (14)."""
+        if any(a <= j for a in along):
+            return np.zeros(6)
+        own = self.angular if self.kind == "mixed" else self.S
+        S = own[j]
+        for a in along:
+            S = se3.ad(S) @ own[a]
+        return S
+
+    def _spatial(self, j: int, along: tuple[int, ...]) -> Array:
+        """[J_a, [J_b, ... J_j]] for a <= b ... < j, else zero: D (15), (20), (23)."""
+        if any(a >= j for a in along):
+            return np.zeros(6)
+        S = self.S[j]
+        for a in reversed(along):
+            S = se3.ad(self.S[a]) @ S
+        return S
+
+    def _velocity(self, j: int, along: tuple[int, ...]) -> Array:
+        """w_a x (w_b x ... v_z) for a <= b ... <= z, the joints j and along in order.
+
+        The derivative of the velocity of the origin by all of them, in the inertial frame: (24) and
+        (25) of Mueller (dynamics), as corrected, to any order.
+        """
+        *inner, last = sorted((j, *along))
+        v = self.S[last][3:]
+        for a in reversed(inner):
+            v = so3.hat(self.S[a][:3]) @ v
+        return v

@@ -1,0 +1,121 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Velocities and Jacobians of points fixed to bodies, and of frames offset from them.
+
+A point is an array, so that the kernels take it as an input: another point compiles nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.kinematics import columns
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import se3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import Frame
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import moves
+
+
+@algorithm(invariant=False)
+def offset_twist(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    point: ArrayLike,
+    body: str,
+    *,
+    representation: str = "body_fixed",
+) -> FloatArray:
+    """Return the twist V (..., 6) of the frame at a point of a body, parallel to the body's frame.
+
+    ``point`` (..., 3) in m is given in the frame of the body or link. The angular part (rad/s)
+    comes first, then the linear part (m/s); the spatial twist is that of the body for every point.
+    Mueller (kinematics), eqs. (18), (20), (29), (42) and (52); auto means body_fixed.
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
+    """
+    frame = _frame_at(model, point, body)
+    rep = moves(representation, model, q)
+    rate = model.joint_rates(qd)
+    V: Array = np.zeros(6)
+    for i in model.path(frame.body):
+        V = rep.carry(i) @ V + rep.screw(i) * rate[i]
+    twist: FloatArray = rep.at(frame) @ V
+    return twist
+
+
+@algorithm(invariant=False)
+def offset_jacobian(
+    model: Model, q: ArrayLike, point: ArrayLike, body: str, *, representation: str = "body_fixed"
+) -> FloatArray:
+    """Return the Jacobian J (..., 6, n) of the frame at a point of a body: V = J qd.
+
+    V is :func:`offset_twist`, with ``point`` (..., 3) in m in the frame of the body or link.
+    Mueller (kinematics), eqs. (16), (20), (30), (40) and (50); auto means body_fixed.
+
+    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
+    """
+    frame = _frame_at(model, point, body)
+    rep = moves(representation, model, q)
+    J = np.full((6, model.n), 0.0, dtype=object)
+    for j, S_j in columns(model, rep, frame).items():
+        joint = model.bodies[j].joint
+        J[:, joint.coordinate] += joint.ratio * S_j
+    return J
+
+
+_offset_twist = algorithm_of(offset_twist).equations
+_offset_jacobian = algorithm_of(offset_jacobian).equations
+
+
+@algorithm(invariant=True)
+def point_velocity(
+    model: Model, q: ArrayLike, qd: ArrayLike, point: ArrayLike, body: str
+) -> FloatArray:
+    """Return the velocity (..., 3) in m/s of a point fixed to a body, in the inertial frame.
+
+    ``point`` (..., 3) in m is given in the frame of the body or link. The linear part of the hybrid
+    twist: Mueller (kinematics), eq. (42).
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    V = _offset_twist(model, q, qd, point, body, representation="hybrid")
+    velocity: FloatArray = V[3:]
+    return velocity
+
+
+@algorithm(invariant=True)
+def point_jacobian(model: Model, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
+    """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
+
+    The velocity is :func:`point_velocity`, with ``point`` (..., 3) in m in the frame of the body or
+    link. The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
+
+    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    J = _offset_jacobian(model, q, point, body, representation="hybrid")
+    rows: FloatArray = J[3:]
+    return rows
+
+
+def _frame_at(model: Model, point: Array, body: str) -> Frame:
+    """Return the frame at a point of a body or link, parallel to the frame of that."""
+    frame = model.frame(body)
+    return Frame(frame.name, frame.body, frame.placement @ se3.pose(np.eye(3), point))

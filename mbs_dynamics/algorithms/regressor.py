@@ -1,0 +1,110 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The inertial parameters: torques are linear in them, and not all of them matter."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.se3 import ad
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import BodyFixed
+
+
+@algorithm(invariant=True)
+def inverse_dynamics_regressor(
+    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> FloatArray:
+    """Return the regressor Y (..., n, 10 nb) with tau = Y pi for :func:`inertial_parameters` pi.
+
+    Per body the ten parameters are m, m d (3) and xx, xy, xz, yy, yz, zz of the tensor about the
+    body's origin. It does not depend on them, and shows which of them a motion excites.
+
+    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
+    """
+    rep = BodyFixed(model, q)
+    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
+    V = model.per_body(np.zeros(6))
+    Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
+    Y: list[Array] = [np.full((10 * model.nb,), 0.0, dtype=object) for _ in range(model.n)]
+    for i, p in model.outward():
+        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
+        drift = rep.drift(i, V, rate[i])
+        Vd[i] = rep.carry(i) @ Vd[p] + rep.screw(i) * acceleration[i] + drift
+        for k, unit in enumerate(np.eye(10)):
+            M = Inertia.from_parameters(unit)
+            W = M @ Vd[i] - ad(V[i]).T @ (M @ V[i])  # D (41)
+            j = i
+            while j != GROUND:
+                joint = model.bodies[j].joint
+                row, column = Y[joint.coordinate], 10 * i + k
+                row[column] = row[column] + joint.ratio * (rep.screw(j) @ W)
+                W, j = rep.carry(j).T @ W, model.parents[j]
+    return np.array(Y).reshape(model.n, 10 * model.nb)
+
+
+def inertial_parameters(model: Model) -> FloatArray:
+    """Return the inertial parameters pi (10 nb,) of a model, payloads included, in SI units."""
+    parameters = [body.inertia.parameters for body in model.loaded().bodies]
+    return np.array(parameters, dtype=np.float64).reshape(-1)
+
+
+class BaseParameters(NamedTuple):
+    """The combinations of inertial parameters that torques depend on; tau = Y[:, columns] beta."""
+
+    columns: tuple[int, ...]
+    """Indices into pi of a largest set of independent columns of the regressor."""
+    combination: FloatArray
+    """(b, 10 nb) matrix K with beta = K pi; its columns ``columns`` are the identity."""
+
+
+def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BaseParameters:
+    """Return which combinations of the inertial parameters can be identified from torques.
+
+    The null space of the regressor is found from its values at random states, at least three times
+    as many equations as parameters (more with ``states``).
+
+    Raises ArgumentError for a negative number of states.
+    """
+    if states < 0:
+        raise ArgumentError(f"states must not be negative; got {states}")
+    rng = np.random.default_rng(seed)
+    count = max(states, 30 * model.nb // max(model.n, 1) + 10)
+    q = rng.uniform(-np.pi, np.pi, (count, model.n))
+    qd, qdd = rng.uniform(-3.0, 3.0, (2, count, model.n))
+    Y = inverse_dynamics_regressor(model, q, qd, qdd).reshape(count * model.n, 10 * model.nb)
+    _, R = np.linalg.qr(Y)
+    columns: list[int] = []
+    basis = np.zeros((len(R), 0))
+    scale = float(np.abs(R).max(initial=0.0))
+    for k in range(R.shape[1]):  # keep a column if it leaves the span of those kept before
+        rest = R[:, k] - basis @ (basis.T @ R[:, k])
+        rest -= basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > 1e-9 * scale:
+            columns.append(k)
+            basis = np.column_stack([basis, rest / length])
+    K = np.linalg.lstsq(R[:, columns], R, rcond=None)[0]
+    K[np.abs(K) < 1e-9] = 0.0
+    K[:, columns] = np.eye(len(columns))
+    return BaseParameters(tuple(columns), K)

@@ -1,0 +1,126 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Operation counts: of this package's graphs, and as the literature states them.
+
+Mohan and Saha, Table 1, counts what forward dynamics takes for a serial robot of n revolute joints,
+in multiplications and additions. Beside it stand the counts of this package's own programs for
+serial robots with the same kind of links, bent slender rods, and for any other model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
+from mbs_dynamics.algorithms.forward_dynamics import METHODS
+from mbs_dynamics.errors import SingularError
+from mbs_dynamics.model.dh import DHRow, from_dh
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.tracing import Operations
+
+
+class Count(NamedTuple):
+    """Multiplications, divisions among them, and additions."""
+
+    multiplications: int
+    additions: int
+
+    @classmethod
+    def of(cls, operations: Operations) -> Count:
+        """Return the two numbers of a program."""
+        return cls(operations.multiplications + operations.divisions, operations.additions)
+
+    def __str__(self) -> str:
+        return f"{self.multiplications} / {self.additions}"
+
+
+def _polynomials(
+    multiplications: Callable[[int], float], additions: Callable[[int], float]
+) -> Callable[[int], Count]:
+    return lambda n: Count(round(multiplications(n)), round(additions(n)))
+
+
+PUBLISHED: dict[str, Callable[[int], Count]] = {
+    "Mohan and Saha, slender rods": _polynomials(lambda n: 173 * n - 128, lambda n: 150 * n - 133),
+    "Saha": _polynomials(lambda n: 191 * n - 284, lambda n: 187 * n - 325),
+    "Featherstone": _polynomials(lambda n: 199 * n - 198, lambda n: 174 * n - 173),
+    "Valasek": _polynomials(lambda n: 226 * n - 343, lambda n: 206 * n - 345),
+    "Brandl et al.": _polynomials(lambda n: 250 * n - 222, lambda n: 220 * n - 198),
+    "Walker and Orin, O(n^3)": _polynomials(
+        lambda n: n**3 / 6 + 23 * n**2 / 2 + 115 * n / 3 - 47,
+        lambda n: n**3 / 6 + 7 * n**2 + 233 * n / 6 - 46,
+    ),
+}
+"""Forward dynamics of n revolute joints: Mohan and Saha, Table 1.
+
+The formulas are right as printed; the text of the paper is not: at n = 6 Saha's algorithm needs
+fewer operations than the one proposed, and Walker and Orin's the fewest of all.
+"""
+
+
+def slender_chain(n: int) -> Model:
+    """Return a serial robot of n revolute joints and bent slender rods, with no special angles."""
+    return from_dh([DHRow(0.3, 0.2, 0.7, mass=1.0, hub_inertia=0.05) for _ in range(n)])
+
+
+def forward_dynamics_counts(sizes: Sequence[int]) -> dict[str, list[Count]]:
+    """Return for each algorithm, published or ours, the counts for robots of these sizes."""
+    counts = {name: [formula(n) for n in sizes] for name, formula in PUBLISHED.items()}
+    chains = [slender_chain(n) for n in sizes]
+    ours = algorithm_of(forward_dynamics)
+    for method in METHODS:
+        counts[f"{method}, ours"] = [
+            Count.of(ours.operations(chain, {"method": method, "representation": "body_fixed"}))
+            for chain in chains
+        ]
+    return counts
+
+
+class Row(NamedTuple):
+    """The operations of one algorithm for a model, by representation."""
+
+    title: str
+    operations: dict[str, Operations]
+    """One entry, under the key ``""``, if the algorithm knows no representations; none if the mass
+    matrix is singular."""
+
+
+def algorithm_counts(model: Model) -> list[Row]:
+    """Return what each algorithm takes for a model in each representation."""
+    tip, middle = (*model.leaves, *model.frames)[0], model.n // 2
+    joint = model.joint_names[middle] if model.n else ""
+    chosen: dict[str, tuple[Any, str]] = {
+        "body": (tip, f" of {tip}"),
+        "joints": ((joint,) if joint else (), f" by {joint}"),
+        "order": (3, " of order 3"),
+    }
+    rows = []
+    for function in ALGORITHMS:
+        algorithm = algorithm_of(function)
+        asked = [name for name in chosen if name in algorithm.options]
+        options = {name: chosen[name][0] for name in asked}
+        title = algorithm.name + "".join(chosen[name][1] for name in asked)
+        by_name = "representation" in algorithm.options
+        variants = {name: {**options, "representation": name} for name in REPRESENTATIONS}
+        try:
+            operations = {
+                name: algorithm.operations(model, variant)
+                for name, variant in (variants if by_name else {"": options}).items()
+            }
+        except SingularError:
+            operations = {}
+        rows.append(Row(title, operations))
+    return rows
