@@ -1,0 +1,242 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The mbs-dynamics command: what a robot is, and a demonstration of the nodes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import mbs_dynamics as mbs
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import Operations
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="mbs-dynamics", description="Kinematics and dynamics of multibody systems."
+    )
+    parser.add_argument("--version", action="version", version=mbs.__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    info = commands.add_parser(
+        "info", help="print a robot's tree, masses, limits, doubts and operation counts"
+    )
+    info.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    info.add_argument("--root", help="link to take as the ground (default: the root link)")
+    info.add_argument("--tip", help="keep only the chain from the root to this link")
+    info.set_defaults(run=_info)
+
+    count = commands.add_parser(
+        "count", help="print operation counts: of a robot's algorithms, or beside published ones"
+    )
+    count.add_argument("robot", nargs="?", help="path or name, as for info (default: chains)")
+    count.add_argument(
+        "--sizes",
+        type=_size,
+        nargs="+",
+        default=[6, 10, 14],
+        metavar="N",
+        help="numbers of joints of the chains (default: 6 10 14)",
+    )
+    count.set_defaults(run=_count)
+
+    demo = commands.add_parser(
+        "demo", help="move an arm and watch the dynamics node, as processes that talk over DDS"
+    )
+    demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
+    demo.add_argument("--seconds", type=float, default=10.0, help="how long (default: 10)")
+    demo.set_defaults(run=_demo)
+
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except mbs.MbsError as error:
+        print(f"mbs-dynamics: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of a pipe had enough
+        sys.stderr.close()
+        return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    try:
+        from mbs_dynamics.ros import demo
+    except ImportError as error:
+        print(
+            f"mbs-dynamics: the demonstration needs ROS 2 ({error}); source it, or install the "
+            "extra 'ros' of this package",
+            file=sys.stderr,
+        )
+        return 1
+    return int(demo.main(robot=options.robot, seconds=options.seconds))
+
+
+def _count(options: argparse.Namespace) -> int:
+    if options.robot is None:
+        sizes = sorted(set(options.sizes))
+        counts = forward_dynamics_counts(sizes)
+        print("Forward dynamics of n revolute joints: multiplications / additions")
+        rows = [[name, *map(str, row)] for name, row in counts.items()]
+        lines = _table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
+    else:
+        model = _robot(options.robot)
+        print(f"{model.name}: multiplications / additions (the cheapest has a star)")
+        rows = list(_operation_rows(model, Count.of))
+        lines = _table(["algorithm", *mbs.REPRESENTATIONS], rows)
+    for line in lines:
+        print(line)
+    return 0
+
+
+def _robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Model:
+    """Return the model of a URDF, or of a robot shipped here, without warnings."""
+    is_name = not Path(name).exists() and "/" not in name and "." not in name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        return mbs.Model.from_urdf(robot_path(name) if is_name else name, root=root, tip=tip)
+
+
+def _size(text: str) -> int:
+    """Return a number of joints that can be counted in reasonable time."""
+    n = int(text)
+    if not 1 <= n <= 100:
+        raise argparse.ArgumentTypeError(f"a size must be from 1 to 100; got {n}")
+    return n
+
+
+def _info(options: argparse.Namespace) -> int:
+    model = _robot(options.robot, root=options.root, tip=options.tip)  # describe() says its doubts
+    for line in describe(model):
+        print(line)
+    return 0
+
+
+# -- the description of a model --------------------------------------------------------------------
+
+
+def describe(model: mbs.Model) -> Iterable[str]:
+    """Yield the lines that describe a model, as ``mbs-dynamics info`` prints them."""
+    mass = sum(body.inertia.mass for body in model.bodies)
+    yield (
+        f"{model.name}: {model.n} coordinates, {model.nb} moving bodies, "
+        f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
+    )
+    yield from ("", "Tree")
+    yield from _table(
+        ["body", "joint", "type", "axis", "mass kg", "centre of mass m", "merged links"],
+        list(_tree_rows(model)),
+    )
+    yield from ("", "Joints (SI units: rad, m, N m, N)")
+    yield from _table(
+        ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
+        list(_joint_rows(model)),
+    )
+    doubts = [d for d in model.doubts if d.severity == "warning"]
+    notes = [d for d in model.doubts if d.severity != "warning"]
+    for title, said in (("Doubts", doubts), ("Notes", notes)):
+        if said:
+            yield from ("", title, *(f"  {doubt}" for doubt in said))
+    yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
+    yield from _table(["algorithm", *mbs.REPRESENTATIONS], list(_operation_rows(model)))
+
+
+def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
+    merged: dict[int, list[str]] = {}
+    for frame in model.frames.values():
+        if frame.body == GROUND or frame.name != model.bodies[frame.body].name:
+            merged.setdefault(frame.body, []).append(frame.name)
+    if GROUND in merged:
+        yield ["(ground)", "", "", "", "", "", ", ".join(merged[GROUND])]
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(model.parents):
+        children.setdefault(p, []).append(i)
+    stack = [(i, 1) for i in reversed(children[GROUND])]
+    while stack:
+        i, depth = stack.pop()
+        body = model.bodies[i]
+        axis = body.joint.screw[:3] if body.joint.screw[:3].any() else body.joint.screw[3:]
+        yield [
+            "  " * depth + body.name,
+            body.joint.name,
+            body.joint.kind,
+            _vector(axis),
+            f"{body.inertia.mass:.5g}",
+            _vector(body.inertia.com),
+            ", ".join(merged.get(i, [])),
+        ]
+        stack += [(k, depth + 1) for k in reversed(children.get(i, []))]
+
+
+def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
+    for body in model.bodies:
+        joint, limits = body.joint, body.joint.limits
+        follows = ""
+        if joint.mimics is not None:
+            follows = f"{joint.ratio:g} x {joint.mimics}"
+            follows += f" + {joint.offset:g}" if joint.offset else ""
+        yield [
+            joint.name,
+            *(_number(x) for x in (limits.lower, limits.upper, limits.velocity, limits.effort)),
+            _number(joint.damping or None),
+            _number(joint.friction or None),
+            follows,
+        ]
+
+
+def _operation_rows(
+    model: mbs.Model, show: Callable[[Operations], object] = lambda operations: operations.total
+) -> Iterable[list[str]]:
+    for title, operations in algorithm_counts(model):
+        if not operations:
+            yield [title, "the mass matrix is singular", *[""] * (len(mbs.REPRESENTATIONS) - 1)]
+            continue
+        least = min(count.total for count in operations.values())
+        cells = [
+            f"{show(count)}{' *' if count.total == least and len(operations) > 1 else ''}"
+            for count in operations.values()
+        ]
+        yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS))]
+
+
+def _vector(x: Any) -> str:
+    return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
+
+
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.5g}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
+    """Yield a table with columns as wide as they need to be; empty columns are left out."""
+    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
+    widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
+
+    def text(row: list[str], justify: Callable[[str, int], str] = str.ljust) -> str:
+        return "  " + "  ".join(justify(row[k], widths[k]) for k in kept).rstrip()
+
+    yield text(head)
+    yield "  " + "  ".join("-" * widths[k] for k in kept)
+    yield from (text(row) for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The node's state of health as diagnostic messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from mbs_dynamics.ros.input_statistics import Report
+from mbs_dynamics.ros.supervisor import Supervisor
+
+
+def diagnostics(
+    node_name: str,
+    stamp: Time,
+    state: str,
+    supervisor: Supervisor,
+    report: Report,
+    stale_for: float | None,
+) -> DiagnosticArray:
+    """Return the message; ``stale_for`` is the age in s of stale input, else None."""
+    array = DiagnosticArray()
+    array.header.stamp = stamp
+    statuses = [model_status(supervisor), input_status(state, supervisor, report, stale_for)]
+    for status in statuses:
+        status.name = f"{node_name}: {status.name}"
+        status.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
+    array.status = statuses
+    return array
+
+
+def model_status(supervisor: Supervisor) -> DiagnosticStatus:
+    """Return the state of the model: which, with what back end, and what was refused."""
+    robot = supervisor.robot
+    values: dict[str, object] = {}
+    if robot is None:
+        level, said = DiagnosticStatus.WARN, "no robot_description yet"
+    else:
+        level, said = DiagnosticStatus.OK, f"model {robot.model.name!r} in force"
+        g = robot.model.gravity
+        values = {
+            "model": robot.model.name,
+            "joints": robot.model.n,
+            "joint names": ", ".join(robot.model.joint_names),
+            "bodies": ", ".join(robot.bodies),
+            "representation": robot.settings.representation,
+            "backend": robot.backend,
+            "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",
+            "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in supervisor.loads)
+            or "none",
+        }
+    if supervisor.refused:
+        level = DiagnosticStatus.ERROR
+        kept = "the model before it stays in force" if robot else "there is no model"
+        said = f"robot_description refused, {kept}: {supervisor.refused}"
+    return _status("model", level, said, values)
+
+
+def input_status(
+    state: str, supervisor: Supervisor, report: Report, stale_for: float | None
+) -> DiagnosticStatus:
+    """Return the state of the input: rates, latencies, what was rejected and why."""
+    values: dict[str, object] = {
+        "lifecycle state": state,
+        "rate [Hz]": f"{report.rate:.1f}",
+        "answered": report.total_answered,
+        "skipped by max_rate": report.total_skipped,
+        "rejected": sum(report.total_rejected.values()),
+        "last rejection": report.last_rejection or "none",
+    }
+    for kind, count in sorted(report.total_rejected.items()):
+        values[f"rejected: {kind}"] = count
+    if report.median is not None and report.longest is not None:
+        values |= {
+            "latency computed median [ms]": f"{1e3 * report.median.computed:.4f}",
+            "latency computed max [ms]": f"{1e3 * report.longest.computed:.4f}",
+            "latency published median [ms]": f"{1e3 * report.median.published:.4f}",
+            "latency published max [ms]": f"{1e3 * report.longest.published:.4f}",
+        }
+    if report.since_valid is not None:
+        values["since last valid message [s]"] = f"{report.since_valid:.3f}"
+    level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+    if state != "active":
+        said = f"not active: {state}"
+    elif stale_for is not None:
+        level, said = DiagnosticStatus.ERROR, f"stale: no valid joint_states for {stale_for:.1f} s"
+        if report.rejected:
+            said += f"; {report.rejected} rejected: {report.last_rejection}"
+    elif report.rejected:
+        level = DiagnosticStatus.WARN
+        said = f"{report.rejected} joint_states rejected: {report.last_rejection}"
+    elif report.without_velocity:
+        level = DiagnosticStatus.WARN
+        said = f"no bias torques and twists: {report.without_velocity}"
+    return _status("input", level, said, values)
+
+
+def _status(
+    name: str, level: bytes, message: str, values: Mapping[str, object]
+) -> DiagnosticStatus:
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

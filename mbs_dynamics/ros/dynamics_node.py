@@ -1,0 +1,322 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The node that publishes torques, twists and Jacobians of a robot as it moves.
+
+Topics, parameters and behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and
+publish.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.logging import get_logger
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros import messages, parameters
+from mbs_dynamics.ros.diagnostics import diagnostics
+from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit, Throttle
+from mbs_dynamics.ros.joint_input import JointInput, Rejection
+from mbs_dynamics.ros.outputs import Outputs
+from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.robot import Gravity
+from mbs_dynamics.ros.supervisor import Supervisor
+
+LOG_PERIOD = 5.0
+"""Seconds between two log lines about the same kind of bad message."""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class DynamicsNode(LifecycleNode):
+    """The dynamics node; see docs/ros.md."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dynamics_node", **options)
+        self._settings = parameters.declare(self)
+        for name in getattr(self, "_parameter_overrides", ()):  # rclpy has no public name for it
+            if not self.has_parameter(name) and not parameters.foreign(name):
+                self.get_logger().warning(parameters.unknown(name))
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        self._supervisor = Supervisor(self._settings)
+        self._outputs = Outputs(self)
+        self._input: JointInput | None = None
+        self._limit = RateLimit(self._settings.max_rate)
+        self._statistics = InputStatistics(time.perf_counter())
+        self._throttle = Throttle(LOG_PERIOD)
+        self._state = "unconfigured"
+        self._stale = False
+        self._configured: list[Any] = []
+        self._activated: list[Any] = []
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        # a simulation that stands still must not stop it
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+
+    def start(self) -> bool:
+        """Configure and activate, if ``autostart`` says so. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        transitions = (self.trigger_configure, self.trigger_activate)
+        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+
+    # -- lifecycle -------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take the description that the parameters give, or subscribe to descriptions."""
+        self._configured = [
+            self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
+            self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
+        ]
+        text, path = self._settings.robot_description, self._settings.robot_description_file
+        if not text and not path:
+            self._configured.append(
+                self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            )
+        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+            self._forget()
+            return TransitionCallbackReturn.FAILURE
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Subscribe to joint states, and so begin to answer them."""
+        self._activated = [
+            self.create_subscription(
+                JointState, "joint_states", self._on_joint_states, qos_profile_sensor_data
+            )
+        ]
+        self._enter("active")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Hear no more joint states; the model stays."""
+        while self._activated:
+            self.destroy_subscription(self._activated.pop())
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop for good."""
+        self.on_deactivate(state)
+        self._forget()
+        self._enter("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        while self._configured:
+            self.destroy_subscription(self._configured.pop())
+        self._outputs.clear()
+        self._input = None
+        self._supervisor = Supervisor(self._settings)
+        self._enter("unconfigured")
+
+    def _enter(self, state: str) -> None:
+        """Note the state of the lifecycle, and whether joint states are to be expected in it."""
+        self._state = state
+        waiting = state == "active" and self._supervisor.robot is not None
+        self._statistics.wait(time.perf_counter() if waiting else None)
+        self._stale = False
+
+    # -- what describes the robot ------------------------------------------------------------------
+
+    def _on_description(self, message: String) -> None:
+        self._describe(message.data)
+
+    def _describe_from(self, path: Path) -> bool:
+        try:
+            return self._describe(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            self.get_logger().error(f"robot_description_file cannot be read: {error}")
+            return False
+
+    def _describe(self, text: str) -> bool:
+        try:
+            if self._supervisor.describe(text):
+                self._adopt()
+        except MbsError as error:
+            self.get_logger().error(f"robot_description refused: {error}")
+            return False
+        return True
+
+    def _adopt(self) -> None:
+        """Take up the robot that has come into force."""
+        robot = self._supervisor.robot
+        assert robot is not None
+        self._input = JointInput.of_model(
+            robot.model,
+            stale_timeout=self._settings.stale_timeout,
+            velocity_from_position=self._settings.velocity_from_position,
+        )
+        self._outputs.arrange(robot)
+        self._enter(self._state)
+        for remark in self._supervisor.remarks:
+            self.get_logger().warning(remark)
+        self.get_logger().info(
+            f"model {robot.model.name!r}: {robot.model.n} joints, back end {robot.backend}, "
+            f"bodies {', '.join(robot.bodies)}"
+        )
+
+    def _on_gravity(self, message: Vector3Stamped) -> None:
+        try:
+            self._supervisor.set_gravity(messages.gravity_of(message))
+        except MbsError as error:
+            self._warn("gravity", f"gravity refused: {error}")
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        try:
+            self._supervisor.set_load(messages.load_of(message))
+        except MbsError as error:
+            self._warn("payload", f"payload refused: {error}")
+
+    # -- what it does ------------------------------------------------------------------------------
+
+    def _on_joint_states(self, message: JointState) -> None:
+        begin = time.perf_counter()
+        robot = self._supervisor.robot
+        if robot is None or self._input is None:
+            return
+        stamp = message.header.stamp
+        stamp_ns = messages.stamp_of(stamp)
+        reading = self._input.read(
+            message.name,
+            message.position,
+            message.velocity,
+            stamp=stamp_ns,
+            received=begin,
+        )
+        if isinstance(reading, Rejection):
+            self._reject(reading)
+            return
+        if not self._limit.passes(begin):
+            self._statistics.skipped(begin)
+            return
+        results = robot.evaluate(reading)
+        ready = self._outputs.filled(
+            stamp if stamp_ns else self.get_clock().now().to_msg(), results
+        )
+        computed = time.perf_counter()
+        for publisher, filled in ready:
+            publisher.publish(filled)
+        why_not = reading.why_no_velocity if robot.settings.needs_velocity else ""
+        self._statistics.answered(begin, computed, time.perf_counter(), why_not)
+        if why_not:
+            self._warn("no velocity", f"no bias torques and twists: {why_not}")
+
+    def _reject(self, rejection: Rejection) -> None:
+        self._statistics.rejected(rejection)
+        self._warn(rejection.kind, f"joint_states rejected: {rejection.reason}")
+
+    def _warn(self, kind: str, said: str) -> None:
+        held_back = self._throttle.due(kind, time.perf_counter())
+        if held_back is not None:
+            more = f" ({held_back} more like this since the last line)" if held_back else ""
+            self.get_logger().warning(said + more)
+
+    def _publish_diagnostics(self) -> None:
+        now = time.perf_counter()
+        stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
+        if stale_for is not None and not self._stale:
+            self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
+        elif stale_for is None and self._stale:
+            self.get_logger().info("valid joint_states arrive again")
+        self._stale = stale_for is not None
+        self._diagnostics.publish(
+            diagnostics(
+                self.get_fully_qualified_name().lstrip("/"),
+                self.get_clock().now().to_msg(),
+                self._state,
+                self._supervisor,
+                self._statistics.report(now),
+                stale_for,
+            )
+        )
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set parameters, or refuse them all; a name that does not exist is said."""
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                reason = parameters.unknown(parameter.name)
+                return SetParametersResult(successful=False, reason=reason)
+        return super().set_parameters_atomically(parameter_list)
+
+    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
+        try:
+            self._supervisor.check(self._settings.changed(parameters.values(given)))
+        except MbsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply_parameters(self, given: list[Parameter]) -> None:
+        changed = parameters.values(given)
+        if not changed:
+            return
+        self._settings = self._settings.changed(changed)
+        self._limit.rate = self._settings.max_rate
+        self._supervisor.configure(self._settings)
+        if "gravity" in changed:
+            self._supervisor.set_gravity(Gravity("", self._settings.gravity))
+        if self._input is not None:
+            self._input.stale_timeout = self._settings.stale_timeout
+            self._input.velocity_from_position = self._settings.velocity_from_position
+        if self._supervisor.robot is not None:
+            self._outputs.arrange(self._supervisor.robot)
+        try:
+            if self._supervisor.retry():
+                self._adopt()
+        except MbsError as error:
+            self.get_logger().error(f"robot_description still refused: {error}")
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
+    with ros(args):
+        try:
+            node = DynamicsNode()
+        except (MbsError, ParameterException) as error:
+            get_logger("dynamics_node").fatal(f"cannot start: {error}")
+            return 1
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        if not node.start() and rclpy.ok():
+            return 1
+        executor.spin()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

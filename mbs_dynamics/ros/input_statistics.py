@@ -1,0 +1,160 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Counts, rates and latencies of the node's input, and when to say something again. No ROS here."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, deque
+from typing import NamedTuple
+
+from mbs_dynamics.ros.joint_input import Rejection
+
+KEPT_DURATIONS = 1024
+"""Latencies are those of at most this many latest messages."""
+
+
+class Latency(NamedTuple):
+    """Seconds from the entry of a callback until its results were computed, and were published."""
+
+    computed: float
+    published: float
+
+
+class Report(NamedTuple):
+    """What happened since the report before, except where it says otherwise."""
+
+    rate: float
+    """Messages answered per second."""
+    answered: int
+    rejected: int
+    skipped: int
+    median: Latency | None
+    """None if no message was answered."""
+    longest: Latency | None
+    since_valid: float | None
+    """Seconds since the latest valid message; None if there never was one."""
+    total_answered: int
+    """Since the node started, as are the next three."""
+    total_skipped: int
+    total_rejected: dict[str, int]
+    """By kind."""
+    last_rejection: str
+    without_velocity: str
+    """Why the latest message gave no velocities; empty if it did."""
+
+
+class InputStatistics:
+    """Keeps count. Times are those of one steady clock, in s."""
+
+    def __init__(self, now: float) -> None:
+        self.total_answered = 0
+        self.total_skipped = 0
+        self.total_rejected: Counter[str] = Counter()
+        self.last_rejection = ""
+        self.without_velocity = ""
+        self.last_valid: float | None = None
+        self._waiting_since: float | None = None
+        self._latencies: deque[Latency] = deque(maxlen=KEPT_DURATIONS)
+        self._since = now
+        self._before = (0, 0, 0)
+
+    def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
+        """Count a message that was answered; ``why_not`` says why it gave no velocities."""
+        self.total_answered += 1
+        self.last_valid = begin
+        self.without_velocity = why_not
+        self._latencies.append(Latency(computed - begin, published - begin))
+
+    def rejected(self, rejection: Rejection) -> None:
+        """Count a message that was rejected."""
+        self.total_rejected[rejection.kind] += 1
+        self.last_rejection = rejection.reason
+
+    def skipped(self, begin: float) -> None:
+        """Count a valid message that came too soon after another to be answered."""
+        self.total_skipped += 1
+        self.last_valid = begin
+
+    def wait(self, since: float | None) -> None:
+        """Expect messages from this time on; None expects none."""
+        self._waiting_since = since
+
+    def stale_for(self, now: float, timeout: float) -> float | None:
+        """Return how long valid messages have been missing, None if that is not too long."""
+        if self._waiting_since is None:
+            return None
+        missing = now - max(self._waiting_since, self.last_valid or self._waiting_since)
+        return missing if missing > timeout else None
+
+    def report(self, now: float) -> Report:
+        """Return the report, and begin the next one."""
+        totals = (self.total_answered, sum(self.total_rejected.values()), self.total_skipped)
+        answered, rejected, skipped = (a - b for a, b in zip(totals, self._before, strict=True))
+        elapsed = max(now - self._since, 1e-9)
+        columns = list(zip(*self._latencies, strict=True))
+        report = Report(
+            rate=answered / elapsed,
+            answered=answered,
+            rejected=rejected,
+            skipped=skipped,
+            median=Latency(*map(statistics.median, columns)) if columns else None,
+            longest=Latency(*map(max, columns)) if columns else None,
+            since_valid=None if self.last_valid is None else now - self.last_valid,
+            total_answered=self.total_answered,
+            total_skipped=self.total_skipped,
+            total_rejected=dict(self.total_rejected),
+            last_rejection=self.last_rejection,
+            without_velocity=self.without_velocity,
+        )
+        self._latencies.clear()
+        self._since, self._before = now, totals
+        return report
+
+
+class Throttle:
+    """Says whether something of one kind may be logged again, and how often it was held back."""
+
+    def __init__(self, period: float) -> None:
+        self.period = period
+        self._last: dict[str, float] = {}
+        self._held: Counter[str] = Counter()
+
+    def due(self, kind: str, now: float) -> int | None:
+        """Return how many were held back since the last that was due, or None to hold this one."""
+        last = self._last.get(kind)
+        if last is not None and now - last < self.period:
+            self._held[kind] += 1
+            return None
+        self._last[kind] = now
+        return self._held.pop(kind, 0)
+
+
+class RateLimit:
+    """Lets events through at most ``rate`` times a second on average; 0 lets all through."""
+
+    def __init__(self, rate: float = 0.0) -> None:
+        self.rate = rate
+        self._due = float("-inf")
+
+    def passes(self, now: float) -> bool:
+        """Return whether an event now is let through."""
+        if self.rate == 0.0:
+            return True
+        if now < self._due:
+            return False
+        # count from when it was due, so that jitter does not lower the rate
+        period = 1.0 / self.rate
+        self._due = max(self._due, now - period) + period
+        return True

@@ -1,0 +1,127 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Between arrays and ROS messages.
+
+Here, and nowhere else, angular-first (as in the papers) becomes linear-first (as in ROS), and a
+matrix becomes a list. Outgoing messages are made once and filled again, in place, for each state:
+publishing copies them.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.robot import Gravity, Load
+
+JACOBIAN_ROWS = "linear_xyz_angular_xyz"
+"""Label of the first dimension of a Jacobian message."""
+
+
+class EffortMessage:
+    """A JointState with names and efforts."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self.message = JointState(name=list(joint_names), effort=[0.0] * len(joint_names))
+        self._header, self._effort = self.message.header, self.message.effort
+
+    def fill(self, stamp: Time, tau: FloatArray) -> JointState:
+        """Return the message with the torques tau (n,) in N m or N."""
+        self._header.stamp = stamp
+        self._effort[:] = array("d", tau.tobytes())
+        return self.message
+
+
+class TwistMessage:
+    """A TwistStamped."""
+
+    def __init__(self, frame_id: str) -> None:
+        self.message = TwistStamped()
+        self.message.header.frame_id = frame_id
+        self._header, twist = self.message.header, self.message.twist
+        self._linear, self._angular = twist.linear, twist.angular
+
+    def fill(self, stamp: Time, V: FloatArray) -> TwistStamped:
+        """Return the message with the twist V (6,), angular part first, in rad/s and m/s."""
+        self._header.stamp = stamp
+        linear, angular = self._linear, self._angular
+        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = V.tolist()
+        return self.message
+
+
+class JacobianMessage:
+    """A Float64MultiArray of 6 rows, linear part first, and one column per joint."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        n = len(joint_names)
+        rows = MultiArrayDimension(label=JACOBIAN_ROWS, size=6, stride=6 * n)
+        columns = MultiArrayDimension(label=",".join(joint_names), size=n, stride=n)
+        layout = MultiArrayLayout(dim=[rows, columns], data_offset=0)
+        self.message = Float64MultiArray(layout=layout, data=[0.0] * (6 * n))
+        self._data = self.message.data
+
+    def fill(self, J: FloatArray) -> Float64MultiArray:
+        """Return the message with the Jacobian J (6, n), angular part first."""
+        rows = J.tobytes()
+        half = len(rows) // 2
+        self._data[:] = array("d", rows[half:] + rows[:half])
+        return self.message
+
+
+def stamp_of(stamp: Time) -> int:
+    """Return a time stamp in ns; 0 means that the message has none."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def gravity_of(message: Vector3Stamped) -> Gravity:
+    """Return what a message on ~/gravity asks for."""
+    v = message.vector
+    return Gravity(message.header.frame_id, (v.x, v.y, v.z))
+
+
+def load_of(message: InertiaStamped) -> Load:
+    """Return what a message on ~/payload asks for."""
+    I = message.inertia
+    return Load(
+        message.header.frame_id,
+        I.m,
+        (I.com.x, I.com.y, I.com.z),
+        ((I.ixx, I.ixy, I.ixz), (I.ixy, I.iyy, I.iyz), (I.ixz, I.iyz, I.izz)),
+    )
+
+
+def topic_names(links: Iterable[str]) -> dict[str, str]:
+    """Return for each link the name under which its topics stand: a valid and visible one.
+
+    What ROS does not allow in a topic becomes an underscore; a name that begins with a digit or an
+    underscore (which would hide the topic) gets ``link_`` in front; a name that is taken gets a
+    number behind.
+    """
+    names: dict[str, str] = {}
+    for link in links:
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", link)
+        if not re.match(r"[A-Za-z]", plain):
+            plain = f"link_{plain.lstrip('_')}"
+        name, number = plain, 2
+        while name in names.values():
+            name, number = f"{plain}_{number}", number + 1
+        names[link] = name
+    return names

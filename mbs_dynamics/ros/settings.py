@@ -1,0 +1,175 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What can be set on the dynamics node: names, defaults, meanings, ranges, and what is refused.
+
+Knows no ROS: :mod:`mbs_dynamics.ros.parameters` declares these fields as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
+from mbs_dynamics.representation import REPRESENTATIONS
+
+CHOICES = (*REPRESENTATIONS, "auto")
+"""The valid values of ``representation``."""
+
+LARGEST_GRAVITY = 100.0
+"""A free-fall acceleration above this, in m/s^2, is taken for a mistake."""
+
+
+def setting(
+    default: Any,
+    description: str,
+    *,
+    read_only: bool = False,
+    range: tuple[float, float] | None = None,
+    constraints: str = "",
+) -> Any:
+    """Return a dataclass field that carries all that a parameter declaration needs."""
+    about = {
+        "description": description,
+        "read_only": read_only,
+        "range": range,
+        "constraints": constraints,
+    }
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of the dynamics node, each checked; ArgumentError says what is wrong."""
+
+    representation: str = setting(
+        "hybrid",
+        "Representation of the published twists and Jacobians. Torques do not depend on it.",
+        constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
+        "publish_twists false.",
+    )
+    bodies: tuple[str, ...] = setting(
+        (),
+        "Links whose twists and Jacobians are published. Empty: the last moving link of each "
+        "branch.",
+        constraints="Names of moving links, each at most once.",
+    )
+    gravity: tuple[float, float, float] = setting(
+        (0.0, 0.0, -9.81),
+        "Free-fall acceleration in the root link's frame, m/s^2. The topic ~/gravity replaces it; "
+        "what was set last is in force.",
+        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
+    )
+    publish_gravity_torques: bool = setting(True, "Publish ~/gravity_torques.")
+    publish_bias_torques: bool = setting(
+        True, "Publish ~/bias_torques (gravity, Coriolis and centrifugal torques)."
+    )
+    publish_twists: bool = setting(True, "Publish ~/twist/<body>.")
+    publish_jacobians: bool = setting(True, "Publish ~/jacobian/<body>.")
+    max_rate: float = setting(
+        0.0,
+        "Largest rate of publishing in Hz; joint_states in between are skipped. 0: every message "
+        "is answered.",
+        range=(0.0, 10000.0),
+    )
+    stale_timeout: float = setting(
+        0.5,
+        "Without valid joint_states for this long, in s, the input counts as stale.",
+        range=(0.001, 3600.0),
+    )
+    velocity_from_position: bool = setting(
+        False,
+        "Take velocities as differences of positions where a driver sends none. Without this, "
+        "bias torques and twists are not published for such a driver.",
+    )
+    root: str = setting(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = setting(
+        "",
+        "Last link of the chain to take out of the URDF. Empty: the whole tree.",
+        read_only=True,
+    )
+    robot_description: str = setting(
+        "",
+        "The text of a URDF. Empty: robot_description_file or the topic is used.",
+        read_only=True,
+    )
+    robot_description_file: str = setting(
+        "",
+        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
+        read_only=True,
+    )
+    autostart: bool = setting(
+        True,
+        "Configure and activate on start. False: wait for lifecycle transitions.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        if self.representation not in CHOICES:
+            raise UnknownRepresentationError(self.representation, CHOICES)
+        if self.representation == "mixed" and self.publish_twists:
+            raise ArgumentError(
+                "representation mixed resolves angular velocity in the body's frame and linear "
+                "velocity in the root's, but a TwistStamped has one frame: valid is another "
+                "representation, or mixed with publish_twists false"
+            )
+        twice = sorted({body for body in self.bodies if self.bodies.count(body) > 1})
+        if twice:
+            raise ArgumentError(f"bodies must name each link once; got twice: {', '.join(twice)}")
+        if self.robot_description and self.robot_description_file:
+            raise ArgumentError(
+                "robot_description and robot_description_file are both given; valid is one of them"
+            )
+        check_gravity("gravity", self.gravity)
+        for item in fields(self):
+            limits = item.metadata["range"]
+            if limits is not None:
+                value = checks.number(item.name, getattr(self, item.name))
+                if not limits[0] <= value <= limits[1]:
+                    raise ArgumentError(
+                        f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
+                    )
+
+    @property
+    def body_representation(self) -> str:
+        """The representation of what is published per body: ``auto`` stands for body_fixed."""
+        return "body_fixed" if self.representation == "auto" else self.representation
+
+    @property
+    def needs_velocity(self) -> bool:
+        """Whether anything is published that takes velocities."""
+        return self.publish_bias_torques or self.publish_twists
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """Return the settings with some values replaced, checked as a whole."""
+        return replace(self, **values)
+
+
+def check_gravity(name: str, value: Any) -> checks.FloatArray:
+    """Return a free-fall acceleration (3,) in m/s^2, or raise ArgumentError."""
+    gravity = checks.numbers(name, value, (3,))
+    length = float(np.linalg.norm(gravity))
+    if length > LARGEST_GRAVITY:
+        raise ArgumentError(
+            f"{name} has a length of {length:g} m/s^2; valid is at most {LARGEST_GRAVITY:g}"
+        )
+    return gravity

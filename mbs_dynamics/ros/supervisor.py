@@ -1,0 +1,127 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Keeps one robot in force while descriptions, settings, gravity and loads come and go.
+
+Knows no ROS. What is bad is refused by an exception, and what was in force stays in force.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.ros.robot import Gravity, Load, Robot, check_load, under_gravity, under_load
+from mbs_dynamics.ros.settings import Settings, check_gravity
+
+
+class Supervisor:
+    """The robot in force, and everything that must survive a change of it.
+
+    Every method either does all that it is asked for, or raises MbsError and changes nothing.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.robot: Robot | None = None
+        self.refused = ""
+        """Why the latest description was refused; empty if it was not."""
+        self.remarks: list[str] = []
+        """What is doubtful about the robot in force, and what could not be carried over to it."""
+        self.gravity = Gravity("", settings.gravity)
+        self.loads: list[Load] = []
+        self._text: str | None = None
+
+    def describe(self, text: str) -> bool:
+        """Put the robot of a URDF in force. False if the text is the same as the one before."""
+        if text == self._text:
+            return False
+        self._text = text
+        self._build(text)
+        return True
+
+    def retry(self) -> bool:
+        """Try a refused description again, under settings that may suit it; False if none is."""
+        if not self.refused or self._text is None:
+            return False
+        self._build(self._text)
+        return True
+
+    def check(self, settings: Settings) -> None:
+        """Raise MbsError if these settings do not fit the robot in force."""
+        if self.robot is not None:
+            Robot(self.robot.model, settings)
+
+    def configure(self, settings: Settings) -> None:
+        """Put other settings in force, except for gravity."""
+        if self.robot is not None:
+            self.robot = Robot(self.robot.model, settings)
+        self.settings = settings
+
+    def set_gravity(self, gravity: Gravity) -> None:
+        """Put another gravity in force. Nothing is compiled again.
+
+        Without a robot it waits for one.
+        """
+        check_gravity("gravity", gravity.vector)
+        if self.robot is not None:
+            self.robot = Robot(under_gravity(self.robot.model, gravity), self.settings)
+        self.gravity = gravity
+
+    def set_load(self, load: Load) -> None:
+        """Put a load in force, in place of the present one of the same body.
+
+        The first load at a body compiles once, another one there does not. Without a robot it waits
+        for one.
+        """
+        check_load(load)
+        others = [other for other in self.loads if other.link != load.link]
+        if self.robot is not None:
+            self.robot = Robot(under_load(self.robot.model, load), self.settings)
+            body = self.robot.model.frame(load.link).body
+            others = [o for o in others if self.robot.model.frame(o.link).body != body]
+        self.loads = [*others, load] if load.mass > 0.0 else others
+
+    def _build(self, text: str) -> None:
+        try:
+            model = _parsed(text, self.settings)
+            remarks = [str(doubt) for doubt in model.doubts if doubt.severity == "warning"]
+            gravity, loads = self.gravity, []
+            try:
+                model = under_gravity(model, gravity)
+            except MbsError as error:
+                remarks.append(f"the gravity in force before is dropped: {error}")
+                gravity = Gravity("", self.settings.gravity)
+                model = under_gravity(model, gravity)
+            for load in self.loads:
+                try:
+                    model = under_load(model, load)
+                    loads.append(load)
+                except MbsError as error:
+                    remarks.append(f"the payload at {load.link!r} is dropped: {error}")
+            robot = Robot(model, self.settings)
+        except MbsError as error:
+            self.refused = str(error)
+            raise
+        self.refused = ""
+        self.robot, self.remarks = robot, remarks
+        self.gravity, self.loads = gravity, loads
+
+
+def _parsed(text: str, settings: Settings) -> Model:
+    if not text.lstrip().startswith("<"):
+        raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
+        return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)
