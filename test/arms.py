@@ -1,0 +1,143 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Three arms for the tests of inverse kinematics, with Pinocchio's numbers, and a planar one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import rotation
+from robots import robot
+from urdf_reference import chain, load, pin_positions
+
+from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.resources import robot_path
+
+ARMS = {"panda": "panda_hand", "ur5_robot": "tool0", "arm7": "link7"}
+"""Robots by name, and the link that is taken for the hand."""
+
+LOCAL = {
+    "body_fixed": pin.LOCAL,
+    "spatial": pin.WORLD,
+    "hybrid": pin.LOCAL_WORLD_ALIGNED,
+}
+
+every_arm = pytest.mark.parametrize("name", ARMS)
+
+
+def path_of(name):
+    return robot_path(name) if name == "arm7" else robot(f"{name}.urdf")
+
+
+@lru_cache
+def model_of(name):
+    return load(path_of(name))
+
+
+class Pinocchio:
+    """Pinocchio's poses and Jacobians of the hand of an arm, for our coordinates."""
+
+    def __init__(self, name):
+        self.names = model_of(name).joint_names
+        self.model = pin.buildModelFromUrdf(str(path_of(name)))
+        self.data = self.model.createData()
+        self.frame = self.model.getFrameId(ARMS[name], pin.BODY)
+        joints = [self.model.joints[self.model.getJointId(joint)] for joint in self.names]
+        self.columns = [joint.idx_v for joint in joints]
+
+    def position(self, q):
+        return pin_positions(self.model, dict(zip(self.names, q, strict=True)))
+
+    def poses(self, q):
+        found = []
+        for each in np.reshape(q, (-1, np.shape(q)[-1])):
+            pin.framesForwardKinematics(self.model, self.data, self.position(each))
+            found.append(self.data.oMf[self.frame].homogeneous)
+        return np.array(found).reshape(*np.shape(q)[:-1], 4, 4)
+
+    def jacobian(self, q, representation="body_fixed"):
+        """Angular rows first."""
+        local, data = LOCAL[representation], self.model.createData()
+        J = pin.computeFrameJacobian(self.model, data, self.position(q), self.frame, local)
+        return J[[3, 4, 5, 0, 1, 2]][:, self.columns]
+
+
+def limits_of(model):
+    """The limits of the owners of the coordinates, infinite where there are none."""
+    stated = [(joint.limits.lower, joint.limits.upper) for joint in model.joints]
+    lower = [-np.inf if low is None else low for low, _ in stated]
+    upper = [np.inf if high is None else high for _, high in stated]
+    return np.array(lower), np.array(upper)
+
+
+def reachable(model, count, seed):
+    """Random positions within the limits."""
+    lower, upper = limits_of(model)
+    low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    return np.random.default_rng(seed).uniform(low, high, (count, model.n))
+
+
+def assert_within(model, q):
+    lower, upper = limits_of(model)
+    assert np.isfinite(q).all()
+    assert (q >= lower).all()
+    assert (q <= upper).all()
+
+
+def planar(*links, lower="-3", upper="3"):
+    """An arm in the x-y plane with joints j0, j1, ... between these lengths; see tip_of."""
+    axis = f'<axis xyz="0 0 1"/><limit lower="{lower}" upper="{upper}" velocity="1" effort="1"/>'
+    joints = []
+    for k, x in enumerate((0.0, *links[:-1])):
+        joints.append((f"j{k}", "revolute", f'<origin xyz="{x} 0 0"/>{axis}'))
+    return load(chain(*joints, ("tip", "fixed", f'<origin xyz="{links[-1]} 0 0"/>')))
+
+
+def with_limits(model, limits):
+    """The model whose joints have these limits, by name."""
+    bodies = [
+        replace(body, joint=replace(body.joint, limits=limits.get(body.joint.name, Limits())))
+        for body in model.bodies
+    ]
+    return replace(model, bodies=tuple(bodies))
+
+
+def tip_of(model):
+    """The link at the end of a planar arm, merged into the last body."""
+    return "abcdefgh"[model.n + 1]
+
+
+def random_poses(count, size, seed):
+    """Poses anywhere in a box, most of them out of reach in one way or another."""
+    rng = np.random.default_rng(seed)
+    C = np.tile(np.eye(4), (count, 1, 1))
+    C[:, :3, :3] = [rotation(rng) for _ in range(count)]
+    C[:, :3, 3] = rng.uniform(-size, size, (count, 3))
+    return C
+
+
+def angle_of(R):
+    """The angle of rotations, accurate to 1e-15 for small ones."""
+    return 2.0 * np.arcsin(np.minimum(np.linalg.norm(R - np.eye(3), axis=(-2, -1)) / 8**0.5, 1.0))
+
+
+def assert_reached(C, target, tolerance):
+    """Poses are within the tolerance of the search, and a little for the other arithmetic."""
+    turned = np.swapaxes(C[..., :3, :3], -1, -2) @ target[..., :3, :3]
+    assert angle_of(turned).max() <= tolerance + 1e-12
+    assert np.linalg.norm(C[..., :3, 3] - target[..., :3, 3], axis=-1).max() <= tolerance + 1e-12

@@ -1,0 +1,71 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The back ends by name, and a C compiler, for tests that evaluate with each of them."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import Kernel, Program, trace
+from mbs_dynamics.tracing.c import emit_c
+
+LLVM = pytest.param(
+    "llvm",
+    marks=pytest.mark.skipif(
+        importlib.util.find_spec("llvmlite") is None, reason="llvmlite is not installed"
+    ),
+)
+
+BACKENDS = (LLVM, "python")
+
+
+def compiled(
+    function: Callable[..., Any], backend: str, inputs: Mapping[str, tuple[int, ...]]
+) -> Kernel:
+    """Trace a function of arrays of these shapes and compile it."""
+    return Kernel(trace(function, inputs, name="traced"), backend=backend)
+
+
+COMPILER = shutil.which("cc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
+EVALUATORS = (*BACKENDS, pytest.param("c", marks=needs_compiler))
+STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC")
+
+
+def c_function(program: Program, folder: Path) -> Any:
+    """Emit and compile C; return a function of arrays to its status and the flat outputs."""
+    folder = Path(tempfile.mkdtemp(dir=folder))  # a loaded library must not be overwritten
+    text, library = folder / f"{program.name}.c", folder / f"{program.name}.so"
+    text.write_text(emit_c(program))
+    subprocess.run([COMPILER, *STRICT, text, "-o", library, "-lm"], check=True)
+    function = getattr(ctypes.CDLL(str(library)), program.name)
+    function.restype = ctypes.c_int
+
+    def call(*inputs: Any) -> tuple[int, list[Any]]:
+        arrays = [np.ascontiguousarray(x, dtype=float) for x in inputs]
+        outputs = [np.empty(port.size) for port in program.outputs]
+        status = function(*[ctypes.c_void_p(x.ctypes.data) for x in (*arrays, *outputs)])
+        return status, outputs
+
+    return call

@@ -1,0 +1,292 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests over DDS share: a node in its own process, and a probe that speaks with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+PATIENCE = 20.0
+"""Seconds to wait for what must come; nothing is measured by it."""
+
+SETTLING = 0.5
+"""Seconds in which a service and a new client of it discover each other."""
+
+_numbers = itertools.count()
+
+
+class NodeProcess:
+    """The dynamics node, run as a user runs it, in a namespace of its own."""
+
+    def __init__(self, *arguments, **parameters):
+        self.namespace = f"/test_{os.getpid()}_{next(_numbers)}"
+        self.name = f"{self.namespace}/dynamics_node"
+        self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115
+        command = self.command(*arguments)
+        for name, value in parameters.items():
+            command += ["-p", f"{name}:={value}"]
+        self.process = subprocess.Popen(
+            command,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parents[2],
+        )
+
+    def command(self, *arguments):
+        module = ["-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
+        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+
+    @property
+    def log(self):
+        return Path(self._log.name).read_text(encoding="utf-8")
+
+    def wait(self):
+        return self.process.wait(timeout=PATIENCE)
+
+    def stop(self, how=signal.SIGINT):
+        """Send a signal and return the exit code."""
+        self.process.send_signal(how)
+        return self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._log.close()
+
+
+class Probe:
+    """Publishes what the node hears, and keeps the latest of what it says."""
+
+    def __init__(self, node_process):
+        self.target = node_process
+        self.node = Node(f"probe_{next(_numbers)}", namespace=node_process.namespace)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description = self.node.create_publisher(String, "robot_description", latched)
+        self._joint_states = self.node.create_publisher(
+            JointState, "joint_states", qos_profile_sensor_data
+        )
+        self._gravity = self.node.create_publisher(
+            Vector3Stamped, f"{node_process.name}/gravity", 1
+        )
+        self._payload = self.node.create_publisher(
+            InertiaStamped, f"{node_process.name}/payload", 1
+        )
+        self.latest = {}
+        self.health = {}
+        self._clients = {}
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
+        self._stamp = time.time_ns()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+    def _hear_health(self, message):
+        for status in message.status:
+            node, part = status.name.split(": ")
+            if f"/{node}" == self.target.name:
+                self.health[part] = status
+
+    def hear(self, *topics):
+        """Subscribe to outputs of the node, such as "gravity_torques" or "twist/tool"."""
+        kinds = {"twist": TwistStamped, "jacobian": Float64MultiArray}
+        for topic in topics:
+            self.node.create_subscription(
+                kinds.get(topic.split("/")[0], JointState),
+                f"{self.target.name}/{topic}",
+                lambda message, topic=topic: self.latest.__setitem__(topic, message),
+                10,
+            )
+
+    def spin(self, seconds):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self.executor.spin_once(timeout_sec=left)
+
+    def until(self, condition, again=None, every=0.05):
+        """Spin until the condition holds, doing something again and again meanwhile."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            if self.target.process.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"what was waited for did not come\n{self.target.log}")
+            if again is not None:
+                again()
+            self.spin(every)
+
+    def quiet(self):
+        """Let what is still on its way arrive, and forget it."""
+        while True:
+            self.latest.clear()
+            self.spin(0.4)
+            if not self.latest:
+                break
+        self.health.clear()
+
+    # -- what the node hears -----------------------------------------------------------------------
+
+    def describe(self, text):
+        self._description.publish(String(data=text))
+
+    def state(self, names, positions, velocities=(), stamp=None):
+        """Return a message; ``stamp`` in ns, now by default."""
+        message = JointState(
+            name=list(names),
+            position=np.asarray(positions, float).tolist(),
+            velocity=np.asarray(velocities, float).tolist(),
+        )
+        if stamp is None:
+            self._stamp = stamp = max(self._stamp + 1, time.time_ns())
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
+        return message
+
+    def send(self, *args, **kwargs):
+        message = self.state(*args, **kwargs)
+        self._joint_states.publish(message)
+        return message
+
+    def answer(self, topics, *args, **kwargs):
+        """Send one state again and again until it is answered on all topics; return the answers."""
+        self.latest.clear()
+        self.until(
+            lambda: all(topic in self.latest for topic in topics),
+            again=lambda: self.send(*args, **kwargs),
+        )
+        return [self.latest[topic] for topic in topics]
+
+    def gravity(self, vector, frame_id=""):
+        message = Vector3Stamped()
+        message.header.frame_id = frame_id
+        message.vector.x, message.vector.y, message.vector.z = map(float, vector)
+        self._gravity.publish(message)
+
+    def payload(self, link, mass, com=(0.0, 0.0, 0.0), diagonal=(0.0, 0.0, 0.0)):
+        message = InertiaStamped()
+        message.header.frame_id = link
+        inertia = message.inertia
+        inertia.m = float(mass)
+        inertia.com.x, inertia.com.y, inertia.com.z = map(float, com)
+        inertia.ixx, inertia.iyy, inertia.izz = map(float, diagonal)
+        self._payload.publish(message)
+
+    # -- services of the node ----------------------------------------------------------------------
+
+    def call(self, kind, service, request):
+        client = self._clients.get(service)
+        if client is None:
+            client = self.node.create_client(kind, f"{self.target.name}/{service}")
+            self._clients[service] = client
+            self.until(client.service_is_ready)
+            # a service drops its answer to a client that it has not discovered, though this client
+            # has discovered the service
+            self.spin(SETTLING)
+        futures = [client.call_async(request)]
+
+        def ask_again():
+            if kind is not ChangeState and time.monotonic() > asked + SETTLING * len(futures):
+                futures.append(client.call_async(request))
+
+        asked = time.monotonic()
+        self.until(lambda: any(f.done() for f in futures), again=ask_again, every=0.001)
+        return next(f.result() for f in futures if f.done())
+
+    def set(self, **values):
+        """Set parameters all at once; return the reason of a refusal, "" if there is none."""
+        parameters = [
+            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+        ]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        result = self.call(SetParametersAtomically, "set_parameters_atomically", request).result
+        assert result.successful == (not result.reason), result
+        return result.reason
+
+    def get(self, name):
+        request = GetParameters.Request(names=[name])
+        return self.call(GetParameters, "get_parameters", request).values[0]
+
+    def described(self, *names):
+        request = DescribeParameters.Request(names=names)
+        return self.call(DescribeParameters, "describe_parameters", request).descriptors
+
+    def transition(self, label):
+        request = ChangeState.Request(transition=Transition(label=label))
+        return self.call(ChangeState, "change_state", request).success
+
+    def lifecycle_state(self):
+        return self.call(GetState, "get_state", GetState.Request()).current_state.label
+
+    # -- diagnostics -------------------------------------------------------------------------------
+
+    def level(self, part):
+        return self.health[part].level if part in self.health else None
+
+    def said(self, part):
+        return self.health[part].message if part in self.health else ""
+
+    def input_value(self, key):
+        return self._value("input", key)
+
+    def model_value(self, key):
+        return self._value("model", key)
+
+    def _value(self, part, key):
+        pairs = self.health[part].values if part in self.health else ()
+        return {pair.key: pair.value for pair in pairs}.get(key)
+
+    def rejected(self, kind):
+        """How many messages of a kind were rejected, as far as diagnostics have said so."""
+        return int(self.input_value(f"rejected: {kind}") or 0)
+
+
+def jacobian_of(message):
+    """Return (6, n), linear part first, and the joint names, reading the layout as documented."""
+    rows, columns = message.layout.dim
+    assert rows.label == "linear_xyz_angular_xyz"
+    assert (rows.size, rows.stride) == (6, len(message.data))
+    assert columns.stride == columns.size
+    return np.reshape(message.data, (6, columns.size)), columns.label.split(",")
+
+
+def twist_of(message):
+    """Return (6,), linear part first."""
+    v, w = message.twist.linear, message.twist.angular
+    return np.array([v.x, v.y, v.z, w.x, w.y, w.z])

@@ -1,0 +1,217 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The dynamics node as a process of its own, over DDS: what it publishes, beside Pinocchio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("pinocchio")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from robots import robot
+from ros_bench import NodeProcess, Probe, jacobian_of, twist_of
+from ros_reference import Reference
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.usefixtures("ros")
+
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
+JOINTS = mbs.Model.from_urdf(ARM7).joint_names
+TORQUES = ["gravity_torques", "bias_torques"]
+ALL = [*TORQUES, "twist/link7", "jacobian/link7"]
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def shuffled(names, q, qd):
+    """Return names, positions and velocities in another order, with joints of others among them."""
+    names, q, qd = [*names, "wheel", "gripper"], [*q, np.nan, 5.0], [*qd, np.inf, np.nan]
+    order = np.random.default_rng(3).permutation(len(names))
+    return [names[k] for k in order], [q[k] for k in order], [qd[k] for k in order]
+
+
+@pytest.fixture
+def own(request):
+    """Start a node for one test alone, with the parameters that the test asks for."""
+    with NodeProcess(**getattr(request, "param", {})) as process, Probe(process) as probe:
+        yield probe
+
+
+def started_with(**parameters):
+    return pytest.mark.parametrize("own", [parameters], indirect=True, ids=[""])
+
+
+@pytest.mark.parametrize(
+    ("name", "bodies"),
+    [
+        # merged links and a mimic joint; a tree; joints without limits
+        ("panda_description/urdf/panda.urdf", ("panda_hand_tcp", "panda_link4")),
+        ("baxter_description/urdf/baxter.urdf", ()),
+        ("kinova_description/robots/kinova.urdf", ()),
+    ],
+)
+def test_all_outputs_equal_pinocchio(own, name, bodies):
+    text = robot(name).read_text(encoding="utf-8")
+    model = mbs.Model.from_urdf(text)
+    reference = Reference(text, model.joint_names)
+    own.describe(text)
+    if bodies:
+        assert own.set(bodies=list(bodies)) == ""
+    links = bodies or model.leaves
+    topics = [*TORQUES, *(f"twist/{link}" for link in links), *(f"jacobian/{k}" for k in links)]
+    own.hear(*topics)
+    for seed, representation in enumerate(("hybrid", "spatial", "body_fixed", "auto")):
+        assert own.set(representation=representation) == ""
+        state = model.random_state(seed)
+        gravity, bias, *_ = own.answer(topics, *shuffled(model.joint_names, state.q, state.qd))
+        assert tuple(gravity.name) == tuple(bias.name) == model.joint_names
+        np.testing.assert_allclose(gravity.effort, reference.gravity_torques(state.q), **CLOSE)
+        np.testing.assert_allclose(bias.effort, reference.bias_torques(state.q, state.qd), **CLOSE)
+        rep = "body_fixed" if representation == "auto" else representation
+        for link in links:
+            J, names = jacobian_of(own.latest[f"jacobian/{link}"])
+            assert tuple(names) == model.joint_names
+            expected = reference.jacobian(state.q, link, rep)
+            np.testing.assert_allclose(J, expected, **CLOSE)
+            twist = own.latest[f"twist/{link}"]
+            np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
+            root = next(iter(model.frames))
+            assert twist.header.frame_id == (link if rep == "body_fixed" else root)
+
+
+def test_answers_bear_the_stamp_of_the_question(own):
+    own.describe(ARM7)
+    own.hear(*ALL)
+    own.answer(ALL, JOINTS, Q, QD)
+    own.latest.clear()
+    sent = own.send(JOINTS, Q, QD)
+    own.until(lambda: all(topic in own.latest for topic in ALL))
+    for topic in ALL[:3]:
+        assert own.latest[topic].header.stamp == sent.header.stamp
+
+
+@started_with(representation="mixed", publish_twists=False, bodies="[tool]")
+def test_jacobian_in_mixed_representation(own):
+    own.describe(ARM7)
+    own.hear("jacobian/tool")
+    (message,) = own.answer(["jacobian/tool"], JOINTS, Q)
+    expected = Reference(ARM7, JOINTS).jacobian(Q, "tool", "mixed")
+    np.testing.assert_allclose(jacobian_of(message)[0], expected, **CLOSE)
+    assert "one frame" in own.set(publish_twists=True)
+    assert own.set(publish_twists=True, representation="hybrid") == ""
+
+
+@started_with(robot_description_file=str(robot_path("arm7")), root="link1", tip="link5")
+def test_part_of_a_robot_from_a_file(own):
+    joints = ("joint2", "joint3", "joint4", "joint5")
+    own.hear(*TORQUES, "twist/link5")
+    topics = [*TORQUES, "twist/link5"]
+    gravity, bias, twist = own.answer(topics, JOINTS, Q, QD)
+    with pytest.warns(mbs.ModelWarning, match="dropped"):
+        model = mbs.Model.from_urdf(ARM7, root="link1", tip="link5")
+    assert tuple(gravity.name) == joints
+    np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, Q[1:5]), **CLOSE)
+    np.testing.assert_allclose(bias.effort, mbs.bias_torques(model, Q[1:5], QD[1:5]), **CLOSE)
+    assert twist.header.frame_id == "link1"
+
+
+def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
+    own.describe(ARM7)
+    own.hear(*TORQUES, "twist/panda_leftfinger")
+    own.answer(TORQUES, JOINTS, Q, QD)
+    own.describe("<robot name='broken'><link name='a'/>")
+    own.until(lambda: "refused" in own.said("model"))
+    assert own.level("model") == DiagnosticStatus.ERROR
+    assert "the model before it stays in force" in own.said("model")
+    assert "robot_description refused" in own.target.log
+    tau = own.answer(TORQUES, JOINTS, Q, QD)[1].effort
+    np.testing.assert_allclose(tau, Reference(ARM7, JOINTS).bias_torques(Q, QD), **CLOSE)
+    model = mbs.Model.from_urdf(PANDA)
+    own.describe(PANDA)
+    own.until(lambda: own.model_value("model") == "panda")
+    assert own.level("model") == DiagnosticStatus.OK
+    state = model.random_state()
+    topics = [*TORQUES, "twist/panda_leftfinger"]
+    tau = own.answer(topics, model.joint_names, state.q, state.qd)[1].effort
+    expected = Reference(PANDA, model.joint_names).bias_torques(state.q, state.qd)
+    np.testing.assert_allclose(tau, expected, **CLOSE)
+    own.describe(PANDA)
+    own.spin(0.3)
+    assert own.target.log.count("model 'panda'") == 1
+
+
+def test_gravity(own):
+    reference = Reference(ARM7, JOINTS, (1.0, 2.0, -3.0))
+    own.describe(ARM7)
+    own.hear(*TORQUES)
+    own.answer(TORQUES, JOINTS, Q, QD)
+    own.until(
+        lambda: own.model_value("gravity [m/s^2]") == "1, 2, -3",
+        again=lambda: own.gravity((1, 2, -3)),
+    )
+    gravity, bias = own.answer(TORQUES, JOINTS, Q, QD)
+    np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
+    np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
+    for vector, frame in (((0, 0, np.nan), ""), ((0, 0, -9810), ""), ((0, 0, -9.81), "link3")):
+        own.gravity(vector, frame)
+    own.until(lambda: "gravity refused: gravity must be finite" in own.target.log)
+    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
+    np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
+    own.gravity((0, 0, 5), "base_link")
+    own.until(lambda: own.model_value("gravity [m/s^2]") == "0, 0, 5")
+    assert own.set(gravity=[0.0, 0.0, -9.81]) == ""
+    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
+    expected = Reference(ARM7, JOINTS).gravity_torques(Q)
+    np.testing.assert_allclose(gravity.effort, expected, **CLOSE)
+
+
+def test_payload(own):
+    own.describe(ARM7)
+    own.hear(*TORQUES)
+    own.answer(TORQUES, JOINTS, Q, QD)
+    diagonal = (0.01, 0.02, 0.025)
+    for mass in (0.5, 2.0):
+        reference = Reference(ARM7, JOINTS)
+        reference.add_load("tool", mass, (0.01, 0.02, 0.1), np.diag(diagonal))
+        said = f"{mass:g} kg at tool"
+        own.until(
+            lambda said=said: own.model_value("payloads") == said,
+            again=lambda mass=mass: own.payload("tool", mass, (0.01, 0.02, 0.1), diagonal),
+        )
+        gravity, bias = own.answer(TORQUES, JOINTS, Q, QD)
+        np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
+        np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
+    own.payload("rope", 1.0)
+    own.until(lambda: "payload refused: no body 'rope'" in own.target.log)
+    assert own.model_value("payloads") == "2 kg at tool"
+    own.payload("tool", 0.0)
+    own.until(lambda: own.model_value("payloads") == "none")
+    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
+    expected = Reference(ARM7, JOINTS).gravity_torques(Q)
+    np.testing.assert_allclose(gravity.effort, expected, **CLOSE)
+
+
+def test_link_names_that_are_no_topic_names(own):
+    own.describe(ARM7.replace('"link7"', '"7th link-of/arm"'))
+    own.hear("twist/link_7th_link_of_arm")
+    (twist,) = own.answer(["twist/link_7th_link_of_arm"], JOINTS, Q, QD)
+    expected = Reference(ARM7, JOINTS).jacobian(Q, "link7", "hybrid") @ QD
+    np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)

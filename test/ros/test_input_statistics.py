@@ -1,0 +1,96 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Counts, rates, latencies, and when something is said again."""
+
+from __future__ import annotations
+
+import pytest
+
+from mbs_dynamics.ros.input_statistics import InputStatistics, Latency, RateLimit, Throttle
+from mbs_dynamics.ros.joint_input import Rejection
+
+pytestmark = pytest.mark.backend_independent
+
+
+def test_counts_and_rates():
+    counts = InputStatistics(now=100.0)
+    empty = counts.report(101.0)
+    assert (empty.rate, empty.median, empty.longest, empty.since_valid) == (0.0, None, None, None)
+    for k, took in enumerate((0.1, 0.3, 0.2)):
+        begin = 101.0 + 0.5 * k
+        counts.answered(begin, begin + took, begin + 2.0 * took, "")
+    counts.rejected(Rejection("not_finite", "elbow = nan"))
+    counts.rejected(Rejection("not_finite", "wrist = nan"))
+    counts.rejected(Rejection("missing_joints", "elbow"))
+    counts.skipped(102.5)
+    report = counts.report(103.0)
+    assert report.rate == pytest.approx(1.5)
+    assert (report.answered, report.rejected, report.skipped) == (3, 3, 1)
+    assert report.median == pytest.approx(Latency(0.2, 0.4))
+    assert report.longest == pytest.approx(Latency(0.3, 0.6))
+    assert report.since_valid == pytest.approx(0.5)
+    assert report.total_rejected == {"not_finite": 2, "missing_joints": 1}
+    assert report.last_rejection == "elbow"
+    after = counts.report(104.0)
+    assert (after.answered, after.rejected, after.skipped, after.median) == (0, 0, 0, None)
+    assert (after.total_answered, after.total_skipped) == (3, 1)
+    assert after.total_rejected == report.total_rejected
+
+
+def test_says_why_there_are_no_velocities_as_long_as_there_are_none():
+    counts = InputStatistics(now=0.0)
+    counts.answered(0.0, 0.0, 0.0, "no velocities")
+    assert counts.report(1.0).without_velocity == "no velocities"
+    counts.answered(1.0, 1.0, 1.0, "")
+    assert counts.report(2.0).without_velocity == ""
+
+
+def test_stale_only_while_messages_are_expected():
+    counts = InputStatistics(now=0.0)
+    assert counts.stale_for(100.0, 0.5) is None
+    counts.wait(100.0)
+    assert counts.stale_for(100.5, 0.5) is None
+    assert counts.stale_for(101.0, 0.5) == pytest.approx(1.0)
+    counts.answered(101.0, 101.0, 101.0, "")
+    assert counts.stale_for(101.4, 0.5) is None
+    counts.skipped(101.8)
+    assert counts.stale_for(102.2, 0.5) is None
+    assert counts.stale_for(102.8, 0.5) == pytest.approx(1.0)
+    counts.wait(103.0)
+    assert counts.stale_for(103.2, 0.5) is None
+    counts.wait(None)
+    assert counts.stale_for(200.0, 0.5) is None
+
+
+def test_throttle_counts_what_it_holds_back_by_kind():
+    throttle = Throttle(5.0)
+    assert throttle.due("a", 0.0) == 0
+    assert throttle.due("b", 1.0) == 0
+    assert [throttle.due("a", t) for t in (1.0, 2.0, 4.9)] == [None] * 3
+    assert throttle.due("a", 5.0) == 3
+    assert throttle.due("b", 6.0) == 0
+    assert throttle.due("a", 10.0) == 0
+
+
+@pytest.mark.parametrize(("rate", "passed"), [(0.0, 1000), (500.0, 500), (300.0, 300), (1.0, 1)])
+def test_rate_limit_keeps_the_mean_rate(rate, passed):
+    limit = RateLimit(rate)
+    assert sum(limit.passes(7.0 + 0.001 * k) for k in range(1000)) == pytest.approx(passed, abs=1)
+
+
+def test_rate_limit_does_not_catch_up_after_a_pause():
+    limit = RateLimit(10.0)
+    assert limit.passes(0.0)
+    assert limit.passes(100.0)
+    assert sum(limit.passes(100.0 + 0.001 * k) for k in range(1, 100)) <= 1

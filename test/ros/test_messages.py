@@ -1,0 +1,126 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Arrays to messages and back: order of components, layout, names."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("rclpy")
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.validate_topic_name import validate_topic_name
+from std_msgs.msg import Header
+
+from mbs_dynamics.ros.messages import (
+    EffortMessage,
+    JacobianMessage,
+    TwistMessage,
+    gravity_of,
+    load_of,
+    stamp_of,
+    topic_names,
+)
+
+pytestmark = pytest.mark.backend_independent
+
+STAMP = Time(sec=12, nanosec=34)
+
+
+def sent(message):
+    """Return what a subscriber gets."""
+    return deserialize_message(serialize_message(message), type(message))
+
+
+def test_efforts():
+    effort = EffortMessage(("a", "b"))
+    for tau in ([1.0, -2.0], [3.0, 4.0]):
+        message = sent(effort.fill(STAMP, np.array(tau)))
+        assert message.header.stamp == STAMP
+        assert message.name == ["a", "b"]
+        assert message.effort.tolist() == tau
+        assert len(message.position) == len(message.velocity) == 0
+
+
+def test_twist_is_linear_first():
+    message = sent(TwistMessage("base").fill(STAMP, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])))
+    assert message.header == Header(stamp=STAMP, frame_id="base")
+    assert message.twist.angular == Vector3(x=1.0, y=2.0, z=3.0)
+    assert message.twist.linear == Vector3(x=4.0, y=5.0, z=6.0)
+
+
+def test_jacobian_is_linear_first_and_says_so():
+    J = np.arange(24.0).reshape(6, 4)
+    message = sent(JacobianMessage(("a", "b", "c", "d")).fill(J))
+    rows, columns = message.layout.dim
+    assert (rows.label, rows.size, rows.stride) == ("linear_xyz_angular_xyz", 6, 24)
+    assert (columns.label, columns.size, columns.stride) == ("a,b,c,d", 4, 4)
+    assert message.layout.data_offset == 0
+    for row in range(6):
+        for column in range(4):
+            # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
+            value = message.data[message.layout.data_offset + columns.stride * row + column]
+            assert value == J[(row + 3) % 6, column]
+
+
+def test_stamps():
+    assert stamp_of(STAMP) == 12_000_000_034
+    assert stamp_of(Time()) == 0
+
+
+def test_gravity():
+    message = Vector3Stamped(header=Header(frame_id="base"), vector=Vector3(x=1.0, y=2.0, z=3.0))
+    assert gravity_of(message) == ("base", (1.0, 2.0, 3.0))
+
+
+def test_load():
+    inertia = Inertia(m=9.0, com=Vector3(x=7.0, y=8.0, z=9.0))
+    inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz = map(
+        float, range(6)
+    )
+    load = load_of(InertiaStamped(header=Header(frame_id="tool"), inertia=inertia))
+    assert load[:3] == ("tool", 9.0, (7.0, 8.0, 9.0))
+    assert load.inertia_at_com == ((0.0, 1.0, 2.0), (1.0, 3.0, 4.0), (2.0, 4.0, 5.0))
+
+
+def test_topic_names_of_the_usual_links_are_the_links():
+    assert topic_names(["panda_hand", "link7"]) == {"panda_hand": "panda_hand", "link7": "link7"}
+
+
+def test_topic_names_of_unusual_links():
+    assert topic_names(["tool-0", "tool 0", "a/b.c", "7th", "_hidden", "grün"]) == {
+        "tool-0": "tool_0",
+        "tool 0": "tool_0_2",
+        "a/b.c": "a_b_c",
+        "7th": "link_7th",
+        "_hidden": "link_hidden",
+        "grün": "gr_n",
+    }
+
+
+@given(st.lists(st.text(min_size=1), unique=True, max_size=8))
+def test_topic_names_are_valid_visible_and_unique(links):
+    names = topic_names(links)
+    assert list(names) == links
+    assert len(set(names.values())) == len(links)
+    for name in names.values():
+        assert validate_topic_name(f"~/twist/{name}")
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)

@@ -1,0 +1,96 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What can be set on the node, and what is refused with what reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
+from mbs_dynamics.ros.settings import Settings, check_gravity
+
+pytestmark = pytest.mark.backend_independent
+
+
+def test_every_setting_is_described():
+    for item in fields(Settings):
+        assert item.metadata["description"].endswith(".")
+
+
+def test_every_setting_is_documented_with_its_default():
+    page = (Path(__file__).parents[2] / "docs" / "ros.md").read_text(encoding="utf-8")
+    for item in fields(Settings):
+        default = list(item.default) if isinstance(item.default, tuple) else item.default
+        said = {"hybrid": "hybrid", "": '""'}.get(default) if isinstance(default, str) else None
+        said = said or str(default).lower()
+        when = "no" if item.metadata["read_only"] else "yes"
+        assert re.search(
+            rf"^\| `{item.name}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|", page, re.MULTILINE
+        ), item.name
+
+
+def test_the_defaults_are_valid():
+    settings = Settings()
+    assert settings.representation == settings.body_representation == "hybrid"
+    assert settings.needs_velocity
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"representation": "hybird"}, UnknownRepresentationError, "did you mean 'hybrid'"),
+        ({"representation": "mixed"}, ArgumentError, "publish_twists false"),
+        ({"bodies": ("a", "b", "a")}, ArgumentError, "got twice: a"),
+        ({"gravity": (0.0, 0.0)}, ArgumentError, "gravity has shape (2,); valid is (3,)"),
+        ({"gravity": (0.0, 0.0, np.nan)}, ArgumentError, "gravity must be finite"),
+        ({"gravity": (0.0, 0.0, -981.0)}, ArgumentError, "length of 981 m/s^2; valid is at most"),
+        (
+            {"robot_description": "<robot/>", "robot_description_file": "a.urdf"},
+            ArgumentError,
+            "both given",
+        ),
+        ({"max_rate": -1.0}, ArgumentError, "max_rate is -1; valid is 0 to 10000"),
+        ({"stale_timeout": 0.0}, ArgumentError, "stale_timeout is 0; valid is 0.001 to 3600"),
+    ],
+)
+def test_refuses_with_a_reason(changes, error, said):
+    with pytest.raises(error) as caught:
+        Settings().changed(changes)
+    assert said in str(caught.value)
+
+
+def test_mixed_is_for_jacobians_only():
+    settings = Settings(representation="mixed", publish_twists=False)
+    assert settings.body_representation == "mixed"
+    with pytest.raises(ArgumentError):
+        settings.changed({"publish_twists": True})
+
+
+def test_auto_publishes_body_fixed():
+    assert Settings(representation="auto").body_representation == "body_fixed"
+
+
+def test_velocities_are_needed_for_bias_torques_and_twists():
+    assert not Settings(publish_bias_torques=False, publish_twists=False).needs_velocity
+    assert Settings(publish_bias_torques=False).needs_velocity
+    assert Settings(publish_twists=False).needs_velocity
+
+
+def test_gravity_may_be_nothing():
+    assert check_gravity("gravity", (0, 0, 0)).tolist() == [0.0, 0.0, 0.0]

@@ -1,0 +1,279 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One robot stays in force whatever comes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.joint_input import Reading
+from mbs_dynamics.ros.robot import Gravity, Load
+from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.supervisor import Supervisor
+
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+PENDULUM = """<robot name="pendulum">
+  <link name="ceiling"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="continuous">
+    <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
+NO_INERTIA = ((0.0,) * 3,) * 3
+
+
+def supervisor(text=ARM7, **settings):
+    made = Supervisor(Settings(**settings))
+    assert made.describe(text)
+    return made
+
+
+def results(made, q=0.3, qd=-0.2):
+    n = made.robot.model.n
+    return made.robot.evaluate(Reading(np.full(n, q), np.full(n, qd)))
+
+
+def compiled(made):
+    return {key for key in made.robot.model.kernels}
+
+
+@pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
+def test_computes_what_the_settings_ask_for(representation):
+    made = supervisor(
+        representation=representation,
+        bodies=("link4", "tool"),
+        publish_twists=representation != "mixed",
+    )
+    q, qd = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7)
+    found = made.robot.evaluate(Reading(q, qd))
+    model = mbs.Model.from_urdf(ARM7)
+    np.testing.assert_array_equal(found.gravity_torques, mbs.gravity_torques(model, q))
+    np.testing.assert_array_equal(found.bias_torques, mbs.bias_torques(model, q, qd))
+    rep = "body_fixed" if representation == "auto" else representation
+    for k, body in enumerate(made.robot.bodies):
+        J = mbs.jacobian(model, q, body, representation=rep)
+        np.testing.assert_allclose(found.jacobians[k], J, atol=1e-13)
+        if found.twists is not None:
+            np.testing.assert_allclose(found.twists[k], J @ qd, atol=1e-13)
+    assert (found.twists is None) == (representation == "mixed")
+
+
+def test_switched_off_is_not_computed():
+    made = supervisor(
+        publish_gravity_torques=False,
+        publish_bias_torques=False,
+        publish_twists=False,
+        publish_jacobians=False,
+    )
+    assert results(made) == (None, None, None, [])
+    assert not made.robot.model.kernels
+
+
+def test_without_velocities_only_what_needs_none():
+    made = supervisor()
+    found = made.robot.evaluate(Reading(np.zeros(7), None, "none sent"))
+    assert found.gravity_torques is not None
+    assert len(found.jacobians) == 1
+    assert found.bias_torques is None
+    assert found.twists is None
+
+
+def test_twist_frames():
+    assert supervisor(bodies=("tool",)).robot.twist_frame("tool") == "base_link"
+    body_fixed = supervisor(bodies=("tool",), representation="body_fixed")
+    assert body_fixed.robot.twist_frame("tool") == "tool"
+    assert supervisor(representation="spatial").robot.twist_frame("link7") == "base_link"
+
+
+def test_the_same_description_is_ignored():
+    made = supervisor()
+    before = made.robot
+    assert not made.describe(ARM7)
+    assert made.robot is before
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("", "begins with ''"),
+        ("panda.urdf", "begins with 'panda.urdf'"),
+        ("<robot", "robot_description|XML|xml"),
+        ("<robot name='r'><link name='l'/></robot>", "no joint that moves"),
+    ],
+)
+def test_a_bad_description_leaves_the_robot_in_force(bad, said):
+    made = supervisor()
+    before = made.robot
+    with pytest.raises(ModelError, match=said):
+        made.describe(bad)
+    assert made.robot is before
+    assert made.refused
+    assert not made.describe(bad)
+    assert made.describe(ARM7 + "\n")
+    assert not made.refused
+
+
+def test_a_new_description_replaces_the_robot():
+    made = supervisor()
+    made.describe(PENDULUM)
+    assert made.robot.model.joint_names == ("hinge",)
+    assert made.robot.bodies == ("rod",)
+
+
+def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
+    made = supervisor(bodies=("tool",))
+    with pytest.raises(UnknownBodyError, match="no body 'tool'"):
+        made.describe(PENDULUM)
+    assert made.robot.model.name == "arm7"
+    made.configure(made.settings.changed({"bodies": ()}))
+    assert made.retry()
+    assert made.robot.model.name == "pendulum"
+    assert not made.retry()
+
+
+def test_settings_that_do_not_fit_the_robot():
+    made = supervisor()
+    with pytest.raises(UnknownBodyError, match=r"no body 'tol' .did you mean 'tool'"):
+        made.check(made.settings.changed({"bodies": ("tol",)}))
+    with pytest.raises(MbsError, match="'base_link' in bodies does not move"):
+        made.check(made.settings.changed({"bodies": ("base_link",)}))
+    assert made.robot.bodies == ("link7",)
+
+
+def test_root_and_tip():
+    made = supervisor(root="link2", tip="link5")
+    assert made.robot.model.joint_names == ("joint3", "joint4", "joint5")
+    assert made.robot.twist_frame("link5") == "link2"
+
+
+def test_gravity_changes_without_compiling():
+    made = supervisor(PENDULUM)
+    results(made)
+    kernels = compiled(made)
+    made.set_gravity(Gravity("", (-1.0, 0.0, 0.0)))
+    found = results(made, q=0.0, qd=0.0)
+    # 2 kg at 0.5 m below the hinge: pulled to -x, it needs -1 N m about y against that
+    np.testing.assert_allclose(found.gravity_torques, [-1.0], rtol=1e-12)
+    np.testing.assert_allclose(found.bias_torques, [-1.0], rtol=1e-12)
+    assert compiled(made) == kernels
+
+
+@pytest.mark.parametrize(
+    ("gravity", "said"),
+    [
+        (Gravity("", (0.0, 0.0, float("nan"))), "must be finite"),
+        (Gravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
+        (
+            Gravity("rod", (0.0, 0.0, -9.81)),
+            "which moves; valid are the links that do not: ceiling",
+        ),
+        (Gravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
+    ],
+)
+def test_bad_gravity_is_refused(gravity, said):
+    made = supervisor(PENDULUM)
+    with pytest.raises(MbsError, match=said):
+        made.set_gravity(gravity)
+    assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
+def test_gravity_in_the_frame_of_a_link_that_does_not_move():
+    mount = """<robot name="tilted"><link name="world"/><link name="mount"/>
+      <joint name="fix" type="fixed"><parent link="world"/><child link="mount"/>
+        <origin rpy="1.5707963267948966 0 0"/></joint>
+      <link name="rod"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="hinge" type="continuous"><parent link="mount"/><child link="rod"/></joint>
+      </robot>"""
+    made = supervisor(mount)
+    made.set_gravity(Gravity("mount", (0.0, -9.0, 0.0)))  # mount's y is the world's z
+    np.testing.assert_allclose(made.robot.model.gravity, [0.0, 0.0, -9.0], atol=1e-12)
+    made.set_gravity(Gravity("world", (0.0, -9.0, 0.0)))
+    np.testing.assert_allclose(made.robot.model.gravity, [0.0, -9.0, 0.0], atol=1e-12)
+
+
+def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
+    made = Supervisor(Settings())
+    made.set_gravity(Gravity("", (-2.0, 0.0, 0.0)))
+    made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
+    for text in (PENDULUM, PENDULUM + "\n"):
+        made.describe(text)
+        found = results(made, q=0.0, qd=0.0)
+        np.testing.assert_allclose(found.gravity_torques, [-2.0 * (2 * 0.5 + 3 * 1.0)], rtol=1e-12)
+        assert made.remarks == []
+
+
+def test_what_a_new_robot_cannot_keep_is_said():
+    made = supervisor(PENDULUM)
+    made.set_gravity(Gravity("ceiling", (-2.0, 0.0, 0.0)))
+    made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
+    made.describe(ARM7)
+    assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
+    assert "the gravity in force before is dropped: no body 'ceiling'" in made.remarks[0]
+    assert "the payload at 'rod' is dropped: no body 'rod'" in made.remarks[1]
+    assert made.loads == []
+
+
+def test_another_mass_at_a_loaded_body_compiles_nothing():
+    made = supervisor(PENDULUM)
+    made.set_load(Load("rod", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
+    results(made)
+    kernels = compiled(made)
+    made.set_load(Load("rod", 3.0, (0.1, 0.0, 0.0), NO_INERTIA))
+    found = results(made, q=0.0)
+    np.testing.assert_allclose(found.gravity_torques, [-3.0 * 0.1 * 9.81], rtol=1e-12)
+    assert compiled(made) == kernels
+
+
+def test_loads_at_links_of_one_body_replace_each_other():
+    made = supervisor()
+    plain = results(made).gravity_torques
+    made.set_load(Load("tool", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
+    made.set_load(Load("link7", 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
+    made.set_load(Load("link3", 4.0, (0.0, 0.0, 0.0), NO_INERTIA))
+    assert [load.link for load in made.loads] == ["link7", "link3"]
+    loaded = results(made).gravity_torques
+    made.describe(ARM7 + "\n")
+    np.testing.assert_allclose(results(made).gravity_torques, loaded, rtol=1e-12)
+    for link in ("tool", "link3"):
+        made.set_load(Load(link, 0.0, (0.0, 0.0, 0.0), NO_INERTIA))
+    assert made.loads == []
+    np.testing.assert_allclose(results(made).gravity_torques, plain, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        (Load("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
+        (Load("rope", 1.0, (0.0,) * 3, NO_INERTIA), "no body 'rope'"),
+        (Load("ceiling", 1.0, (0.0,) * 3, NO_INERTIA), "does not move"),
+        (Load("rod", -1.0, (0.0,) * 3, NO_INERTIA), "mass must not be negative"),
+        (Load("rod", float("nan"), (0.0,) * 3, NO_INERTIA), "mass must be finite"),
+        (Load("rod", 1.0, (float("inf"), 0.0, 0.0), NO_INERTIA), "com must be finite"),
+        (Load("rod", 1e7, (0.0,) * 3, NO_INERTIA), "1e.07 is too large; valid is at most 1e.06"),
+        (Load("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
+        (Load("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),
+        (Load("rod", 1.0, (0.0,) * 3, ((-1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "semidefinite"),
+        (Load("rod", 0.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "without mass"),
+    ],
+)
+def test_bad_loads_are_refused(load, said):
+    made = supervisor(PENDULUM)
+    before = results(made).gravity_torques
+    with pytest.raises(MbsError, match=said):
+        made.set_load(load)
+    np.testing.assert_array_equal(results(made).gravity_torques, before)

@@ -1,0 +1,395 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The algorithms on random mechanisms, against the definitions evaluated in reference.py."""
+
+from __future__ import annotations
+
+import gc
+from functools import lru_cache
+from itertools import permutations
+from math import cos, pi, sin
+
+import numpy as np
+import pytest
+from mechanisms import CHAIN, FOREST, MECHANISMS, TREE, random_mechanism, with_mimics
+from reference import Reference, assert_close, twist
+
+import mbs_dynamics as mbs
+
+REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
+TORQUES = (*REPRESENTATIONS, "auto")
+
+POSITIONS = {
+    "zero": lambda rng, n: np.zeros(n),
+    "tiny": lambda rng, n: 1e-7 * rng.normal(size=n),
+    "generic": lambda rng, n: rng.uniform(-3.0, 3.0, n),
+    "near pi": lambda rng, n: rng.choice([-pi, pi], n) + 1e-7 * rng.normal(size=n),
+    "many turns": lambda rng, n: rng.uniform(-60.0, 60.0, n),
+}
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_position = pytest.mark.parametrize("where", POSITIONS)
+every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
+
+
+@lru_cache
+def state(name, where="generic"):
+    """The numbers of a mechanism, q, qd, qdd, wrenches, and the reference at q."""
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(len(name))
+    q = POSITIONS[where](rng, mechanism.n)
+    qd, qdd = rng.uniform(-2.0, 2.0, (2, mechanism.n))
+    wrenches = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+    return mechanism, q, qd, qdd, wrenches, Reference(mechanism, q)
+
+
+# -- the reference itself, against finite differences and by hand ---------------------------------
+
+
+@pytest.mark.backend_independent
+@every_mechanism
+def test_reference_differentiates_correctly(name):
+    mechanism, q, *_, here = state(name)
+    h = 1e-5
+    for k, step in enumerate(h * np.eye(mechanism.n)):
+        ahead, behind = Reference(mechanism, q + step), Reference(mechanism, q - step)
+        assert_close((ahead.C - behind.C) / (2 * h), here.dC[:, k], 1e-8)
+        assert_close((ahead.dC - behind.dC) / (2 * h), here.ddC[:, k], 1e-8)
+        slope = (ahead.mass_matrix() - behind.mass_matrix()) / (2 * h)
+        assert_close(slope, here.mass_matrix_derivative()[k], 1e-7)
+
+
+def test_pendulum_on_a_slide_by_hand():
+    """A cart M on the x axis; from it hangs a rod with mass m at the distance l below its pivot."""
+    M, m, l, inertia, g = 2.0, 0.7, 0.4, 0.03, 9.81
+    model = mbs.Model.from_screws(
+        [-1, 0],
+        [np.eye(4), np.eye(4)],
+        [[0, 0, 0, 1, 0, 0], [0, -1, 0, 0, 0, 0]],  # the angle turns the rod towards +x
+        [
+            mbs.spatial_inertia(M, np.zeros(3), np.zeros((3, 3))),
+            mbs.spatial_inertia(m, (0, 0, -l), np.diag([inertia, inertia, 0])),
+        ],
+        frame="body_fixed",
+        gravity=(0, 0, -g),
+    )
+    x, a, xd, ad, xdd, add, push, moment = 0.3, 0.8, -0.5, 1.1, 2.0, -0.6, 5.0, 0.9
+    wrenches = np.array([[0, 0, 0, push, 0, 0], [0, -moment, 0, 0, 0, 0]])
+    force = (M + m) * xdd + m * l * (add * cos(a) - ad**2 * sin(a)) - push
+    torque = (inertia + m * l**2) * add + m * l * (xdd * cos(a) + g * sin(a)) - moment
+    for representation in REPRESENTATIONS:  # in all of which these wrenches are the same
+        tau = mbs.inverse_dynamics(
+            model, [x, a], [xd, ad], [xdd, add], wrenches, representation=representation
+        )
+        assert_close(tau, [force, torque], 1e-14)
+    assert_close(mbs.gravity_torques(model, [x, a]), [0.0, m * g * l * sin(a)], 1e-14)
+    tip = mbs.forward_kinematics(model, [x, a])[1] @ [0, 0, -l, 1]
+    assert_close(tip, [x + l * sin(a), 0, -l * cos(a), 1], 1e-14)
+
+
+# -- every algorithm, mechanism, representation and kind of position ------------------------------
+
+
+@every_position
+@every_mechanism
+def test_forward_kinematics(name, where):
+    mechanism, q, *_, reference = state(name, where)
+    assert_close(mbs.forward_kinematics(mechanism.model, q), reference.C[:-1])
+
+
+@every_position
+@every_representation
+@every_mechanism
+def test_twists(name, representation, where):
+    mechanism, q, qd, *_, reference = state(name, where)
+    Cd = np.einsum("iklm,k->ilm", reference.dC, qd)
+    expected = [twist(reference.C[i], Cd[i], representation) for i in range(mechanism.nb)]
+    assert_close(mbs.twists(mechanism.model, q, qd, representation=representation), expected)
+
+
+@every_position
+@every_representation
+@every_mechanism
+def test_jacobians(name, representation, where):
+    mechanism, q, *_, reference = state(name, where)
+    for i, body in enumerate(mechanism.model.body_names):
+        J = mbs.jacobian(mechanism.model, q, body, representation=representation)
+        assert_close(J, reference.jacobian(i, representation), what=body)
+
+
+@every_position
+@every_representation
+@every_mechanism
+def test_inverse_dynamics(name, representation, where):
+    mechanism, q, qd, qdd, wrenches, reference = state(name, where)
+    for W in (None, wrenches):
+        tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, representation=representation)
+        assert_close(tau, reference.inverse_dynamics(qd, qdd, W, representation))
+
+
+@every_position
+@pytest.mark.parametrize("representation", TORQUES)
+@every_mechanism
+def test_gravity_and_bias(name, representation, where):
+    mechanism, q, qd, _, _, reference = state(name, where)
+    g = mbs.gravity_torques(mechanism.model, q, representation=representation)
+    assert_close(g, reference.gravity_torques())
+    h = mbs.bias_torques(mechanism.model, q, qd, representation=representation)
+    assert_close(h, reference.inverse_dynamics(qd, 0.0 * qd))
+
+
+# -- auto -----------------------------------------------------------------------------------------
+
+
+@every_mechanism
+def test_auto_is_the_cheapest_for_torques_and_body_fixed_for_bodies(name):
+    mechanism, q, qd, qdd, wrenches, reference = state(name)
+    model = mechanism.model
+    for algorithm in (mbs.inverse_dynamics, mbs.gravity_torques, mbs.bias_torques):
+        costs = [
+            mbs.compile(algorithm, model, representation=representation).operations.total
+            for representation in REPRESENTATIONS
+        ]
+        assert mbs.compile(algorithm, model, representation="auto").operations.total == min(costs)
+    tau = mbs.inverse_dynamics(model, q, qd, qdd)
+    assert_close(tau, reference.inverse_dynamics(qd, qdd))
+    pairs = [
+        (mbs.inverse_dynamics, (q, qd, qdd, wrenches), {}),
+        (mbs.twists, (q, qd), {}),
+        (mbs.jacobian, (q,), {"body": "body1"}),
+    ]
+    for algorithm, arrays, options in pairs:
+        auto = algorithm(model, *arrays, representation="auto", **options)
+        expected = algorithm(model, *arrays, representation="body_fixed", **options)
+        np.testing.assert_array_equal(auto, expected)
+
+
+# -- identities -----------------------------------------------------------------------------------
+
+
+@every_mechanism
+def test_the_representations_agree_through_D(name):
+    mechanism, q, qd, qdd, wrenches, reference = state(name)
+    model = mechanism.model
+    C = mbs.forward_kinematics(model, q)
+    Cd = np.einsum("iklm,k->ilm", reference.dC[:-1], qd)
+    last = model.body_names[-1]
+    V, J, tau, W = {}, {}, {}, {}
+    for name in REPRESENTATIONS:
+        V[name] = mbs.twists(model, q, qd, representation=name)
+        J[name] = mbs.jacobian(model, q, last, representation=name)
+        W[name] = mbs.convert_wrench(wrenches, C, source="hybrid", target=name)
+        tau[name] = mbs.inverse_dynamics(model, q, qd, qdd, W[name], representation=name)
+        assert_close(mbs.twist_from_rate(C, Cd, name), V[name])
+    for a, b in permutations(REPRESENTATIONS, 2):
+        assert_close(mbs.convert_twist(V[a], C, source=a, target=b), V[b])
+        assert_close(mbs.convert_jacobian(J[a], C[-1], source=a, target=b), J[b])
+        assert_close(mbs.convert_wrench(W[a], C, source=a, target=b), W[b])
+        assert_close(np.sum(W[a] * V[a], axis=1), np.sum(W[b] * V[b], axis=1))
+        assert_close(tau[a], tau[b])
+
+
+@every_representation
+@every_mechanism
+def test_twists_are_jacobians_times_rates(name, representation):
+    mechanism, q, qd, *_ = state(name)
+    model = mechanism.model
+    V = mbs.twists(model, q, qd, representation=representation)
+    for i, body in enumerate(model.body_names):
+        assert_close(mbs.jacobian(model, q, body, representation=representation) @ qd, V[i])
+
+
+@pytest.mark.parametrize("representation", TORQUES)
+@every_mechanism
+def test_torques_are_affine_in_the_accelerations(name, representation):
+    mechanism, q, qd, qdd, *_, reference = state(name)
+    model, rest = mechanism.model, np.zeros(mechanism.n)
+
+    def tau(*motion):
+        return mbs.inverse_dynamics(model, q, *motion, representation=representation)
+
+    h = mbs.bias_torques(model, q, qd, representation=representation)
+    assert_close(tau(qd, rest), h)
+    assert_close(tau(rest, rest), mbs.gravity_torques(model, q, representation=representation))
+    columns = [tau(qd, e) - h for e in np.eye(mechanism.n)]
+    assert_close(np.array(columns).T, reference.mass_matrix())
+    assert_close(tau(qd, qdd) - h, reference.mass_matrix() @ qdd)
+
+
+@every_mechanism
+def test_power_is_the_rate_of_the_energy(name):
+    mechanism, q, qd, qdd, wrenches, _ = state(name)
+
+    def energy(t):
+        at = Reference(mechanism, q + qd * t + 0.5 * qdd * t**2)
+        rate = qd + qdd * t
+        heights = [(at.C[i] @ [*c, 1.0])[:3] for i, c in enumerate(mechanism.coms)]
+        potential = -np.sum(mechanism.masses * (heights @ mechanism.gravity))
+        return 0.5 * rate @ at.mass_matrix() @ rate + potential
+
+    h = 1e-3
+    weights = {-3: -1, -2: 9, -1: -45, 1: 45, 2: -9, 3: 1}  # of the sixth order
+    rate_of_energy = sum(w * energy(k * h) for k, w in weights.items()) / (60 * h)
+    V = mbs.twists(mechanism.model, q, qd, representation="mixed")
+    for W in (0 * wrenches, wrenches):
+        tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, representation="mixed")
+        assert_close(tau @ qd + np.sum(W * V), rate_of_energy, 1e-9)
+
+
+# -- mimic joints ---------------------------------------------------------------------------------
+
+
+@every_representation
+def test_mimics_are_the_free_mechanism_under_constraints(representation):
+    """q_free = T q + offset, so that tau = T^T tau_free and J = J_free T."""
+    mechanism, q, qd, qdd, wrenches, _ = state("mimics")
+    nb = mechanism.nb
+    free = with_mimics(mechanism, range(nb), np.ones(nb), np.zeros(nb)).model
+    T = np.zeros((nb, mechanism.n))
+    T[range(nb), mechanism.coordinate] = mechanism.ratio
+    position = T @ q + mechanism.offset
+    same = {"representation": representation}
+    tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, wrenches, **same)
+    tau_free = mbs.inverse_dynamics(free, position, T @ qd, T @ qdd, wrenches, **same)
+    assert_close(tau, T.T @ tau_free)
+    V = mbs.twists(mechanism.model, q, qd, **same)
+    assert_close(V, mbs.twists(free, position, T @ qd, **same))
+    for body in free.body_names:
+        J = mbs.jacobian(mechanism.model, q, body, **same)
+        assert_close(J, mbs.jacobian(free, position, body, **same) @ T)
+
+
+# -- structure ------------------------------------------------------------------------------------
+
+
+def orders(parents, count, seed=0):
+    """Random orders of the bodies in which a parent comes before its children."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        order, waiting = [], list(range(len(parents)))
+        while waiting:
+            ready = [i for i in waiting if parents[i] in (-1, *order)]
+            order.append(int(rng.choice(ready)))
+            waiting.remove(order[-1])
+        yield order
+
+
+@pytest.mark.parametrize("parents", [TREE, FOREST])
+def test_results_do_not_depend_on_the_numbering(parents):
+    mechanism = random_mechanism(11, parents)
+    rng = np.random.default_rng(1)
+    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
+    W = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+    for order in orders(parents, 3):
+        other = mechanism.renumbered(order).model
+        for name in REPRESENTATIONS:
+            same = {"representation": name}
+            tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, **same)
+            args = (q[order], qd[order], qdd[order], W[order])
+            assert_close(mbs.inverse_dynamics(other, *args, **same), tau[order])
+            V = mbs.twists(mechanism.model, q, qd, **same)
+            assert_close(mbs.twists(other, *args[:2], **same), V[order])
+            J = mbs.jacobian(mechanism.model, q, f"body{order[-1] + 1}", **same)
+            body = other.body_names[-1]
+            assert_close(mbs.jacobian(other, args[0], body, **same), J[:, order])
+        C = mbs.forward_kinematics(mechanism.model, q)
+        assert_close(mbs.forward_kinematics(other, args[0]), C[order])
+
+
+def test_bodies_may_be_asked_for_in_any_order_and_more_than_once():
+    mechanism, q, qd, *_ = state("forest")
+    chosen = ["body5", "body1", "body5"]
+    C, V = mbs.forward_kinematics(mechanism.model, q), mbs.twists(mechanism.model, q, qd)
+    some_C = mbs.forward_kinematics(mechanism.model, q, bodies=chosen)
+    some_V = mbs.twists(mechanism.model, q, qd, bodies=tuple(chosen))
+    assert_close(some_C, C[[4, 0, 4]], 1e-15)
+    assert_close(some_V, V[[4, 0, 4]], 1e-15)
+    assert mbs.forward_kinematics(mechanism.model, q, bodies=[]).shape == (0, 4, 4)
+    assert mbs.twists(mechanism.model, q, qd, bodies=[]).shape == (0, 6)
+
+
+def test_a_chain_of_sixty_joints():
+    mechanism = random_mechanism(12, range(-1, 59), aligned=True)
+    rng = np.random.default_rng(2)
+    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, 60))
+    W = rng.uniform(-5.0, 5.0, (60, 6))
+    reference, model = Reference(mechanism, q), mechanism.model
+    assert_close(mbs.forward_kinematics(model, q), reference.C[:-1])
+    assert_close(mbs.gravity_torques(model, q), reference.gravity_torques())
+    for name in ("body_fixed", "hybrid"):
+        tau = mbs.inverse_dynamics(model, q, qd, qdd, W, representation=name)
+        assert_close(tau, reference.inverse_dynamics(qd, qdd, W, name))
+    for name in REPRESENTATIONS:
+        J = mbs.jacobian(model, q, "body60", representation=name)
+        assert_close(J, reference.jacobian(59, name))
+        Cd = np.einsum("iklm,k->ilm", reference.dC, qd)
+        V = mbs.twists(model, q, qd, representation=name)
+        assert_close(V, [twist(reference.C[i], Cd[i], name) for i in range(60)])
+
+
+def test_models_can_be_discarded():
+    """Compiled code goes with its model, and compiling goes on."""
+    for seed in range(3):
+        model = random_mechanism(seed, CHAIN).model
+        q = np.ones(model.n)
+        assert_close(mbs.gravity_torques(model, q), mbs.inverse_dynamics(model, q, 0 * q, 0 * q))
+        del model
+        gc.collect()
+
+
+# -- batches --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tree", "mimics"])
+def test_a_batch_is_its_states_one_by_one(name):
+    mechanism, *_, wrenches, _ = state(name)
+    model, n = mechanism.model, mechanism.n
+    q, qd, qdd = np.random.default_rng(3).uniform(-3.0, 3.0, (3, 2, 5, n))
+    W = wrenches * np.arange(1.0, 11.0).reshape(2, 5, 1, 1)
+    last = model.body_names[-1]
+    for function, arrays in [
+        (mbs.forward_kinematics, (q,)),
+        (mbs.twists, (q, qd)),
+        (lambda m, q: mbs.jacobian(m, q, last, representation="mixed"), (q,)),
+        (mbs.inverse_dynamics, (q, qd, qdd)),
+        (mbs.inverse_dynamics, (q, qd, qdd, W)),
+        (mbs.gravity_torques, (q,)),
+        (mbs.bias_torques, (q, qd)),
+    ]:
+        batch = function(model, *arrays)
+        for at in np.ndindex(2, 5):
+            assert_close(batch[at], function(model, *[array[at] for array in arrays]), 1e-13)
+        some = function(model, *[array[:, ::2] for array in arrays])  # not contiguous
+        assert_close(some, batch[:, ::2], 1e-13)
+        nobody = function(model, *[array[:, :0] for array in arrays])
+        assert nobody.shape == (2, 0, *batch.shape[2:])
+
+
+def test_batch_axes_broadcast():
+    mechanism, q, qd, qdd, W, _ = state("forest")
+    model = mechanism.model
+    scales = np.array([-1.0, 0.5, 2.0])
+    rates, wrenches = scales[:, None] * qd, scales[:, None, None, None] * W
+    tau = mbs.inverse_dynamics(model, q, rates, qdd, wrenches)
+    assert tau.shape == (3, 3, mechanism.n)
+    for j, k in np.ndindex(3, 3):  # wrenches vary along the first axis, rates along the second
+        alone = mbs.inverse_dynamics(model, q, rates[k], qdd, wrenches[j, 0])
+        assert_close(tau[j, k], alone, 1e-13)
+
+
+def test_lists_and_integers_are_numbers():
+    model = MECHANISMS["revolute chain"].model
+    expected = mbs.bias_torques(model, np.arange(6.0), np.ones(6))
+    for q, qd in ((list(range(6)), [1] * 6), (np.arange(6), np.ones(6, dtype=np.float32))):
+        np.testing.assert_array_equal(mbs.bias_torques(model, q, qd), expected)

@@ -1,0 +1,66 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Machine code and plain Python agree on the large robots, in every representation.
+
+test_pinocchio.py holds plain Python against Pinocchio for every robot in every representation, and
+machine code for all of that up to 20 bodies; here is machine code for the larger ones.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from backends import LLVM
+from reference import assert_close
+from robots import robot_files
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing import Kernel
+
+pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
+
+MOVING = re.compile(r"""<joint[^>]*type\s*=\s*["'](?:revolute|continuous|prismatic)["']""")
+LARGE = [name for name, path in robot_files().items() if len(MOVING.findall(path.read_text())) > 20]
+
+FUNCTIONS = {
+    mbs.inverse_dynamics: ("q", "qd", "qdd", "wrenches"),
+    mbs.gravity_torques: ("q",),
+    mbs.bias_torques: ("q", "qd"),
+    mbs.twists: ("q", "qd"),
+    mbs.jacobian: ("q",),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_machine_code_is_what_plain_python_is(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        model = mbs.Model.from_urdf(robot_files()[name])
+    values = dict(zip(("q", "qd", "qdd"), model.random_state(2), strict=True))
+    values["wrenches"] = np.random.default_rng(1).normal(size=(model.nb, 6))
+    defaults = {"gravity": model.gravity}
+    for function, arrays in FUNCTIONS.items():
+        algorithm = algorithm_of(function)
+        options = {"body": model.leaves[-1]} if function is mbs.jacobian else {}
+        for representation in mbs.REPRESENTATIONS:
+            chosen = {**algorithm.options, **options, "representation": representation}
+            program = algorithm.program(model, arrays, chosen)
+            given = [values[array] for array in arrays]
+            plain = Kernel(program, backend="python", defaults=defaults)(*given)
+            found = Kernel(program, backend="llvm", defaults=defaults)(*given)
+            assert_close(found, plain, 1e-13, what=(algorithm.name, representation))

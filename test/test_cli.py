@@ -1,0 +1,82 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The mbs-dynamics command, run as users run it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.resources import robot_path
+
+
+def info(capsys, *arguments):
+    code = main(["info", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_info_shows_tree_limits_and_counts_of_the_shipped_arm(capsys):
+    code, out, err = info(capsys, "arm7")
+    assert (code, err) == (0, "")
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    for name in (*arm.body_names, *arm.joint_names, "flange", "tool", "base_link"):
+        assert re.search(rf"\b{name}\b", out), name
+    assert f"{sum(body.inertia.mass for body in arm.bodies):.6g} kg in motion" in out
+    assert "merged into link 'link7'" in out
+    counts = re.search(r"^ *inverse_dynamics +(\d+) \* +(\d+) +(\d+) +(\d+)$", out, re.MULTILINE)
+    assert counts is not None
+    for name, count in zip(mbs.REPRESENTATIONS, counts.groups(), strict=True):
+        kernel = mbs.compile(mbs.inverse_dynamics, arm, representation=name, backend="python")
+        assert kernel.operations.total == int(count)
+
+
+def test_info_says_doubts_and_mimic_joints(capsys):
+    _, out, err = info(capsys, robot("romeo_description/urdf/romeo_laas_small.urdf"))
+    assert "Doubts" in out
+    assert "link 'body': inertia is not positive semidefinite" in out
+    assert err == ""
+    _, out, _ = info(capsys, robot("panda_description/urdf/panda.urdf"))
+    assert "1 x panda_finger_joint1" in out
+
+
+def test_info_of_a_chain_between_two_links(capsys):
+    code, out, _ = info(capsys, "arm7", "--root", "link2", "--tip", "link5")
+    assert code == 0
+    assert out.startswith("arm7: 3 coordinates")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["arm9"], "no robot 'arm9' (did you mean 'arm7'?); the robots are: arm7"),
+        (["missing.urdf"], "cannot read the URDF 'missing.urdf'"),
+        (["arm7", "--tip", "hand"], "no body 'hand'"),
+    ],
+)
+def test_info_says_what_is_wrong_in_one_line(capsys, arguments, said):
+    code, out, err = info(capsys, *arguments)
+    assert (code, out) == (1, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_the_command_runs_as_a_process():
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout.strip() == mbs.__version__

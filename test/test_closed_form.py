@@ -1,0 +1,320 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The system matrices of the papers, against definitions and against the recursive algorithms."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, POSITIONS
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.closed_form import MovingSystem, System, sums
+from mbs_dynamics.lie.se3 import Ad, inverse
+from mbs_dynamics.tracing import Kernel, trace
+
+LETTERS = {"body_fixed": "b", "spatial": "s", "hybrid": "h", "mixed": "m"}
+INVERSES = {
+    "A_b": "A_b_inverse",
+    "A_s": "A_s_inverse",
+    "A_sb": "A_sb_inverse",
+    "A_sh": "A_sh_inverse",
+    "A_h": "A_h_inverse",
+    "A_m": "A_m_inverse",
+}
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_position = pytest.mark.parametrize("where", POSITIONS)
+every_representation = pytest.mark.parametrize("representation", LETTERS)
+
+
+@lru_cache
+def state(name, where="generic"):
+    """A mechanism, its system matrices in motion, and the reference at the same q."""
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(len(name))
+    q = POSITIONS[where](rng, mechanism.n)
+    motion = rng.uniform(-2.0, 2.0, (3, mechanism.n))
+    return mechanism, MovingSystem(mechanism.model, q, *motion), q, motion, Reference(mechanism, q)
+
+
+def of_form(system, what, representation):
+    """Return the matrix or column of this name in a representation, such as J_b."""
+    return getattr(system, f"{what}_{LETTERS[representation]}")
+
+
+def depth(model):
+    return max(len(model.path(i)) for i in range(model.nb))
+
+
+def blocks_of(matrix, i, j):
+    return matrix[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+
+
+# -- kinematics, against definitions ---------------------------------------------------------------
+
+
+@pytest.mark.backend_independent
+@every_position
+@every_mechanism
+def test_poses_are_products_of_exponentials(name, where):
+    _, system, *_, reference = state(name, where)
+    assert_close(system.C, reference.C[:-1])
+    assert_close(system.R, reference.C[:-1, :3, :3])
+    assert_close(system.r, reference.C[:-1, :3, 3])
+
+
+@pytest.mark.backend_independent
+@every_position
+@every_representation
+@every_mechanism
+def test_system_jacobians(name, representation, where):
+    """A X N, and the axes as lines in space, are the derivatives of the poses."""
+    mechanism, system, *_, reference = state(name, where)
+    J = [reference.jacobian(i, representation) for i in range(mechanism.nb)]
+    assert_close(of_form(system, "J", representation), np.concatenate(J))
+    assert_close(system.geometric_jacobian(representation), np.concatenate(J))
+
+
+@pytest.mark.backend_independent
+@every_position
+@every_mechanism
+def test_inverses_are_inverses(name, where):
+    _, system, *_ = state(name, where)
+    identity = np.eye(6 * system.model.nb)
+    for matrix, inverted in INVERSES.items():
+        product = getattr(system, matrix) @ getattr(system, inverted)
+        assert_close(product, identity, 1e-12, matrix)
+
+
+@pytest.mark.backend_independent
+@every_mechanism
+def test_power_series_end(name):
+    """(I - D)^-1 = I + D + D^2 + ..., and D^k = 0 from the length of the longest path on."""
+    mechanism, system, *_ = state(name)
+    longest = depth(mechanism.model)
+    for D, A, series in (
+        (system.D_b, system.A_b, system.A_b_series),
+        (system.T_h, system.A_h, system.A_h_series),
+    ):
+        assert_close(series, A)
+        assert not np.linalg.matrix_power(D, longest).any()
+        assert np.linalg.matrix_power(D, longest - 1).any()
+
+
+@pytest.mark.backend_independent
+@every_mechanism
+def test_recursions_in_matrix_form(name):
+    """V^b = D^b V^b + X^b N qd, and the same with T^h and X^h: (21), (42)."""
+    _, system, *_ = state(name)
+    assert_close(system.D_b @ system.V_b + system.X_b @ system.rate, system.V_b)
+    assert_close(system.T_h @ system.V_h + system.X_h @ system.rate, system.V_h)
+
+
+@pytest.mark.backend_independent
+@every_mechanism
+def test_factorizations(name):
+    """J^s = A^s Y^s = A^sb X^b = A^sh X^h of (32), and what (34) and (53) start from."""
+    _, system, *_ = state(name)
+    for A, X in ((system.A_s, system.Y), (system.A_sb, system.X_b), (system.A_sh, system.X_h)):
+        assert_close(A @ X @ system.N, system.J_s)
+    assert_close(system.diagonal([Ad(C) for C in system.C]) @ system.A_b, system.A_sb)
+    assert_close(system.to_mixed @ system.A_h, system.A_m)
+
+
+@pytest.mark.backend_independent
+def test_blocks_of_a_tree():
+    """Where the blocks stand, and the two that (33) and (34) print wrongly."""
+    mechanism, system, *_ = state("forest")
+    for i in range(mechanism.nb):
+        path = mechanism.model.path(i)
+        for j in range(mechanism.nb):
+            on_path, parent = j in path, j == mechanism.parents[i]
+            for matrix in INVERSES:
+                assert blocks_of(getattr(system, matrix), i, j).any() == on_path
+            for matrix in INVERSES.values():
+                assert blocks_of(getattr(system, matrix), i, j).any() == (parent or i == j)
+            for matrix in (system.D_b, system.T_h):
+                assert blocks_of(matrix, i, j).any() == parent
+            if on_path:
+                assert_close(blocks_of(system.A_sb, i, j), Ad(system.C[j]))
+            if parent:
+                assert_close(blocks_of(system.A_sb_inverse, i, j), -Ad(inverse(system.C[i])))
+
+
+@pytest.mark.backend_independent
+def test_two_links_by_hand():
+    """Two links of lengths a and b that turn about z; the frames of the bodies at their ends."""
+    a, b, q = 0.7, 0.4, np.array([0.5, -1.2])
+    model = mbs.Model.from_screws(
+        [-1, 0],
+        [[[1, 0, 0, x], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] for x in (a, b)],
+        [[0, 0, 1, 0, a, 0], [0, 0, 1, 0, b, 0]],
+        [mbs.spatial_inertia(1.0, np.zeros(3), np.eye(3))] * 2,
+        frame="body_fixed",
+    )
+    c1, s1, c2, s2 = np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])
+    c12, s12 = np.cos(q.sum()), np.sin(q.sum())
+    system = System(model, q)
+    assert_close(system.r, [[a * c1, a * s1, 0], [a * c1 + b * c12, a * s1 + b * s12, 0]])
+    assert_close(system.J_b[6:], np.c_[[0, 0, 1, a * s2, a * c2 + b, 0], [0, 0, 1, 0, b, 0]])
+    assert_close(system.J_s[6:], np.c_[[0, 0, 1, 0, 0, 0], [0, 0, 1, a * s1, -a * c1, 0]])
+    first = [0, 0, 1, -a * s1 - b * s12, a * c1 + b * c12, 0]
+    second = [0, 0, 1, -b * s12, b * c12, 0]
+    assert_close(system.J_h[6:], np.c_[first, second])
+    assert_close(system.J_m, system.J_h)  # as both angular parts lie along z
+
+
+@pytest.mark.backend_independent
+@every_position
+@every_representation
+@every_mechanism
+def test_joint_rates_come_back(name, representation, where):
+    """(26), Remark 14, and their likes."""
+    _, system, _, (qd, *_), _ = state(name, where)
+    V = of_form(system, "V", representation)
+    assert_close(system.joint_rates(V, representation), qd)
+
+
+# -- accelerations and jerks -----------------------------------------------------------------------
+
+
+@every_position
+@every_representation
+@every_mechanism
+def test_twists_and_accelerations_are_those_of_the_recursions(name, representation, where):
+    mechanism, system, q, (qd, qdd, _), _ = state(name, where)
+    rows = mechanism.nb, 6
+    V = mbs.twists(mechanism.model, q, qd, representation=representation)
+    Vd = mbs.accelerations(mechanism.model, q, qd, qdd, representation=representation)
+    assert_close(of_form(system, "V", representation).reshape(rows), V)
+    assert_close(of_form(system, "Vd", representation).reshape(rows), Vd)
+
+
+@every_representation
+@every_mechanism
+def test_jacobians_and_their_rates_are_those_of_the_recursions(name, representation):
+    mechanism, system, q, (qd, *_), _ = state(name)
+    J, Jd = of_form(system, "J", representation), of_form(system, "Jd", representation)
+    for body in mechanism.model.leaves:
+        i = mechanism.model.body_names.index(body)
+        rows = slice(6 * i, 6 * i + 6)
+        same = {"representation": representation}
+        assert_close(J[rows], mbs.jacobian(mechanism.model, q, body, **same))
+        assert_close(Jd[rows], mbs.jacobian_rate(mechanism.model, q, qd, body, **same))
+
+
+@pytest.mark.backend_independent
+@every_representation
+@every_mechanism
+def test_rates_of_jacobians_are_their_derivatives(name, representation):
+    """By central differences of the closed form itself."""
+    mechanism, system, q, (qd, qdd, _), _ = state(name)
+    h = 1e-6
+    ahead, behind = (MovingSystem(mechanism.model, q + s * qd, qd + s * qdd) for s in (h, -h))
+    for rate, what in (("Jd", "J"), ("Vd", "V")):
+        ends = [of_form(end, what, representation) for end in (ahead, behind)]
+        slope = (ends[0] - ends[1]) / (2.0 * h)
+        assert_close(of_form(system, rate, representation), slope, 1e-8)
+
+
+@pytest.mark.backend_independent
+@every_position
+@every_mechanism
+def test_joint_accelerations_come_back(name, where):
+    """(11)."""
+    _, system, _, (_, qdd, _), _ = state(name, where)
+    assert_close(system.joint_accelerations(system.Vd_b), qdd)
+
+
+@pytest.mark.backend_independent
+@every_mechanism
+def test_sums_of_brackets_are_products_of_system_matrices(name):
+    _, system, *_ = state(name)
+    assert_close(sums.body_fixed_acceleration(system), system.Vd_b)
+    assert_close(sums.spatial_acceleration(system), system.Vd_s)
+    assert_close(sums.hybrid_acceleration(system), system.Vd_h)
+    assert_close(sums.hybrid_jacobian_rate(system), system.Jd_h)
+
+
+@every_position
+@every_mechanism
+def test_jerks(name, where):
+    """The sums of the paper against Taylor series."""
+    mechanism, system, q, (qd, qdd, qddd), _ = state(name, where)
+    for total, representation in (
+        (sums.body_fixed_jerk, "body_fixed"),
+        (sums.spatial_jerk, "spatial"),
+        (sums.spatial_jerk_nested, "spatial"),
+        (sums.hybrid_jerk, "hybrid"),
+        (sums.mixed_jerk, "mixed"),
+    ):
+        same = {"representation": representation}
+        jerks = mbs.jerks(mechanism.model, q, qd, qdd, qddd, **same)
+        assert_close(total(system).reshape(jerks.shape), jerks, what=total.__name__)
+
+
+@every_mechanism
+def test_second_rate_of_the_hybrid_jacobian(name):
+    """(30), and J qddd + 2 Jd qdd + Jdd qd, which is (31), (32)."""
+    mechanism, system, q, (qd, qdd, qddd), _ = state(name)
+    Jdd = sums.hybrid_jacobian_second_rate(system)
+    for body in mechanism.model.leaves:
+        i = mechanism.model.body_names.index(body)
+        expected = mbs.jacobian_second_rate(
+            mechanism.model, q, qd, qdd, body, representation="hybrid"
+        )
+        assert_close(Jdd[6 * i : 6 * i + 6], expected)
+    jerk = system.J_h @ qddd + 2.0 * system.Jd_h @ qdd + Jdd @ qd
+    assert_close(sums.hybrid_jerk(system), jerk)
+
+
+# -- symbols and errors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tree", "mimics"])
+def test_the_closed_forms_can_be_traced(name):
+    mechanism, system, q, (qd, qdd, qddd), _ = state(name)
+
+    def equations(q, qd, qdd, qddd):
+        moving = MovingSystem(mechanism.model, q, qd, qdd, qddd)
+        return {"Vd": moving.Vd_b, "Vdd": sums.mixed_jerk(moving)}
+
+    inputs = dict.fromkeys(("q", "qd", "qdd", "qddd"), (mechanism.n,))
+    Vd, Vdd = Kernel(trace(equations, inputs, name="closed_form"))(q, qd, qdd, qddd)
+    assert_close(Vd, system.Vd_b)
+    assert_close(Vdd, sums.mixed_jerk(system))
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("argument", ["q", "qd", "qdd", "qddd"])
+@pytest.mark.parametrize("wrong", [[0.0], np.zeros((2, 7)), [np.nan] * 7, [None] * 7, "x"])
+def test_wrong_coordinates_are_refused_by_name(argument, wrong):
+    given = {"q": np.zeros(7), "qd": np.zeros(7), argument: wrong}
+    with pytest.raises(mbs.ArgumentError, match=rf"^{argument} "):
+        MovingSystem(MECHANISMS["tree"].model, **given)
+
+
+@pytest.mark.backend_independent
+def test_an_unknown_representation_is_refused():
+    system = System(MECHANISMS["tree"].model, np.zeros(7))
+    for function in (
+        system.geometric_jacobian,
+        lambda name: system.joint_rates(np.zeros(42), name),
+    ):
+        with pytest.raises(mbs.UnknownRepresentationError, match="local"):
+            function("local")

@@ -1,0 +1,137 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The package as ROS users build it: with colcon, into an install space of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("colcon_ros")
+
+pytestmark = pytest.mark.backend_independent
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ("config", "launch", "mbs_dynamics", "resource", "urdf")
+FILES = ("LICENSE", "package.xml", "pyproject.toml", "setup.cfg", "setup.py")
+START_TIMEOUT = 60.0
+
+
+@pytest.fixture(scope="module", params=["copied", "symlinked"])
+def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a copy of the sources and return the prefix the package is installed in."""
+    workspace = tmp_path_factory.mktemp("workspace")
+    source = workspace / "src" / "mbs_dynamics"
+    for name in SOURCES:
+        shutil.copytree(
+            ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
+        )
+    for name in FILES:
+        shutil.copy(ROOT / name, source)
+    colcon = [str(Path(sys.executable).with_name("colcon")), "build"]
+    if request.param == "symlinked":
+        colcon.append("--symlink-install")
+    done = subprocess.run(
+        colcon,
+        cwd=workspace,
+        env={**os.environ, "COLCON_HOME": str(workspace)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workspace / "install" / "mbs_dynamics"
+
+
+def sourced(prefix: Path, command: str) -> list[str]:
+    """Return a command line that sources the workspace, as a user does, and becomes the command."""
+    return ["bash", "-c", f"source '{prefix.parent}/setup.bash' && exec {command}"]
+
+
+def run(prefix: Path, command: str) -> str:
+    done = subprocess.run(sourced(prefix, command), cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_share_holds_what_ros_tools_look_for(prefix: Path) -> None:
+    share = prefix / "share"
+    assert (share / "ament_index/resource_index/packages/mbs_dynamics").is_file()
+    expected = {
+        "package.xml": ROOT / "package.xml",
+        **{
+            str(path.relative_to(ROOT)): path
+            for pattern in ("launch/*.py", "config/*.yaml", "urdf/*.urdf")
+            for path in ROOT.glob(pattern)
+        },
+    }
+    assert "urdf/arm7.urdf" in expected
+    for name, original in expected.items():
+        assert (share / "mbs_dynamics" / name).read_bytes() == original.read_bytes(), name
+
+
+def test_ros2_run_finds_the_executables(prefix: Path) -> None:
+    executables = prefix / "lib" / "mbs_dynamics"
+    for name in ("mbs-dynamics", "dynamics_node"):
+        assert os.access(executables / name, os.X_OK), name
+
+
+def test_the_command_runs_from_the_install_space(prefix: Path) -> None:
+    assert "demo" in run(prefix, f"'{prefix}/lib/mbs_dynamics/mbs-dynamics' --help")
+
+
+def test_the_installed_package_is_typed_and_finds_its_robots(prefix: Path) -> None:
+    code = (
+        "from pathlib import Path; import mbs_dynamics; "
+        "from mbs_dynamics.resources import robot_path; "
+        "package = Path(mbs_dynamics.__file__).resolve().parent; "
+        "print(package); print((package / 'py.typed').is_file()); print(robot_path('arm7'))"
+    )
+    package, typed, robot = run(prefix, f"'{sys.executable}' -c \"{code}\"").splitlines()
+    workspace = prefix.parents[1]
+    assert workspace in Path(package).parents
+    assert typed == "True"
+    assert workspace in Path(robot).parents
+
+
+def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefix: Path) -> None:
+    rclpy = pytest.importorskip("rclpy")
+    node = subprocess.Popen(
+        sourced(prefix, f"'{prefix}/lib/mbs_dynamics/dynamics_node'"),
+        cwd="/",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    try:
+        watcher = rclpy.create_node("test_colcon_watcher", context=context)
+        deadline = time.monotonic() + START_TIMEOUT
+        while "dynamics_node" not in watcher.get_node_names():
+            assert node.poll() is None, node.communicate()[0]
+            assert time.monotonic() < deadline, "the node did not appear"
+            time.sleep(0.05)
+        node.send_signal(signal.SIGINT)
+        output, _ = node.communicate(timeout=START_TIMEOUT)
+        assert node.returncode == 0, output
+    finally:
+        node.kill()
+        rclpy.shutdown(context=context)

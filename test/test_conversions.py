@@ -1,0 +1,213 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Conversions between the four representations: Mueller (kinematics), Tables 3 and 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+from backends import BACKENDS, compiled
+
+from mbs_dynamics.errors import UnknownRepresentationError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.representation import (
+    REPRESENTATIONS,
+    convert_jacobian,
+    convert_twist,
+    convert_wrench,
+    from_body_fixed,
+    to_body_fixed,
+    twist_from_rate,
+)
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+NAMES = ("body_fixed", "spatial", "hybrid", "mixed")
+PAIRS = [(a, b) for a in NAMES for b in NAMES]
+COUNT = 12
+
+
+def random(*shape: int, seed: int = 40) -> Any:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+POSES = np.array([exact.exponential(se3.hat(X)) for X in random(COUNT, 6)])
+RATES = POSES @ np.array([se3.hat(X) for X in random(COUNT, 6, seed=41)])
+FORCES, MOMENTS, PLACES = random(3, COUNT, 3, seed=42)
+
+
+def axial(A: Any) -> Any:
+    """The vector of a skew matrix, half from each triangle."""
+    return 0.5 * np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
+
+
+def defined_twist(C: Any, Cd: Any, name: str) -> Any:
+    """The twist as each representation defines it, without adjoints."""
+    R, Rd, r, rd = C[:3, :3], Cd[:3, :3], C[:3, 3], Cd[:3, 3]
+    in_body, in_space = axial(R.T @ Rd), axial(Rd @ R.T)
+    return {
+        "body_fixed": np.concatenate([in_body, R.T @ rd]),
+        "spatial": np.concatenate([in_space, rd + np.cross(r, in_space)]),  # of the point at O
+        "hybrid": np.concatenate([in_space, rd]),
+        "mixed": np.concatenate([in_body, rd]),
+    }[name]
+
+
+def defined_wrench(C: Any, force: Any, place: Any, moment: Any, name: str) -> Any:
+    """The wrench of a force at a place in space and a free moment."""
+    R, r = C[:3, :3], C[:3, 3]
+    at_body, at_origin = moment + np.cross(place - r, force), moment + np.cross(place, force)
+    return {
+        "body_fixed": np.concatenate([R.T @ at_body, R.T @ force]),
+        "spatial": np.concatenate([at_origin, force]),
+        "hybrid": np.concatenate([at_body, force]),
+        "mixed": np.concatenate([R.T @ at_body, force]),
+    }[name]
+
+
+def twists(name: str) -> Any:
+    return np.array([defined_twist(C, Cd, name) for C, Cd in zip(POSES, RATES, strict=True)])
+
+
+def wrenches(name: str) -> Any:
+    loads = zip(POSES, FORCES, PLACES, MOMENTS, strict=True)
+    return np.array([defined_wrench(C, f, p, t, name) for C, f, p, t in loads])
+
+
+def close(found: Any, wanted: Any) -> None:
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-13)
+
+
+def test_the_representations():
+    assert tuple(REPRESENTATIONS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_twists_from_the_rate_of_a_pose(name):
+    close(twist_from_rate(POSES, RATES, name), twists(name))
+    for C, Cd, V in zip(POSES, RATES, twists(name), strict=True):
+        close(twist_from_rate(C, Cd, name), V)
+
+
+def test_the_spatial_twist_is_that_of_the_dexp():
+    """C = exp(X^ t) has the constant spatial twist X, K (80) and (89) of the dynamics paper."""
+    for X in random(5, 6, seed=43):
+        C = exact.exponential(se3.hat(X))
+        close(twist_from_rate(C, se3.hat(X) @ C, "spatial"), X)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_twists(source, target):
+    found = convert_twist(twists(source), POSES, source=source, target=target)
+    close(found, twists(target))
+    for V, C, wanted in zip(twists(source), POSES, twists(target), strict=True):
+        close(convert_twist(V, C, source=source, target=target), wanted)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_wrenches(source, target):
+    found = convert_wrench(wrenches(source), POSES, source=source, target=target)
+    close(found, wrenches(target))
+    for W, C, wanted in zip(wrenches(source), POSES, wrenches(target), strict=True):
+        close(convert_wrench(W, C, source=source, target=target), wanted)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_the_power_of_a_wrench_stays(source, target):
+    V, W = random(2, COUNT, 6, seed=44)
+    power = (W * V).sum(-1)
+    V = convert_twist(V, POSES, source=source, target=target)
+    W = convert_wrench(W, POSES, source=source, target=target)
+    close((W * V).sum(-1), power)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_jacobians_convert_as_their_columns(source, target):
+    J = random(COUNT, 6, 5, seed=45)
+    found = convert_jacobian(J, POSES, source=source, target=target)
+    for k in range(5):
+        close(found[..., k], convert_twist(J[..., k], POSES, source=source, target=target))
+    assert convert_jacobian(J[0], POSES[0], source=source, target=target).shape == (6, 5)
+    assert convert_jacobian(J[:, :, :0], POSES, source=source, target=target).shape == (COUNT, 6, 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_matrices_are_inverses(name):
+    D, inverse = from_body_fixed(POSES, name), to_body_fixed(POSES, name)
+    assert D.shape == inverse.shape == (COUNT, 6, 6)
+    close(D @ inverse, np.broadcast_to(np.eye(6), D.shape))
+    close((D @ twists("body_fixed")[..., None])[..., 0], twists(name))
+    if name == "body_fixed":
+        np.testing.assert_array_equal(D, np.broadcast_to(np.eye(6), D.shape))
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_there_and_back(source, target):
+    V = random(COUNT, 6, seed=46)
+    there = convert_twist(V, POSES, source=source, target=target)
+    close(convert_twist(there, POSES, source=target, target=source), V)
+    for middle in NAMES:
+        by_way_of = convert_twist(V, POSES, source=source, target=middle)
+        close(convert_twist(by_way_of, POSES, source=middle, target=target), there)
+
+
+def test_batch_axes_broadcast():
+    C, V = POSES.reshape(3, 4, 4, 4), random(3, 1, 6, seed=47)
+    found = convert_twist(V, C, source="hybrid", target="spatial")
+    assert found.shape == (3, 4, 6)
+    for i, j in np.ndindex(3, 4):
+        one = convert_twist(V[i, 0], C[i, j], source="hybrid", target="spatial")
+        close(found[i, j], one)
+    assert convert_wrench(V[:0], C[:0], source="mixed", target="spatial").shape == (0, 4, 6)
+    close(twist_from_rate(C, RATES.reshape(C.shape), "mixed"), twists("mixed").reshape(3, 4, 6))
+    lists = convert_twist(V[0, 0].tolist(), C[0, 0].tolist(), source="spatial", target="mixed")
+    close(lists, convert_twist(V[0, 0], C[0, 0], source="spatial", target="mixed"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_traced(backend):
+    def all_of_them(C: Any, Cd: Any, W: Any) -> Any:
+        V = {name: twist_from_rate(C, Cd, name) for name in NAMES}
+        loads = {
+            f"W_{name}": convert_wrench(W, C, source="body_fixed", target=name) for name in NAMES
+        }
+        return V | loads
+
+    kernel = compiled(all_of_them, backend, {"C": (4, 4), "Cd": (4, 4), "W": (6,)})
+    found = kernel(POSES, RATES, wrenches("body_fixed"))
+    for k, name in enumerate(NAMES):
+        close(found[k], twists(name))
+        close(found[k + 4], wrenches(name))
+
+
+@pytest.mark.parametrize("wrong", ["world", "Hybrid", "auto", "", None])
+def test_unknown_representations(wrong):
+    C, V = POSES[0], np.zeros(6)
+    listed = r"the representations are: body_fixed, spatial, hybrid, mixed$"
+    for call in (
+        lambda: from_body_fixed(C, wrong),
+        lambda: to_body_fixed(C, wrong),
+        lambda: twist_from_rate(C, C, wrong),
+        lambda: convert_twist(V, C, source=wrong, target="hybrid"),
+        lambda: convert_twist(V, C, source="hybrid", target=wrong),
+        lambda: convert_wrench(V, C, source=wrong, target="hybrid"),
+        lambda: convert_wrench(V, C, source="hybrid", target=wrong),
+        lambda: convert_jacobian(V[:, None], C, source=wrong, target="hybrid"),
+    ):
+        with pytest.raises(UnknownRepresentationError, match=listed):
+            call()

@@ -1,0 +1,384 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models from Denavit-Hartenberg parameters, against point masses on the links of the paper."""
+
+from __future__ import annotations
+
+import warnings
+from math import cos, pi, sin
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, from_dh, link_inertia, link_shape
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+
+pytestmark = pytest.mark.backend_independent
+
+SEEDS = range(10)
+GAUSS = list(zip(*np.polynomial.legendre.leggauss(4), strict=True))
+"""Exact for polynomials up to degree 7; the integrands of eq. (17a) are of degree 2."""
+
+
+def Rz(t):
+    return np.array([[cos(t), -sin(t), 0, 0], [sin(t), cos(t), 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+def Rx(t):
+    return np.array([[1, 0, 0, 0], [0, cos(t), -sin(t), 0], [0, sin(t), cos(t), 0], [0, 0, 0, 1.0]])
+
+
+def T(x, y, z):
+    return np.array([[1, 0, 0, x], [0, 1, 0, y], [0, 0, 1, z], [0, 0, 0, 1.0]])
+
+
+def random_row(rng, kind=None):
+    return DHRow(
+        a=rng.choice([0.0, 1.0]) * rng.uniform(-0.2, 0.6),
+        b=rng.uniform(-0.5, 0.5),
+        alpha=rng.uniform(-pi, pi),
+        theta=rng.uniform(-pi, pi),
+        mass=rng.uniform(0.5, 5.0),
+        hub_inertia=rng.choice([0.0, 0.1]),
+        payload_mass=rng.choice([0.0, 0.7]),
+        kind=kind or str(rng.choice(["revolute", "prismatic"])),
+    )
+
+
+def random_table(seed):
+    rng = np.random.default_rng(seed)
+    return DHTable(tuple(random_row(rng) for _ in range(int(rng.integers(1, 7)))))
+
+
+def configuration(model, q):
+    """C_i of Mueller (kinematics), eq. (8); about the z axis alone, as from_dh promises."""
+    C: list[Any] = [None] * model.nb + [np.eye(4)]
+    for i, body in enumerate(model.bodies):
+        motion = Rz(q[i]) if body.joint.kind == "revolute" else T(0, 0, q[i])
+        C[i] = C[body.parent] @ body.home_rel @ motion
+    return C[:GROUND]
+
+
+def Ad(C):
+    R, (x, y, z) = C[:3, :3], C[:3, 3]
+    r_hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.block([[R, np.zeros((3, 3))], [r_hat @ R, R]])
+
+
+def mass_matrix(model, q):
+    """M = sum_i J_i^T M_i J_i with body-fixed Jacobians, Mueller (kinematics), eq. (16)."""
+    C = configuration(model, q)
+    M = np.zeros((model.nb, model.nb))
+    for i in range(model.nb):
+        J = np.zeros((6, model.nb))
+        for j in model.path(i):
+            J[:, j] = Ad(np.linalg.inv(C[i]) @ C[j]) @ model.screw_body[j]
+        M += J.T @ model.M_body[i] @ J
+    return M
+
+
+def on_rod(length):
+    """Points from 0 to a signed length, with weights that add up to its absolute value."""
+    return [(length * (x + 1) / 2, abs(length) * w / 2) for x, w in GAUSS]
+
+
+def elements(row):
+    """Mass and position of the elements of eq. (9), from O_i, in axes X_{i+1}, ., Z_i."""
+    rho = row.mass / (abs(row.a) + abs(row.b))
+    yield from ((rho * w, np.array([0.0, 0.0, s])) for s, w in on_rod(row.b))
+    yield from ((rho * w, np.array([s, 0.0, row.b])) for s, w in on_rod(row.a))
+    yield row.payload_mass, np.array([row.a, 0.0, row.b])
+
+
+def kinetic_energy(table, q, qd, h=1e-5):
+    """T of eq. (10), from the elements' positions at q +- h qd and the frames of the paper."""
+
+    def state(q):
+        frame, points, turned = np.eye(4), [], []
+        for row, q_i in zip(table.rows, q, strict=True):
+            slide, turn = (0.0, q_i) if row.kind == "revolute" else (q_i, 0.0)
+            link = frame @ Rz(row.theta + turn) @ T(0, 0, slide)
+            points += [(m, (link @ [*r, 1.0])[:3]) for m, r in elements(row)]
+            turned.append((row.hub_inertia, link[:3, :3]))
+            frame = frame @ Rz(row.theta + turn) @ T(0, 0, row.b + slide)
+            frame = frame @ T(row.a, 0, 0) @ Rx(row.alpha)
+        return points, turned
+
+    (ahead, R_ahead), (behind, R_behind) = state(q + h * qd), state(q - h * qd)
+    energy = 0.0
+    for (m, r), (_, r_before) in zip(ahead, behind, strict=True):
+        v = (r - r_before) / (2 * h)
+        energy += 0.5 * m * v @ v
+    for (I_zz, R), (_, R_before) in zip(R_ahead, R_behind, strict=True):
+        omega_z = ((R_before.T @ R) - (R.T @ R_before))[1, 0] / (4 * h)
+        energy += 0.5 * I_zz * omega_z**2
+    return energy
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_are_the_product_of_the_elementary_transformations(seed):
+    table = random_table(seed)
+    model = from_dh(table)
+    q = np.random.default_rng(seed + 100).uniform(-2.0, 2.0, model.n)
+    frame = np.eye(4)
+    for row, q_i, C in zip(table.rows, q, configuration(model, q), strict=True):
+        theta, b = (row.theta + q_i, row.b) if row.kind == "revolute" else (row.theta, row.b + q_i)
+        np.testing.assert_allclose(C[:3, 2], frame[:3, 2], atol=1e-13)  # on the axis Z_i,
+        along_Z = frame[:3, 3] + (q_i if row.kind == "prismatic" else 0.0) * frame[:3, 2]
+        np.testing.assert_allclose(C[:3, 3], along_Z, atol=1e-13)  # at O_i
+        frame = frame @ Rz(theta) @ T(0, 0, b) @ T(row.a, 0, 0) @ Rx(row.alpha)
+        np.testing.assert_allclose(C[:3, 0], frame[:3, 0], atol=1e-13)  # and along X_{i+1}
+    tool = model.frame("tool")
+    assert tool.body == model.nb - 1
+    np.testing.assert_allclose(C @ tool.placement, frame, atol=1e-13)
+    assert [joint.kind for joint in model.joints] == [row.kind for row in table.rows]
+    assert model.parents == tuple(range(-1, model.nb - 1))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_inertia_of_a_link_is_that_of_its_elements(seed):
+    row = random_row(np.random.default_rng(seed))
+    inertia = link_inertia(row)
+    masses, points = zip(*elements(row), strict=True)
+    tensor = sum(
+        m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points, strict=True)
+    ) + np.diag([0.0, 0.0, row.hub_inertia])
+    assert inertia.mass == pytest.approx(row.mass + row.payload_mass, rel=1e-14)
+    np.testing.assert_allclose(inertia.moment, np.array(masses) @ np.array(points), atol=1e-14)
+    np.testing.assert_allclose(inertia.tensor, tensor, atol=1e-14)
+    eigenvalues = np.linalg.eigvalsh(inertia.matrix())
+    assert eigenvalues[0] > -1e-15 * eigenvalues[-1]
+    Inertia.from_matrix(inertia.matrix())  # raises if this is not the inertia of a body
+
+
+def paper_matrix(row, C_5):
+    """M_i of section 4.1 in the frame of body i (theta_i = 0), blocks turned to (omega, v)."""
+    a, b = row.a, row.b
+    rho = row.mass / (a + b)
+    C_1, C_2 = -rho * b * (b / 2 + a), -rho * a**2 / 2
+    C_3, C_4 = rho * b**2 * (b / 3 + a), rho * a**3 / 3
+    z_cross = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
+    x_cross = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    M_vw = C_1 * z_cross + C_2 * x_cross
+    M_ww = np.array([[C_3, 0, -C_5], [0, C_3 + C_4, 0], [-C_5, 0, C_4]])
+    return np.block([[M_ww, M_vw.T], [M_vw, rho * (a + b) * np.eye(3)]])
+
+
+def test_constants_of_the_paper_with_the_corrected_C_5():
+    for row in PUMA.rows[:3]:
+        rho = row.mass / (row.a + row.b)
+        expected = paper_matrix(row, rho * row.a**2 * row.b / 2)
+        np.testing.assert_allclose(link_inertia(row).matrix(), expected, atol=1e-15)
+
+
+def test_the_printed_C_5_makes_link_2_of_the_puma_indefinite():
+    row = PUMA.rows[1]
+    printed = paper_matrix(row, row.mass / (row.a + row.b) * row.a**2 * row.b)
+    assert np.linalg.eigvalsh(printed)[0] == pytest.approx(-0.278, abs=5e-4)
+    with pytest.raises(ModelError, match="not positive semidefinite"):
+        Inertia.from_matrix(printed)
+    assert np.linalg.eigvalsh(link_inertia(row).matrix())[0] > -1e-15
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kinetic_energy_is_that_of_the_elements(seed):
+    table = random_table(seed)
+    model = from_dh(table)
+    rng = np.random.default_rng(seed + 200)
+    q, qd = rng.uniform(-2.0, 2.0, (2, model.n))
+    got = 0.5 * qd @ mass_matrix(model, q) @ qd
+    assert got == pytest.approx(kinetic_energy(table, q, qd), rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mass_matrix_is_that_of_pinocchio(seed):
+    pin = pytest.importorskip("pinocchio")
+    table = random_table(seed)
+    reference = pin.Model()
+    parent, placement = 0, np.eye(4)
+    for i, row in enumerate(table.rows):
+        joint = pin.JointModelRZ() if row.kind == "revolute" else pin.JointModelPZ()
+        home = pin.SE3(placement @ Rz(row.theta))
+        parent = reference.addJoint(parent, joint, home, f"j{i}")
+        for m, r in elements(row):
+            reference.appendBodyToJoint(parent, pin.Inertia(m, r, np.zeros((3, 3))), pin.SE3(1))
+        hub = pin.Inertia(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
+        reference.inertias[parent] += hub
+        placement = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
+    model = from_dh(table)
+    q = np.random.default_rng(seed + 300).uniform(-2.0, 2.0, model.n)
+    M = np.triu(pin.crba(reference, reference.createData(), q))
+    M = M + np.triu(M, 1).T
+    np.testing.assert_allclose(mass_matrix(model, q), M, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def puma():
+    return from_dh(PUMA)
+
+
+@pytest.fixture(scope="module")
+def puma_mass_matrices(puma):
+    """The mass matrix along the trajectory of eq. (38), T = 10 s, the same for all joints."""
+    t = np.linspace(0.0, 10.0, 501)
+    theta = pi * t / 10.0 - 0.5 * np.sin(2 * pi * t / 10.0)
+    return np.array([mass_matrix(puma, np.full(6, angle)) for angle in theta])
+
+
+def test_puma_of_table_2(puma):
+    assert (puma.n, puma.nb, puma.name) == (6, 6, "puma")
+    assert {joint.kind for joint in puma.joints} == {"revolute"}
+    np.testing.assert_array_equal(puma.gravity, (0.0, 0.0, -9.81))
+    M = puma.M_body
+    np.testing.assert_allclose(M[:, 3, 3], [10.521, 15.7612, 8.767, 0, 0, 0], rtol=1e-15)
+    assert M[0, 2, 2] == 0.0  # a rod has no inertia about its own axis
+    assert M[2, 2, 2] == pytest.approx(8.767 * 0.02**2 / 3, rel=1e-14)
+    assert M[2, 2, 2] == pytest.approx(1.17e-3, abs=5e-6)
+    for i, I_zz in ((3, 0.181), (4, 0.0735), (5, 0.0141)):
+        expected = np.zeros((6, 6))
+        expected[2, 2] = I_zz
+        np.testing.assert_array_equal(M[i], expected)
+    shoulder = 15.7612 / (0.432 + 0.149)
+    com = np.array([0.432**2 / 2, 0.0, 0.149**2 / 2 + 0.432 * 0.149]) * shoulder / 15.7612
+    np.testing.assert_allclose(puma.bodies[1].inertia.com, com, atol=1e-15)
+
+
+def test_puma_stretched_out(puma):
+    # At q = 0 all X are parallel: the links add up along X_1 and, where Z_i is not Z_1, along Y_1.
+    C = configuration(puma, np.zeros(6))[-1] @ puma.frame("tool").placement
+    expected = [[1, 0, 0, 0.452], [0, 1, 0, 0.149], [0, 0, 1, 0.20 + 0.432 + 0.056], [0, 0, 0, 1]]
+    np.testing.assert_allclose(C, expected, atol=1e-15)
+
+
+def test_puma_mass_matrix_is_regular_along_the_trajectory(puma_mass_matrices):
+    eigenvalues = np.linalg.eigvalsh(puma_mass_matrices)
+    assert 2.75e-4 < eigenvalues.min() < 2.85e-4
+    assert 3.05 < eigenvalues.max() < 3.15
+    assert (eigenvalues[:, -1] / eigenvalues[:, 0]).max() < 1.2e4
+
+
+def test_puma_articulated_joint_inertias_along_the_trajectory(puma_mass_matrices):
+    # mhat_i of eq. (33) is the diagonal of D in M = U D U^T.
+    mhat = np.array(
+        [[1.0 / np.linalg.inv(M[i:, i:])[0, 0] for i in range(6)] for M in puma_mass_matrices]
+    )
+    assert mhat[:, 0].min() == pytest.approx(0.11, abs=5e-3)
+    assert mhat[:, 0].max() == pytest.approx(2.93, abs=5e-3)
+    assert mhat[:, 1].min() == pytest.approx(1.1, abs=5e-2)
+    assert mhat[:, 1].max() == pytest.approx(2.4, abs=5e-2)
+    constant = [8.767 * 0.02**2 / 3, 0.181, 0.0735, 0.0141]
+    np.testing.assert_allclose(mhat[:, 2:], np.tile(constant, (len(mhat), 1)), rtol=1e-9)
+
+
+def test_puma_causes_no_warning_and_notes_its_hubs():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Model.from_dh(PUMA)
+    assert {doubt.severity for doubt in model.doubts} == {"note"}
+    noted = {doubt.subject for doubt in model.doubts if "hub inertia" in doubt.message}
+    assert noted == {"link 'body4'", "link 'body5'", "link 'body6'"}
+
+
+def test_rows_may_be_mappings_or_plain_sequences():
+    rows = [PUMA.rows[0]._asdict(), tuple(PUMA.rows[1]), list(PUMA.rows[2]), *PUMA.rows[3:]]
+    model = Model.from_dh(rows, gravity=(0.0, 9.81, 0.0))
+    table = from_dh(PUMA)
+    np.testing.assert_array_equal(model.home_rel, table.home_rel)
+    np.testing.assert_array_equal(model.M_body, table.M_body)
+    np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
+    assert model.name == "mechanism"
+
+
+def test_names_of_a_table():
+    table = DHTable(PUMA.rows[:2], "elbow", ("upper", "lower"), ("shoulder", "elbow"))
+    model = from_dh(table)
+    assert model.name == "elbow"
+    assert model.body_names == ("upper", "lower")
+    assert model.joint_names == ("shoulder", "elbow")
+    assert from_dh(DHTable(PUMA.rows[:2])).body_names == ("body1", "body2")
+
+
+def test_a_mass_without_length_is_a_point_and_a_doubt():
+    rows = [DHRow(a=0.5, b=0.0, alpha=0.0, mass=1.0), DHRow(0.0, 0.0, 0.0, mass=2.0, hub_inertia=1)]
+    with pytest.warns(ModelWarning, match="'body2'.*2 kg but no length") as said:
+        model = Model.from_dh(rows)
+    assert said[0].filename == __file__
+    expected = np.diag([0.0, 0.0, 1.0, 2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(model.M_body[1], expected)
+
+
+def test_a_chain_without_inertia_at_its_end_is_a_doubt():
+    with pytest.warns(ModelWarning, match="'body2'.*singular"):
+        from_dh([DHRow(0.5, 0.0, 0.0, mass=1.0), DHRow(0.1, 0.2, 0.0)])
+
+
+@pytest.mark.parametrize("angle", ["alpha", "theta"])
+def test_an_angle_in_degrees_is_a_doubt(angle):
+    row = PUMA.rows[1]._replace(**{angle: 90.0})
+    with pytest.warns(ModelWarning, match=f"{angle} is 90 rad.*degrees"):
+        from_dh([row])
+
+
+ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("error", "table", "message"),
+    [
+        (ArgumentError, 7, r"table must be a DHTable or a sequence of rows; got 7"),
+        (
+            ArgumentError,
+            [ROW, 7],
+            r"table\[1\] must be a DHRow, or have its fields a, b, .*; got 7",
+        ),
+        (ArgumentError, DHRow(0.1, 0.2, 0.3), r"table\[0\] must be a DHRow.*; got 0.1"),
+        (ArgumentError, [{"a": 1.0, "b": 0.0}], r"table\[0\] must .* alpha.* got \{'a': 1.0"),
+        (ArgumentError, [ROW | {"weight": 1.0}], r"table\[0\] must .* fields.*'weight'"),
+        (ArgumentError, [ROW, ROW | {"b": "long"}], r"b of table\[1\] must be numbers"),
+        (ArgumentError, [ROW | {"a": np.nan}], r"a of table\[0\] must be finite"),
+        (ArgumentError, [ROW | {"alpha": None}], r"alpha of table\[0\] must be"),
+        (ArgumentError, [ROW | {"theta": [1.0]}], r"theta of table\[0\] has shape \(1,\)"),
+        (
+            ArgumentError,
+            [ROW, ROW | {"kind": "Revolute"}],
+            r"the kind of table\[1\] must be one of revolute, prismatic; got 'Revolute'",
+        ),
+        (ModelError, [ROW | {"mass": -1.0}], r"mass of table\[0\] must not be negative; got -1"),
+        (ModelError, [ROW | {"hub_inertia": -0.1}], r"hub_inertia of table\[0\] must not be"),
+        (ModelError, [ROW | {"payload_mass": -2}], r"payload_mass of table\[0\] must not be"),
+        (ModelError, [], r"a mechanism needs a body that moves"),
+        (ArgumentError, DHTable(PUMA.rows, body_names=("a",)), r"body_names must be 6 names"),
+        (ArgumentError, DHTable(PUMA.rows, joint_names=("a",)), r"joint_names must be 6 names"),
+        (ModelError, DHTable(PUMA.rows[:1], body_names=("tool",)), r"no body may be named 'tool'"),
+    ],
+)
+def test_wrong_input_names_the_row_and_the_field(error, table, message):
+    from_dh([ROW])
+    with pytest.raises(error, match=message):
+        from_dh(table)
+
+
+def test_wrong_gravity():
+    with pytest.raises(ArgumentError, match=r"gravity has shape \(2,\); valid is \(3,\)"):
+        from_dh(PUMA, gravity=(0.0, 9.81))
+
+
+def test_shape_of_a_link_is_the_constant_part_of_the_transformation():
+    row = DHRow(a=0.3, b=-0.2, alpha=0.7)
+    expected = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
+    np.testing.assert_allclose(link_shape(row), expected, atol=1e-16)

@@ -1,0 +1,169 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Derivatives of inverse and forward dynamics, and rates of torques, on random mechanisms.
+
+Exact derivatives come from the equations of the dynamics themselves, evaluated with truncated
+Taylor series of numbers along one coordinate at a time, in the hybrid representation where there
+are no wrenches. Rates along trajectories come from central differences of Lagrange's equations in
+reference.py, which share nothing with the package. Pinocchio's derivatives are in
+test_dynamics_pinocchio.py; the plain Python back end evaluates, because compiling takes long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, TREE, random_mechanism
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing import derivative_of, series_of
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.usefixtures("_python"),
+]
+
+
+@pytest.fixture
+def _python(monkeypatch):
+    monkeypatch.setenv("MBS_BACKEND", "python")
+
+
+MECHANISMS = {  # models of their own: a model keeps the kernels that were compiled for it first
+    **{name: replace(mechanism) for name, mechanism in MECHANISMS.items()},
+    "aligned tree": random_mechanism(30, TREE, aligned=True, massless=(0, 3)),  # not singular
+}
+SIXTH_ORDER = {-3: -1 / 60, -2: 9 / 60, -1: -45 / 60, 1: 45 / 60, 2: -9 / 60, 3: 1 / 60}
+SIXTH_ORDER_SECOND = {-3: 2 / 180, -2: -27 / 180, -1: 270 / 180, 0: -490 / 180}
+SIXTH_ORDER_SECOND |= {-k: w for k, w in SIXTH_ORDER_SECOND.items()}
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+under_wrenches_and_free = pytest.mark.parametrize(
+    "pushed", [False, True], ids=["free", "under wrenches"]
+)
+
+
+@lru_cache
+def state(name):
+    """A mechanism, q, qd, qdd and applied wrenches, body-fixed."""
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(200 + len(name))
+    q = rng.uniform(-3.0, 3.0, mechanism.n)
+    qd, qdd = rng.uniform(-2.0, 2.0, (2, mechanism.n))
+    return mechanism, q, qd, qdd, rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+
+
+def gradients(function, model, arrays, wrenches, **options):
+    """The derivatives (n, n) of a function of three arrays (n,) by each of them."""
+    equations = algorithm_of(function).equations
+    if wrenches is None:
+        options["representation"] = "hybrid"
+    else:
+        options["representation"] = "body_fixed"
+    found = []
+    for k in range(3):
+        columns = []
+        for unit in np.eye(model.n):
+            moved = [series_of([x, unit * (j == k)]) for j, x in enumerate(arrays)]
+            value = equations(model, *moved, wrenches, **options)
+            columns.append(np.asarray(derivative_of(value, 1), dtype=float))
+        found.append(np.array(columns).T)
+    return found
+
+
+@under_wrenches_and_free
+@every_mechanism
+def test_inverse_dynamics_derivatives(name, pushed):
+    mechanism, q, qd, qdd, wrenches = state(name)
+    W = wrenches if pushed else None
+    found = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd, W)
+    expected = gradients(mbs.inverse_dynamics, mechanism.model, (q, qd, qdd), W)
+    for dtau, exact in zip(found, expected, strict=True):
+        assert_close(dtau, exact)
+
+
+@pytest.mark.parametrize("name", ["tree", "mimics"])
+def test_inverse_dynamics_derivatives_are_those_of_the_definitions(name):
+    mechanism, q, qd, qdd, wrenches = state(name)
+    h, unit = 1e-3, np.eye(mechanism.n)
+
+    def tau(dq, dqd, dqdd):
+        reference = Reference(mechanism, q + dq)
+        return reference.inverse_dynamics(qd + dqd, qdd + dqdd, wrenches)
+
+    found = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd, wrenches)
+    for k, dtau in enumerate(found):
+        which = np.arange(3) == k
+        for column, e in zip(dtau.T, unit, strict=True):
+            steps = {s: np.outer(which, s * h * e) for s in SIXTH_ORDER}
+            expected = sum(w * tau(*steps[s]) for s, w in SIXTH_ORDER.items()) / h
+            assert_close(column, expected, 1e-10)
+
+
+@under_wrenches_and_free
+@every_mechanism
+def test_forward_dynamics_derivatives(name, pushed):
+    mechanism, q, qd, qdd, wrenches = state(name)
+    model, W = mechanism.model, wrenches if pushed else None
+    tau = mbs.inverse_dynamics(model, q, qd, qdd, W)
+    found = mbs.forward_dynamics_derivatives(model, q, qd, tau, W)
+    expected = gradients(mbs.forward_dynamics, model, (q, qd, tau), W)
+    for dqdd, exact in zip(found, expected, strict=True):
+        assert_close(dqdd, exact, 1e-10)
+    dq, dqd, M = mbs.inverse_dynamics_derivatives(model, q, qd, qdd, W)
+    inverse = np.linalg.inv(M)
+    for dqdd, exact in zip(found, (-inverse @ dq, -inverse @ dqd, inverse), strict=True):
+        assert_close(dqdd, exact, 1e-10)
+
+
+def trajectory(n, t):
+    """Values of sines and their derivatives up to the fourth, (5, n)."""
+    rng = np.random.default_rng(n)
+    amplitude, frequency, phase = rng.uniform(0.5, 1.5, (3, n))
+    at = frequency * t + phase
+    signs = [np.sin(at), np.cos(at), -np.sin(at), -np.cos(at), np.sin(at)]
+    return np.array([amplitude * frequency**k * value for k, value in enumerate(signs)])
+
+
+@every_representation
+@every_mechanism
+def test_inverse_dynamics_rates_are_those_along_a_trajectory(name, representation):
+    mechanism = MECHANISMS[name]
+    h, t = 5e-3, 0.7
+
+    def tau(time):
+        q, qd, qdd, *_ = trajectory(mechanism.n, time)
+        return Reference(mechanism, q).inverse_dynamics(qd, qdd)
+
+    near = {k: tau(t + k * h) for k in range(-3, 4)}
+    taud, taudd = mbs.inverse_dynamics_rates(
+        mechanism.model, *trajectory(mechanism.n, t), representation=representation
+    )
+    assert_close(taud, sum(w * near[k] for k, w in SIXTH_ORDER.items()) / h, 1e-9)
+    assert_close(taudd, sum(w * near[k] for k, w in SIXTH_ORDER_SECOND.items()) / h**2, 1e-8)
+
+
+@every_mechanism
+def test_the_first_rate_follows_from_the_derivatives(name):
+    mechanism = MECHANISMS[name]
+    q, qd, qdd, qddd, qdddd = trajectory(mechanism.n, 1.3)
+    dq, dqd, dqdd = mbs.inverse_dynamics_derivatives(mechanism.model, q, qd, qdd)
+    taud, _ = mbs.inverse_dynamics_rates(mechanism.model, q, qd, qdd, qddd, qdddd)
+    assert_close(taud, dq @ qd + dqd @ qdd + dqdd @ qddd)

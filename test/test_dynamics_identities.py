@@ -1,0 +1,361 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The dynamics of random mechanisms: against the definitions, and the identities they must obey.
+
+Chains, trees and forests of revolute, prismatic and screw joints, bodies numbered in any order,
+massless ones, and joints that mimic others. What reference.py knows is compared with it; the rest
+are theorems of mechanics. Rates along a motion are exact: the equations themselves are evaluated
+with truncated Taylor series of numbers.
+
+The plain Python back end evaluates, because compiling would take minutes. What llvm makes of these
+algorithms is tested on real robots in test_dynamics_pinocchio.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from mechanisms import FOREST, MECHANISMS, TREE, random_mechanism
+from reference import Reference, assert_close
+from robots import robot
+from urdf_reference import load
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.algorithms.mass_matrix import factorize, solve
+from mbs_dynamics.tracing import derivative_of, series_of
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.usefixtures("_python"),
+]
+
+
+@pytest.fixture
+def _python(monkeypatch):
+    monkeypatch.setenv("MBS_BACKEND", "python")
+
+
+MECHANISMS = {  # models of their own: a model keeps the kernels that were compiled for it first
+    **{name: replace(mechanism) for name, mechanism in MECHANISMS.items()},
+    "aligned tree": random_mechanism(30, TREE, aligned=True, massless=(0, 3)),  # not singular
+}
+METHODS = ("articulated_body", "udut", "mass_matrix")
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
+
+
+@lru_cache
+def state(name):
+    """The numbers of a mechanism, q, qd, qdd, applied wrenches, and the reference at q."""
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(100 + len(name))
+    q = rng.uniform(-3.0, 3.0, mechanism.n)
+    qd, qdd = rng.uniform(-2.0, 2.0, (2, mechanism.n))
+    wrenches = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+    return mechanism, q, qd, qdd, wrenches, Reference(mechanism, q)
+
+
+def rate_of(function, model, *motion, **options):
+    """The time derivative of a function of q, or of q and qd, along q, qd, qdd."""
+    arguments = [series_of(motion[k : k + 2]) for k in range(len(motion) - 1)]
+    value = algorithm_of(function).equations(model, *arguments, **options)
+    return np.asarray(derivative_of(value, 1), dtype=float)
+
+
+# -- the mass matrix ------------------------------------------------------------------------------
+
+
+@with_auto
+@every_mechanism
+def test_mass_matrix_and_its_inverse(name, representation):
+    mechanism, q, *_, reference = state(name)
+    M = mbs.mass_matrix(mechanism.model, q, representation=representation)
+    assert_close(M, reference.mass_matrix())
+    np.testing.assert_array_equal(M, M.T)
+    assert np.linalg.eigvalsh(M).min() > 0.0
+    inverse = mbs.inverse_mass_matrix(mechanism.model, q, representation=representation)
+    assert_close(inverse, np.linalg.inv(reference.mass_matrix()))
+    np.testing.assert_array_equal(inverse, inverse.T)
+
+
+@every_mechanism
+def test_factors_of_the_mass_matrix(name):
+    """M = U D U^T, where U couples a joint with its ancestors only."""
+    mechanism, *_, reference = state(name)
+    model, M = mechanism.model, reference.mass_matrix()
+    U, D = factorize(model, M)
+    U, D = np.array(U, dtype=float), np.array(D, dtype=float)
+    assert_close(U @ np.diag(D) @ U.T, M, 1e-14)
+    np.testing.assert_array_equal(U, np.triu(U))
+    np.testing.assert_array_equal(np.diag(U), 1.0)
+    assert (D > 0.0).all()
+    if model.n == model.nb:
+        for k in range(model.n):
+            assert set(np.flatnonzero(U[:, k])) <= set(model.path(k))
+    b = np.arange(1.0, model.n + 1.0)
+    assert_close(M @ np.array(solve(U, D, b), dtype=float), b, 1e-12)
+
+
+# -- Coriolis -------------------------------------------------------------------------------------
+
+
+@every_mechanism
+def test_coriolis_matrix_is_that_of_the_christoffel_symbols(name):
+    mechanism, q, qd, *_, reference = state(name)
+    dM = reference.mass_matrix_derivative()  # [l, i, j]: of M_ij by q_l
+    gamma = 0.5 * (dM.transpose(1, 2, 0) + dM.transpose(1, 0, 2) - dM)
+    found = mbs.christoffel_symbols(mechanism.model, q)
+    assert_close(found, gamma)
+    assert_close(found, found.transpose(0, 2, 1), 1e-13)
+    assert_close(mbs.coriolis_matrix(mechanism.model, q, qd), gamma @ qd)
+
+
+@every_mechanism
+def test_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(name):
+    mechanism, q, qd, *_, reference = state(name)
+    C = mbs.coriolis_matrix(mechanism.model, q, qd)
+    Md = rate_of(mbs.mass_matrix, mechanism.model, q, qd, representation="hybrid")
+    assert_close(Md, np.einsum("lij,l->ij", reference.mass_matrix_derivative(), qd))
+    skew = Md - 2.0 * C
+    assert_close(skew, -skew.T)
+    assert_close(C + C.T, Md)
+
+
+@every_mechanism
+def test_velocity_torques_three_ways(name):
+    mechanism, q, qd, *_ = state(name)
+    model = mechanism.model
+    expected = mbs.bias_torques(model, q, qd) - mbs.gravity_torques(model, q)
+    assert_close(mbs.coriolis_matrix(model, q, qd) @ qd, expected)
+    contracted = np.einsum("ijk,j,k->i", mbs.christoffel_symbols(model, q), qd, qd)
+    assert_close(contracted, expected)
+
+
+# -- inverse and forward dynamics -----------------------------------------------------------------
+
+
+@with_auto
+@every_mechanism
+def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
+    mechanism, q, qd, qdd, W, reference = state(name)
+    model = mechanism.model
+    wrenches = None if representation == "auto" else W
+    same = {"representation": representation}
+    tau = reference.inverse_dynamics(qd, qdd, wrenches, representation)
+    for method in METHODS:
+        found = mbs.forward_dynamics(model, q, qd, tau, wrenches, method=method, **same)
+        assert_close(found, qdd, 1e-10, method)
+        back = mbs.inverse_dynamics(model, q, qd, found, wrenches, **same)
+        assert_close(back, tau, 1e-10, method)
+
+
+@pytest.mark.parametrize(("name", "count"), [("forest", 3), ("mimics", 1)])
+def test_each_method_has_a_program_of_its_own_where_joints_are_free(name, count):
+    model = MECHANISMS[name].model
+    programs = {mbs.compile(mbs.forward_dynamics, model, method=m).to_python() for m in METHODS}
+    assert len(programs) == count
+
+
+@pytest.mark.parametrize("parents", [TREE, FOREST])
+def test_results_do_not_depend_on_the_numbering(parents):
+    mechanism = random_mechanism(21, parents)
+    rng = np.random.default_rng(3)
+    q, qd, tau = rng.uniform(-2.0, 2.0, (3, mechanism.n))
+    W = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+    model = mechanism.model
+    M, C = mbs.mass_matrix(model, q), mbs.coriolis_matrix(model, q, qd)
+    reaction = mbs.joint_reactions(model, q, qd, tau, W)
+    dq, dqd, _ = mbs.inverse_dynamics_derivatives(model, q, qd, tau, W)
+    for order in odd_orders(parents):
+        other, at = mechanism.renumbered(order).model, np.ix_(order, order)
+        assert_close(mbs.mass_matrix(other, q[order]), M[at])
+        assert_close(mbs.coriolis_matrix(other, q[order], qd[order]), C[at])
+        args = (q[order], qd[order], tau[order], W[order])
+        assert_close(mbs.joint_reactions(other, *args), reaction[order])
+        by_q, by_qd, _ = mbs.inverse_dynamics_derivatives(other, *args)
+        assert_close(by_q, dq[at])
+        assert_close(by_qd, dqd[at])
+        for method in METHODS:
+            qdd = mbs.forward_dynamics(model, q, qd, tau, W, method=method)
+            assert_close(mbs.forward_dynamics(other, *args, method=method), qdd[order], 1e-10)
+
+
+def odd_orders(parents):
+    """Breadth first, and with the last of the bodies that may come next always first."""
+    depth = [0] * len(parents)
+    for i, p in enumerate(parents):
+        depth[i] = depth[p] + 1 if p >= 0 else 0
+    yield sorted(range(len(parents)), key=lambda i: (depth[i], -i))
+    order = []
+    while len(order) < len(parents):
+        ready = [i for i, p in enumerate(parents) if i not in order and p in (-1, *order)]
+        order.append(ready[-1])
+    yield order
+
+
+# -- energies -------------------------------------------------------------------------------------
+
+
+@with_auto
+@every_mechanism
+def test_energies(name, representation):
+    mechanism, q, qd, *_, reference = state(name)
+    model = mechanism.model
+    T = mbs.kinetic_energy(model, q, qd, representation=representation)
+    assert_close(T, 0.5 * qd @ reference.mass_matrix() @ qd)
+    coms = [(reference.C[i] @ [*com, 1.0])[:3] for i, com in enumerate(mechanism.coms)]
+    assert_close(mbs.potential_energy(model, q), -mechanism.masses @ coms @ mechanism.gravity)
+    center = mechanism.masses @ coms / mechanism.masses.sum()
+    assert_close(mbs.center_of_mass(model, q), center)
+
+
+@every_mechanism
+def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
+    mechanism, q, *_ = state(name)
+    units = np.eye(mechanism.n)
+    gradient = [rate_of(mbs.potential_energy, mechanism.model, q, unit) for unit in units]
+    assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
+
+
+@every_representation
+@every_mechanism
+def test_power_is_the_rate_of_the_energy(name, representation):
+    mechanism, q, qd, qdd, W, _ = state(name)
+    model = mechanism.model
+    Td = rate_of(mbs.kinetic_energy, model, q, qd, qdd, representation=representation)
+    Ud = rate_of(mbs.potential_energy, model, q, qd)
+    same = {"representation": representation}
+    tau = mbs.inverse_dynamics(model, q, qd, qdd, W, **same)
+    V = mbs.twists(model, q, qd, **same)
+    assert_close(tau @ qd + np.sum(W * V), Td + Ud)
+
+
+# -- momenta --------------------------------------------------------------------------------------
+
+
+@every_mechanism
+def test_momenta_are_wrenches_in_all_representations(name):
+    mechanism, q, qd, *_, reference = state(name)
+    model, C = mechanism.model, reference.C[:-1]
+    V = np.array([reference.jacobian(i, "body_fixed") @ qd for i in range(mechanism.nb)])
+    body_fixed = np.einsum("ijk,ik->ij", mechanism.inertias, V)
+    for target in mbs.REPRESENTATIONS:
+        found = mbs.momenta(model, q, qd, representation=target)
+        assert_close(found, mbs.convert_wrench(body_fixed, C, source="body_fixed", target=target))
+        twists = mbs.twists(model, q, qd, representation=target)
+        assert_close(0.5 * np.sum(found * twists), mbs.kinetic_energy(model, q, qd))
+
+
+@every_mechanism
+def test_centroidal_momentum(name):
+    mechanism, q, qd, *_ = state(name)
+    model = mechanism.model
+    P = mbs.momenta(model, q, qd, representation="spatial").sum(axis=0)
+    center = mbs.center_of_mass(model, q)
+    expected = [*(P[:3] - np.cross(center, P[3:])), *P[3:]]
+    found = mbs.centroidal_momentum(model, q, qd)
+    assert_close(found, expected)
+    velocity = rate_of(mbs.center_of_mass, model, q, qd)
+    assert_close(found[3:], mechanism.masses.sum() * velocity)
+
+
+@every_mechanism
+def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
+    """Of every body: what its own joint transmits, less what it passes on, gravity, and loads."""
+    mechanism, q, qd, qdd, loads, reference = state(name)
+    model = mechanism.model
+    spatial = {"representation": "spatial"}
+    W = mbs.joint_wrenches(model, q, qd, qdd, loads, **spatial)
+    rate = rate_of(mbs.momenta, model, q, qd, qdd, **spatial)
+    for i in range(model.nb):
+        weight = mechanism.masses[i] * mechanism.gravity
+        arm = (reference.C[i] @ [*mechanism.coms[i], 1.0])[:3]
+        acting = W[i] + loads[i] + [*np.cross(arm, weight), *weight]
+        acting -= sum(W[k] for k, p in enumerate(mechanism.parents) if p == i)
+        assert_close(rate[i], acting, what=model.body_names[i])
+
+
+# -- loads ----------------------------------------------------------------------------------------
+
+
+def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
+    mechanism, i = random_mechanism(23, TREE), 3
+    rng = np.random.default_rng(5)
+    q, qd, qdd, qddd, qdddd = rng.uniform(-2.0, 2.0, (5, mechanism.n))
+    load, at, gravity = 1.7, np.array([0.1, -0.2, 0.3]), np.array([1.0, -2.0, 3.0])
+    tensor = 0.01 * np.diag([1.0, 1.2, 0.9])
+    heavier = {name: getattr(mechanism, name).copy() for name in ("masses", "coms", "tensors")}
+    mass, com = mechanism.masses[i], mechanism.coms[i]
+    heavier["masses"][i] = mass + load
+    heavier["coms"][i] = (mass * com + load * at) / (mass + load)
+    apart, reduced = at - com, mass * load / (mass + load)  # the two-body theorem of inertia
+    heavier["tensors"][i] += tensor
+    heavier["tensors"][i] += reduced * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+    heavy = replace(mechanism, **heavier, gravity=gravity).model
+    empty = mechanism.model.with_payload("body4", 1.0)
+    model = mechanism.model.with_gravity(gravity).with_payload("body4", load, at, tensor)
+    calls = [
+        (mbs.mass_matrix, (q,)),
+        (mbs.inverse_mass_matrix, (q,)),
+        (mbs.coriolis_matrix, (q, qd)),
+        (mbs.christoffel_symbols, (q,)),
+        (mbs.kinetic_energy, (q, qd)),
+        (mbs.potential_energy, (q,)),
+        (mbs.center_of_mass, (q,)),
+        (mbs.momenta, (q, qd)),
+        (mbs.centroidal_momentum, (q, qd)),
+        (mbs.joint_wrenches, (q, qd, qdd)),
+        (mbs.joint_reactions, (q, qd, qdd)),
+        (mbs.forward_dynamics, (q, qd, qdd)),
+        (mbs.inverse_dynamics_regressor, (q, qd, qdd)),
+        (mbs.inverse_dynamics_derivatives, (q, qd, qdd)),
+        (mbs.forward_dynamics_derivatives, (q, qd, qdd)),
+        (mbs.inverse_dynamics_rates, (q, qd, qdd, qddd, qdddd)),
+    ]
+    for function, arrays in calls:
+        function(empty, *arrays)  # compiled for any gravity and any load on that body
+    kernels = set(model.kernels)
+    for function, arrays in calls:
+        found, expected = function(model, *arrays), function(heavy, *arrays)
+        assert_close(found, expected, 1e-10, function.__name__)
+    assert set(model.kernels) == kernels
+
+
+# -- models without joints ------------------------------------------------------------------------
+
+
+def test_a_model_without_joints():
+    model = load(robot("quadrotor_base.urdf"))
+    nothing = np.zeros(0)
+    assert mbs.mass_matrix(model, nothing).shape == (0, 0)
+    assert mbs.inverse_mass_matrix(model, nothing).shape == (0, 0)
+    assert mbs.coriolis_matrix(model, nothing, nothing).shape == (0, 0)
+    assert mbs.christoffel_symbols(model, nothing).shape == (0, 0, 0)
+    assert mbs.forward_dynamics(model, nothing, nothing, nothing).shape == (0,)
+    for function in (mbs.inverse_dynamics_derivatives, mbs.forward_dynamics_derivatives):
+        assert [x.shape for x in function(model, nothing, nothing, nothing)] == 3 * [(0, 0)]
+    assert mbs.inverse_dynamics_regressor(model, nothing, nothing, nothing).shape == (0, 0)
+    assert mbs.joint_reactions(model, nothing, nothing, nothing).shape == (0, 6)
+    assert mbs.kinetic_energy(model, nothing, nothing) == 0.0
+    assert mbs.potential_energy(model, nothing) == 0.0
+    with pytest.raises(mbs.SingularError, match="nothing moves that has mass"):
+        mbs.center_of_mass(model, nothing)
+    with pytest.raises(mbs.SingularError, match="nothing moves that has mass"):
+        mbs.centroidal_momentum(model, nothing, nothing)

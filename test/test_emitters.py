@@ -1,0 +1,264 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Special values and accuracy in all that the emitters write: Python, machine code and C."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+from backends import BACKENDS, EVALUATORS, c_function, compiled, needs_compiler
+
+from mbs_dynamics.tracing import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+EPS = 2.0**-52
+
+
+# -- special values --------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=EVALUATORS)
+def evaluated(request, tmp_path):
+    """Return a function that traces a function and evaluates it at arrays of these shapes."""
+
+    def evaluate(function: Any, **inputs: Any) -> Any:
+        arrays = {name: np.asarray(x, dtype=float) for name, x in inputs.items()}
+        program = trace(function, {name: x.shape for name, x in arrays.items()}, name="traced")
+        if request.param == "c":
+            status, found = c_function(program, tmp_path)(*arrays.values())
+            assert status == 0
+        else:
+            kernel = Kernel(program, backend=request.param)
+            found = kernel(**arrays)
+            found = found if isinstance(found, tuple) else (found,)
+        shaped = [x.reshape(port.shape) for x, port in zip(found, program.outputs, strict=True)]
+        return shaped[0] if len(shaped) == 1 else shaped
+
+    return evaluate
+
+
+ANGLES = [0.3, -2.0, 1e-300, 100.0, 12345.678, 9.9e7, 1.1e8, -1e9, 1e15, 1e22]
+
+
+def test_sine_and_cosine_of_inputs_and_of_computed_angles(evaluated):
+    for x in (ANGLES, ANGLES[:7]):  # with and without angles that need the C library
+        x = np.array(x)
+        np.testing.assert_allclose(evaluated(lambda x: sin(x), x=x), np.sin(x), atol=3e-16)
+        np.testing.assert_allclose(evaluated(lambda x: cos(x), x=x), np.cos(x), atol=3e-16)
+    x = np.linspace(-20.0, 20.0, 9)
+    found = evaluated(lambda x: sin(x * x - 1.0), x=x)
+    np.testing.assert_allclose(found, np.sin(x * x - 1.0), atol=EPS * 400)
+    found = evaluated(lambda x: sin(3.0 * sin(x)) + cos(atan2(cos(x), x)), x=x)
+    expected = np.sin(3.0 * np.sin(x)) + np.cos(np.arctan2(np.cos(x), x))
+    np.testing.assert_allclose(found, expected, atol=3e-15)
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_no_angle_has_no_sine(evaluated, bad):
+    x = np.array([bad, 0.5])
+    for function in (sin, cos):
+        found = evaluated(lambda x, f=function: f(x), x=x)
+        assert np.isnan(found[0])
+        assert found[1] == pytest.approx(float(function(0.5)), rel=1e-15)
+        assert np.isnan(evaluated(lambda x, f=function: f(sin(x[1]) + x[0]), x=x))
+
+
+def test_atan2_in_all_quadrants(evaluated):
+    values = np.array([-2.0, -1e-9, 0.0, 1e-9, 2.0, 1e200])
+    y, x = (a.ravel() for a in np.meshgrid(values, values))
+    found = evaluated(lambda y, x: atan2(y, x), y=y, x=x)
+    np.testing.assert_allclose(found, np.arctan2(y, x), rtol=4e-16, atol=0.0)
+    found = evaluated(lambda y: atan2(y, -1.0), y=y)
+    np.testing.assert_allclose(found, np.arctan2(y, -1.0), rtol=4e-16)
+
+
+def test_square_roots(evaluated):
+    found = evaluated(lambda x: sqrt(x), x=[-1.0, 0.0, 2.0, 1e-310, math.inf, -math.inf, math.nan])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found, np.sqrt([-1, 0, 2, 1e-310, np.inf, -np.inf, np.nan]))
+
+
+def test_division_by_zero(evaluated):
+    found = evaluated(lambda x: [1.0 / x[0], -1.0 / x[0], x[0] / x[0], x[1] / x[0]], x=[0.0, 5.0])
+    np.testing.assert_array_equal(found, [math.inf, -math.inf, 1.0, math.inf])
+    found = evaluated(lambda x: [x[0] / x[1], x[2] / x[1], 1.0 / x[2]], x=[0.0, 0.0, math.nan])
+    assert np.isnan(found).all()
+
+
+def test_the_branch_that_is_not_taken_does_no_harm(evaluated):
+    def guarded(x):
+        inverse = [select(less(0.0, a), 1.0 / a, 7.0) for a in x]
+        root = [select(less(a, 0.0), -1.0, sqrt(a)) for a in x]
+        return {"inverse": inverse, "root": root}
+
+    inverse, root = evaluated(guarded, x=[0.0, -4.0, 4.0])
+    np.testing.assert_array_equal(inverse, [7.0, 7.0, 0.25])
+    np.testing.assert_array_equal(root, [0.0, -1.0, 2.0])
+
+
+def test_comparisons_at_equality_and_with_nan(evaluated):
+    def compared(x, y):
+        conditions = (x < y, x <= y, x > y, x >= y)
+        return [select(condition, 1.0, 2.0) for condition in conditions]
+
+    for x, y in ((1.0, 2.0), (2.0, 1.0), (1.0, 1.0), (math.nan, 1.0), (1.0, math.nan)):
+        expected = [1.0 if holds else 2.0 for holds in (x < y, x <= y, x > y, x >= y)]
+        found = evaluated(lambda x, y: compared(x[()], y[()]), x=x, y=y)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_constants_arrive_to_the_bit(evaluated):
+    constants = [0.1, 1 / 3, 5e-324, 2.2250738585072014e-308, math.pi, 1.7976931348623157e308]
+    constants += [-c for c in constants]
+    np.testing.assert_array_equal(evaluated(lambda x: constants, x=[1.0]), constants)
+    found = evaluated(lambda x: [x[0] * c for c in constants], x=[1.0])
+    np.testing.assert_array_equal(found, constants)
+    found = evaluated(lambda x: [x[0] + c for c in constants], x=[-0.1])
+    np.testing.assert_array_equal(found, [c - 0.1 for c in constants])
+
+
+def test_constants_that_are_not_finite(evaluated):
+    constants = [math.inf, -math.inf, math.nan]
+    np.testing.assert_array_equal(evaluated(lambda x: constants, x=[1.0]), constants)
+    for c in constants:
+        found = evaluated(lambda x, c=c: [x[0] + c, x[0] * c, select(x[0] < c, 1.0, c)], x=[2.0])
+        np.testing.assert_array_equal(found, [2.0 + c, 2.0 * c, 1.0 if c > 2.0 else c])
+
+
+def test_overflow_is_infinite(evaluated):
+    found = evaluated(lambda x: [x[0] * x[0], -x[0] * x[0], x[0] * x[0] / x[1]], x=[1e200, 1e300])
+    np.testing.assert_array_equal(found, [math.inf, -math.inf, math.inf])
+
+
+def test_long_chains_and_wide_sums(evaluated):
+    """Deeper than the nesting that Python's parser allows."""
+
+    def long(x):
+        total = x[0]
+        for k in range(600):
+            total = total * x[1] + x[k % 3]
+        return total
+
+    x = np.array([0.3, -0.5, 0.7])
+    assert evaluated(long, x=x) == pytest.approx(long(x), rel=1e-14)
+    wide = np.linspace(-1.0, 1.0, 500)
+    assert evaluated(lambda x: x @ x, x=wide) == pytest.approx(wide @ wide, rel=1e-13)
+
+
+def test_unused_inputs_and_constant_outputs(evaluated):
+    def mixed(x, unused, empty, y):
+        return {"one": [[1.0, y[0]]], "two": 3.0, "three": y[1] - x, "four": 2.0 * empty}
+
+    inputs = {"x": 2.0, "unused": np.zeros((2, 3)), "empty": np.zeros((0, 2)), "y": [4.0, 9.0]}
+    one, two, three, four = evaluated(mixed, **inputs)
+    assert four.shape == (0, 2)
+    np.testing.assert_array_equal(one, [[1.0, 4.0]])
+    assert two == 3.0
+    assert three == 7.0
+
+
+# -- accuracy of sine and cosine -------------------------------------------------------------------
+
+
+def critical_angles() -> Any:
+    """Up to 1e8: everywhere, and where the reduction cancels or the quadrant changes."""
+    rng = np.random.default_rng(22)
+    n = np.concatenate([np.arange(-300, 301), rng.integers(-63661976, 63661976, 1500)])
+    multiples = np.concatenate([n * (math.pi / 2), (n + 0.5) * (math.pi / 2)])
+    sizes = 10.0 ** rng.uniform(-320.0, 8.0, 1000)
+    angles = np.concatenate([
+        rng.uniform(-10.0, 10.0, 2000),
+        rng.uniform(-1e8, 1e8, 1000),
+        sizes * rng.choice([-1.0, 1.0], sizes.size),
+        multiples,
+        np.nextafter(multiples, 0.0),
+        np.nextafter(multiples, np.copysign(np.inf, multiples)),
+        [0.0, 1e8, -1e8, np.nextafter(1e8, 0.0)],
+    ])  # fmt: skip
+    return angles[np.abs(angles) <= 1e8]
+
+
+def worst_error(backend: str, angles: Any) -> float:
+    kernel = compiled(lambda x: {"s": sin(x), "c": cos(x)}, backend, {"x": ()})
+    errors = []
+    for x, s, c in zip(angles, *kernel(angles), strict=True):
+        sine, cosine = exact.sine_and_cosine(x)
+        errors += [float(abs(exact.Decimal(s) - sine)), float(abs(exact.Decimal(c) - cosine))]
+    return max(errors)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sine_and_cosine_are_accurate_up_to_1e8(backend):
+    assert worst_error(backend, critical_angles()) <= 2.3e-16
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sine_and_cosine_are_accurate_beyond_1e8(backend):
+    rng = np.random.default_rng(23)
+    just, far = rng.uniform(1e8, 1e9, 300), 10.0 ** rng.uniform(8.0, 40.0, 300)
+    angles = [np.nextafter(1e8, 1e9), -1e8 * (1 + EPS), 1e22, *just, *far]
+    assert worst_error(backend, np.array(angles)) <= 2.3e-16
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_large_angle_spoils_no_other(backend):
+    kernel = compiled(lambda x: {"s": sin(x), "c": cos(x)}, backend, {"x": (3,)})
+    for x in ([0.3, 1e9, -5.0], [math.nan, 0.3, 2.0], [1.0, -2.0, math.inf]):
+        with np.errstate(invalid="ignore"):
+            s, c = np.sin(x), np.cos(x)
+        found = kernel(np.array(x))
+        np.testing.assert_allclose(found[0], s, atol=3e-16)
+        np.testing.assert_allclose(found[1], c, atol=3e-16)
+
+
+# -- C ---------------------------------------------------------------------------------------------
+
+
+def test_signature_of_the_c_function():
+    program = trace(lambda q, r: {"tau": q * r[()], "E": r}, {"q": (3,), "r": ()}, name="f")
+    source = Kernel(program, backend="python").to_c()
+    signature = "int f(const double q[3], const double r[1], double out_tau[3], double out_E[1])"
+    assert signature in source
+    assert source.count("#include") == 1
+
+
+@needs_compiler
+def test_emitted_c_needs_nothing_but_the_mathematics_library(tmp_path):
+    program = trace(lambda x: [sin(x[0]), sqrt(x[1]) / x[0]], {"x": (2,)}, name="f")
+    c_function(program, tmp_path)
+    listed = subprocess.run(
+        ["nm", "--undefined-only", *tmp_path.glob("*/f.so")], capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        names = {line.split()[-1].split("@")[0] for line in listed.stdout.splitlines()}
+        assert {name for name in names if not name.startswith(("_", "w"))} <= {"sin", "sqrt"}
+
+
+@needs_compiler
+def test_c_returns_the_number_of_the_guard_that_failed(tmp_path):
+    def guarded(x):
+        return [positive(x[0], "first"), sqrt(positive(x[1] * x[0], "second")), x[2]]
+
+    function = c_function(trace(guarded, {"x": (3,)}, name="f"), tmp_path)
+    status, (found,) = function([4.0, 9.0, -1.0])
+    assert status == 0
+    np.testing.assert_array_equal(found, [4.0, 6.0, -1.0])
+    for x, expected in (([0.0, 1.0], 1), ([-1.0, -1.0], 1), ([2.0, -1.0], 2), ([math.nan, 1], 1)):
+        assert function([*x, 0.0])[0] == expected

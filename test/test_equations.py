@@ -1,0 +1,148 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The table of equations in the documentation names what exists, and each number once."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOT_YET = "not yet"
+
+
+class Row(NamedTuple):
+    paper: str
+    equation: str
+    functions: str
+    tests: str
+    remark: str
+
+
+def rows():
+    """Return the rows of the tables of docs/equations.md, each with the paper that it is under."""
+    found, paper = [], ""
+    for line in (ROOT / "docs" / "equations.md").read_text().splitlines():
+        if line.startswith("## "):
+            paper = line[3:]
+        elif line.startswith("| ") and not line.startswith("| eq. |"):
+            equation, _, *rest = (cell.strip() for cell in line[1:-1].split("|"))
+            found.append(Row(paper, equation, *rest))
+    return found
+
+
+ROWS = rows()
+
+
+def named(cells):
+    """Return all that stands in backticks in the cells, each once."""
+    return sorted({name for cell in cells for name in re.findall(r"`([^`]+)`", cell)})
+
+
+def numbers_of(paper):
+    """Return the numbers of a paper's rows, such as 12, 2.1 or A 4, with ranges written out."""
+    numbers = []
+    for row in ROWS:
+        if row.paper == paper and (given := re.findall(r"\((A |\d\.|)(\d+)\)", row.equation)):
+            (prefix, first), (last_prefix, last) = given[0], given[-1]
+            assert prefix == last_prefix
+            ends = [f"({prefix}{first})", f"({prefix}{last})"]
+            assert row.equation == (ends[0] if first == last else "-".join(ends))
+            numbers += [f"{prefix}{k}" for k in range(int(first), int(last) + 1)]
+    return numbers
+
+
+def up_to(last, prefix=""):
+    return [f"{prefix}{k}" for k in range(1, last + 1)]
+
+
+NUMBERS = {
+    "Kinematics": up_to(82),
+    "Dynamics": up_to(120),
+    "General coordinates": [
+        *up_to(2, "1."),
+        *up_to(13, "2."),
+        *up_to(5, "3."),
+        *up_to(5, "A "),
+    ],
+    "Forward dynamics": up_to(38),
+}
+OTHERS = {
+    "Kinematics": {
+        "Table 1",
+        "Table 2",
+        "Table 3",
+        "Table 4",
+        "Remark 9",
+        "Remark 14",
+        "Section 3.6",
+    },
+    "Dynamics": {"Remark 2", "Remark 3", "Section 6.1", "Section 6.2", "Section 6.3", "Section 7"},
+    "Forward dynamics": {"Table 1", "Table 2", "Section 4.1", "Section 4.2", "Section 5"},
+}
+
+
+@pytest.mark.backend_independent
+def test_no_equation_is_missing_or_double():
+    assert {row.paper for row in ROWS} == NUMBERS.keys()
+    for paper, numbers in NUMBERS.items():
+        assert sorted(numbers_of(paper)) == sorted(numbers), paper
+        assert OTHERS.get(paper, set()) <= {row.equation for row in ROWS if row.paper == paper}
+    labels = [(row.paper, row.equation) for row in ROWS]
+    assert len(labels) == len(set(labels))
+
+
+@pytest.mark.backend_independent
+def test_every_row_names_a_function_and_a_test_or_says_that_there_is_none():
+    for row in ROWS:
+        for cell in (row.functions, row.tests if row.functions != NOT_YET else NOT_YET):
+            listed = ", ".join(f"`{name}`" for name in re.findall(r"`([^`]+)`", cell))
+            assert cell == (listed or NOT_YET), row
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("name", named(row.functions + row.remark for row in ROWS))
+def test_every_function_exists(name):
+    parts = ["mbs_dynamics", *name.split(".")]
+    for k in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:k]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[k:]:
+            found = getattr(found, part)
+        assert not inspect.ismodule(found)
+        return
+    pytest.fail(f"no module {name}")
+
+
+@lru_cache
+def functions_in(file):
+    tree = ast.parse((ROOT / "test" / file).read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("name", named(row.tests for row in ROWS))
+def test_every_test_exists(name):
+    file, test = name.split("::")
+    assert test.startswith("test_")
+    assert test in functions_in(file)

@@ -1,0 +1,387 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Twists and Jacobians in any frames, against velocities of points on random mechanisms."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, TREE, pose, random_mechanism
+from reference import Reference, assert_close, axial
+from robots import all_files, robot
+from test_algorithms import POSITIONS
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.frames import (
+    change_of_body_frame,
+    change_of_inertial_frame,
+    relative_jacobian,
+    relative_twist,
+)
+from mbs_dynamics.lie import se3
+from mbs_dynamics.representation import from_body_fixed
+from mbs_dynamics.tracing import Kernel, trace
+
+GROUND = None
+REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
+
+every_position = pytest.mark.parametrize("where", POSITIONS)
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
+
+
+class Motion:
+    """Poses of the bodies and the ground with their rates, from the reference."""
+
+    def __init__(self, mechanism, q, qd):
+        reference = Reference(mechanism, q)
+        rates = np.einsum("iklm,k->ilm", reference.dC, qd)
+        names = [*(f"body{i + 1}" for i in range(mechanism.nb)), GROUND]
+        self.C = dict(zip(names, reference.C, strict=True))
+        self.Cd = dict(zip(names, rates, strict=True))
+
+    def twist(self, i, relative_to, measured_at, resolved_in):
+        """The twist by its definition: the turning of i as seen from l, and the velocity, as seen
+        from l, of the point fixed to i that is at the origin of j; both resolved in k."""
+        C_l, Cd_l = self.C[relative_to], self.Cd[relative_to]
+        seen = np.linalg.inv(C_l)
+        D = seen @ self.C[i]
+        Dd = seen @ self.Cd[i] - seen @ Cd_l @ seen @ self.C[i]
+        omega = axial(Dd[:3, :3] @ D[:3, :3].T)
+        point = np.linalg.inv(self.C[i]) @ self.C[measured_at][:, 3]  # fixed to i
+        v = (Dd @ point)[:3]
+        turn = self.C[resolved_in][:3, :3].T @ C_l[:3, :3]
+        return np.concatenate([turn @ omega, turn @ v])
+
+
+def some(names, count, seed):
+    """Frames i, l, j, k in many combinations: all if there are few."""
+    every = list(itertools.product([*names, GROUND], repeat=4))
+    if len(every) <= count:
+        return every
+    rng = np.random.default_rng(seed)
+    return [every[m] for m in rng.choice(len(every), count, replace=False)]
+
+
+@every_position
+@every_mechanism
+def test_twist_of_any_body_relative_to_any_measured_and_resolved_anywhere(name, where):
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(5)
+    q, qd = POSITIONS[where](rng, mechanism.n), rng.uniform(-2.0, 2.0, mechanism.n)
+    motion, model = Motion(mechanism, q, qd), mechanism.model
+    for i, l, j, k in some(model.body_names, 8, len(name)):
+        frames = {"relative_to": l, "measured_at": j, "resolved_in": k}
+        expected = motion.twist(i, l, j, k)
+        V = relative_twist(model, q, qd, i, **frames)
+        assert_close(V, expected, what=(i, frames))
+        J = relative_jacobian(model, q, i, **frames)
+        assert_close(J @ qd, V, 1e-12, (i, frames))
+
+
+@every_mechanism
+def test_columns_of_the_relative_jacobian_are_twists_of_single_joints(name):
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(6)
+    q = rng.uniform(-3.0, 3.0, mechanism.n)
+    for i, l, j, k in some(mechanism.model.body_names, 6, 7):
+        J = relative_jacobian(mechanism.model, q, i, relative_to=l, measured_at=j, resolved_in=k)
+        for column, qd in zip(J.T, np.eye(mechanism.n), strict=True):
+            assert_close(column, Motion(mechanism, q, qd).twist(i, l, j, k))
+
+
+@every_mechanism
+def test_body_fixed_spatial_and_hybrid_twists_are_special_cases(name):
+    model = MECHANISMS[name].model
+    q, qd, _ = model.random_state(3)
+    frames = {
+        "body_fixed": lambda body: {"measured_at": body, "resolved_in": body},
+        "spatial": lambda body: {},
+        "hybrid": lambda body: {"measured_at": body},
+    }
+    for representation, chosen in frames.items():
+        V = mbs.twists(model, q, qd, representation=representation)
+        for body, expected in list(zip(model.body_names, V, strict=True))[-2:]:
+            assert_close(relative_twist(model, q, qd, body, **chosen(body)), expected, 1e-13)
+            J = mbs.jacobian(model, q, body, representation=representation)
+            assert_close(relative_jacobian(model, q, body, **chosen(body)), J, 1e-13)
+
+
+@every_mechanism
+def test_mixed_twist_takes_its_two_parts_from_different_frames(name):
+    model = MECHANISMS[name].model
+    q, qd, _ = model.random_state(4)
+    V = mbs.twists(model, q, qd, representation="mixed")
+    for body, expected in list(zip(model.body_names, V, strict=True))[-2:]:
+        angular = relative_twist(model, q, qd, body, resolved_in=body)[:3]
+        linear = relative_twist(model, q, qd, body, measured_at=body)[3:]
+        assert_close(np.concatenate([angular, linear]), expected, 1e-13)
+
+
+def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body():
+    """The formula's own two forms; the names in the text before it are swapped."""
+    model = MECHANISMS["forest"].model
+    q, qd, _ = model.random_state(5)
+    C = mbs.forward_kinematics(model, q)
+    V_spatial = mbs.twists(model, q, qd, representation="spatial")
+    V_body = mbs.twists(model, q, qd)
+    names = model.body_names
+    for i, j in itertools.product((0, 2, 4, 7), repeat=2):
+        to_j = np.linalg.inv(se3.Ad(C[j]))
+        V = relative_twist(
+            model, q, qd, names[i], relative_to=names[j], measured_at=names[j], resolved_in=names[j]
+        )
+        assert_close(V, to_j @ (V_spatial[i] - V_spatial[j]), 1e-12)
+        assert_close(V, to_j @ V_spatial[i] - V_body[j], 1e-12)
+
+
+@every_mechanism
+def test_relative_twists_are_antisymmetric_and_add_up(name):
+    model = MECHANISMS[name].model
+    q, qd, _ = model.random_state(6)
+    rng = np.random.default_rng(7)
+    for _ in range(6):
+        a, b, c, j, k = rng.choice(np.array([*model.body_names, GROUND], dtype=object), 5)
+        frames = {"measured_at": j, "resolved_in": k}
+        ab, bc, ac, ba = (
+            relative_twist(model, q, qd, one, relative_to=other, **frames)
+            for one, other in ((a, b), (b, c), (a, c), (b, a))
+        )
+        assert_close(ab + bc, ac, 1e-12)
+        assert_close(ba, -ab, 1e-13)
+        assert_close(relative_twist(model, q, qd, a, relative_to=a, **frames), np.zeros(6), 0.0)
+
+
+def test_joints_that_move_all_frames_do_not_count_at_all():
+    model = random_mechanism(11, TREE).model  # bodies 4 and 7 hang on body 3
+    frames = {"relative_to": "body5", "measured_at": "body7", "resolved_in": "body4"}
+    kernel = mbs.compile(relative_twist, model, body="body4", **frames)
+    q, qd, _ = model.random_state(8)
+    expected = kernel(q, qd)
+    q[:3], qd[:3] = 1e3, 1e3
+    np.testing.assert_array_equal(kernel(q, qd), expected)
+    assert np.abs(expected).max() > 0.1
+    J = relative_jacobian(model, q, "body4", **frames)
+    assert np.flatnonzero(np.abs(J).max(axis=0)).tolist() == [3, 4]
+
+
+def test_batch_axes_broadcast():
+    model = MECHANISMS["tree"].model
+    rng = np.random.default_rng(9)
+    q, qd = rng.uniform(-3.0, 3.0, (4, 1, model.n)), rng.uniform(-2.0, 2.0, (3, model.n))
+    frames = {"relative_to": "body2", "measured_at": "body3", "resolved_in": "body4"}
+    V = relative_twist(model, q, qd, "body5", **frames)
+    assert V.shape == (4, 3, 6)
+    assert_close(V[2, 1], relative_twist(model, q[2, 0], qd[1], "body5", **frames), 1e-13)
+    assert relative_jacobian(model, q, "body5", **frames).shape == (4, 1, 6, model.n)
+
+
+@pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
+def test_links_of_real_robots_against_pinocchio(name):
+    """Also links that are merged into bodies, with frames of their own, and links on the ground."""
+    pin = pytest.importorskip("pinocchio")
+    model, pin_model = mbs.Model.from_urdf(robot(name)), pin.buildModelFromUrdf(str(robot(name)))
+    data = pin_model.createData()
+    rng = np.random.default_rng(10)
+    q, qd = rng.uniform(-1.0, 1.0, (2, model.n))
+    names = [body.joint.name for body in model.bodies]
+    position = dict(zip(names, model.joint_positions(q), strict=True))
+    rate = dict(zip(names, model.joint_rates(qd), strict=True))
+    pin_q, pin_qd = pin.neutral(pin_model), np.zeros(pin_model.nv)
+    for joint_name, joint in zip(pin_model.names[1:], pin_model.joints[1:], strict=True):
+        x, pin_qd[joint.idx_v] = position[joint_name], rate[joint_name]
+        pin_q[joint.idx_q : joint.idx_q + joint.nq] = (
+            [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
+        )
+    pin.forwardKinematics(pin_model, data, pin_q, pin_qd)
+    pin.updateFramePlacements(pin_model, data)
+    links = list(model.frames)
+    merged = [link for link in links if link not in model.body_names]
+    assert merged
+    for i, l, j, k in zip(
+        *(rng.choice(links, 8) for _ in range(3)), rng.choice(merged, 8), strict=True
+    ):
+        spatial = [
+            pin.getFrameVelocity(pin_model, data, pin_model.getFrameId(str(link)), pin.WORLD)
+            for link in (i, l)
+        ]
+        at, axes = (data.oMf[pin_model.getFrameId(str(link))] for link in (j, k))
+        difference = at.actInv(spatial[0] - spatial[1])
+        turn = axes.rotation.T @ at.rotation
+        expected = np.concatenate([turn @ difference.angular, turn @ difference.linear])
+        frames = {"relative_to": str(l), "measured_at": str(j), "resolved_in": str(k)}
+        assert_close(relative_twist(model, q, qd, str(i), **frames), expected, 1e-12, (i, frames))
+        J = relative_jacobian(model, q, str(i), **frames)
+        assert_close(J @ qd, expected, 1e-12, (i, frames))
+
+
+# -- changes of frames ---------------------------------------------------------------------------
+
+
+def reframed(mechanism, S_body, S_inertial):
+    """The model of a mechanism with other frames on its bodies and another inertial frame."""
+    homes, screws, inertias = [], [], []
+    S = [*S_body, np.eye(4)]  # the last one is the ground's
+    for i, p in enumerate(mechanism.parents):
+        before = S_inertial if p == -1 else np.linalg.inv(S[p])
+        homes.append(before @ mechanism.homes[i] @ S[i])
+        Ad = se3.Ad(S[i])
+        screws.append(np.linalg.inv(Ad) @ mechanism.screws[i])
+        inertias.append(Ad.T @ mechanism.inertias[i] @ Ad)
+    return mbs.Model.from_screws(mechanism.parents, homes, screws, inertias, frame="body_fixed")
+
+
+@every_representation
+@pytest.mark.parametrize("name", ["revolute chain", "tree", "forest"])
+def test_change_of_body_frame(name, representation):
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(12)
+    S = np.array([pose(rng) for _ in range(mechanism.nb)])
+    model, other = mechanism.model, reframed(mechanism, S, np.eye(4))
+    q, qd, _ = model.random_state(13)
+    C = mbs.forward_kinematics(model, q)
+    assert_close(mbs.forward_kinematics(other, q), C @ S, 1e-13)
+    D = change_of_body_frame(C, S, representation)
+    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
+    assert_close((D @ V[..., None])[..., 0], moved, 1e-12)
+    J, J_moved = (
+        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
+        for m in (model, other)
+    )
+    assert_close(D[-1] @ J, J_moved, 1e-12)
+
+
+@every_representation
+@pytest.mark.parametrize("name", ["revolute chain", "tree", "forest"])
+def test_change_of_inertial_frame(name, representation):
+    mechanism = MECHANISMS[name]
+    S = pose(np.random.default_rng(14))
+    model = mechanism.model
+    other = reframed(mechanism, [np.eye(4)] * mechanism.nb, S)
+    q, qd, _ = model.random_state(15)
+    D = change_of_inertial_frame(S, representation)
+    V, moved = (mbs.twists(m, q, qd, representation=representation) for m in (model, other))
+    assert_close(V @ D.T, moved, 1e-12)
+    J, J_moved = (
+        mbs.jacobian(m, q, model.body_names[-1], representation=representation)
+        for m in (model, other)
+    )
+    assert_close(D @ J, J_moved, 1e-12)
+
+
+def test_body_fixed_and_spatial_twists_are_invariant_under_the_other_change():
+    C, S = (pose(np.random.default_rng(seed)) for seed in (16, 17))
+    np.testing.assert_array_equal(change_of_inertial_frame(S, "body_fixed"), np.eye(6))
+    np.testing.assert_array_equal(change_of_body_frame(C, S, "spatial"), np.eye(6))
+    np.testing.assert_array_equal(
+        change_of_body_frame(np.stack([C, S]), S, "spatial"), np.stack([np.eye(6)] * 2)
+    )
+
+
+@every_representation
+def test_wrenches_change_by_the_inverse_transpose(representation):
+    """Moment and force about the other origin, from their definition."""
+    rng = np.random.default_rng(18)
+    C, S = pose(rng), pose(rng)
+    moment, force = rng.normal(size=(2, 3))  # at the old origin, in inertial axes
+
+    def wrench(C):
+        """The wrench at the frame C, in the representation."""
+        about = moment + np.cross(old_origin - C[:3, 3], force)
+        W_body = np.concatenate([C[:3, :3].T @ about, C[:3, :3].T @ force])
+        return np.linalg.inv(from_body_fixed(C, representation)).T @ W_body
+
+    old_origin = C[:3, 3]
+    D = change_of_body_frame(C, S, representation)
+    assert_close(np.linalg.inv(D).T @ wrench(C), wrench(C @ S), 1e-13)
+
+
+@every_representation
+def test_changes_of_frame_can_be_traced(representation):
+    rng = np.random.default_rng(19)
+    C, S = pose(rng), pose(rng)
+
+    def changes(C, S):
+        body = change_of_body_frame(C, S, representation)
+        return {"body": body, "inertial": change_of_inertial_frame(S, representation)}
+
+    kernel = Kernel(trace(changes, {"C": (4, 4), "S": (4, 4)}, name="changes"))
+    body, inertial = kernel(C, S)
+    assert_close(body, change_of_body_frame(C, S, representation), 1e-14)
+    assert_close(inertial, change_of_inertial_frame(S, representation), 1e-14)
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+
+def test_bad_input_is_refused():
+    model = MECHANISMS["tree"].model
+    q, qd, _ = model.random_state(0)
+    eye = np.eye(4)
+    for call, error, said in (
+        (lambda: relative_twist(model, q, qd, "bodi1"), mbs.UnknownBodyError, "did you mean 'body"),
+        (
+            lambda: relative_twist(model, q, qd, "body1", relative_to="ground"),
+            mbs.UnknownBodyError,
+            "no body 'ground'",
+        ),
+        (
+            lambda: relative_jacobian(model, q, "body1", measured_at=3),
+            mbs.UnknownBodyError,
+            "no body 3",
+        ),
+        (
+            lambda: relative_jacobian(model, q, "body1", resolved_in="world"),
+            mbs.UnknownBodyError,
+            "no body 'world'",
+        ),
+        (lambda: relative_twist(model, q, qd), mbs.ArgumentError, "needs the argument 'body'"),
+        (lambda: relative_twist(model, q, qd[:2], "body1"), mbs.ArgumentError, r"qd has shape \(2"),
+        (
+            lambda: relative_jacobian(model, q, "body1", expressed_in="body2"),
+            mbs.ArgumentError,
+            "cannot take 'expressed_in'",
+        ),
+        (
+            lambda: change_of_body_frame(np.eye(3), eye, "hybrid"),
+            mbs.ArgumentError,
+            r"C has shape \(3, 3\)",
+        ),
+        (
+            lambda: change_of_body_frame(eye, np.eye(6), "hybrid"),
+            mbs.ArgumentError,
+            r"S has shape \(6, 6\)",
+        ),
+        (
+            lambda: change_of_inertial_frame(np.zeros(6), "spatial"),
+            mbs.ArgumentError,
+            r"S has shape \(6,\)",
+        ),
+        (
+            lambda: change_of_inertial_frame(eye, "world"),
+            mbs.UnknownRepresentationError,
+            "no representation 'world'",
+        ),
+        (
+            lambda: change_of_body_frame(eye, eye, "auto"),
+            mbs.UnknownRepresentationError,
+            "no representation 'auto'",
+        ),
+    ):
+        with pytest.raises(error, match=said):
+            call()

@@ -1,0 +1,243 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Traced symbols: what folds, what is shared, and what is counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import (
+    Graph,
+    Operations,
+    Symbol,
+    atan2,
+    cos,
+    less,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
+
+pytestmark = pytest.mark.backend_independent
+
+
+@pytest.fixture
+def xyz():
+    return Graph().input("x", (3,))
+
+
+def is_float(value, expected):
+    return type(value) is float and value == expected
+
+
+# -- folding ---------------------------------------------------------------------------------------
+
+
+def test_zeros_and_ones_vanish(xyz):
+    x, _, _ = xyz
+    for zero in (0, 0.0, -0.0, np.float64(0.0), np.int64(0), np.float32(0.0)):
+        assert is_float(zero * x, 0.0)
+        assert is_float(x * zero, 0.0)
+        assert x + zero is x
+        assert zero + x is x
+        assert x - zero is x
+        assert is_float(zero / x, 0.0)
+    for one in (1, 1.0, np.float64(1.0), np.int64(1)):
+        assert one * x is x
+        assert x * one is x
+        assert x / one is x
+    assert is_float(x - x, 0.0)
+    assert is_float(x / x, 1.0)
+    assert +x is x
+    assert x**1 is x
+    assert x + x is 2.0 * x
+
+
+def test_signs_are_pulled_outwards(xyz):
+    x, y, _ = xyz
+    minus = -x
+    assert -minus is x
+    assert -1.0 * x is -x
+    assert x / -1.0 is -x
+    assert 0.0 - x is -x
+    assert (-x) * y is -(x * y)
+    assert x * (-y) is -(x * y)
+    assert (-x) * (-y) is x * y
+    assert x + (-y) is x - y
+    assert (-x) + y is y - x
+    assert (-x) + (-y) is -(x + y)
+    assert x - (-y) is x + y
+    assert (-x) - y is -(x + y)
+    assert (-x) - (-y) is y - x
+    assert -3.0 * x is -(3.0 * x)
+    assert -3.0 * (-x) is 3.0 * x
+    assert 2.0 - (-x) is x + 2.0
+    assert (-x) + 2.0 is 2.0 - x
+    assert sin(-x) is -sin(x)
+    assert cos(-x) is cos(x)
+
+
+def test_a_difference_and_its_opposite_share_a_node(xyz):
+    x, y, _ = xyz
+    a, b = x - y, y - x
+    assert a is -b
+    assert [node.op for node in x.graph.nodes].count("-") == 1
+
+
+def test_constants_merge(xyz):
+    x, _, _ = xyz
+    assert 2.0 * (3.0 * x) is 6.0 * x
+    assert (3.0 * x) / 2.0 is 1.5 * x
+    assert -2.0 * (3.0 * x) is -(6.0 * x)
+    assert 0.5 * (2.0 * x) is x
+    assert (x + 1.0) + 2.0 is x + 3.0
+    assert (x + 1.0) - 1.0 is x
+    assert 5.0 - (x + 1.0) is 4.0 - x
+    assert (1.0 - x) + 2.0 is 3.0 - x
+    assert (1.0 - x) - 1.0 is -x
+    assert 1.0 - (1.0 - x) is x
+    assert 5.0 - (1.0 - x) is x + 4.0
+    assert x / 2.0 is 0.5 * x
+
+
+def test_the_same_expression_is_one_node(xyz):
+    x, y, z = xyz
+    assert x * y is y * x
+    assert x + y is y + x
+    assert (x * y + z) * (x * y + z) is (y * x + z) ** 2
+    assert x**3 is x * x * x
+    assert sin(x) is sin(x)
+    assert np.sin(x) is sin(x)
+    assert sqrt(x * y) is sqrt(y * x)
+    assert x / y is x / y
+    assert 2.0 / x is 2.0 / x
+    assert atan2(x, y) is atan2(x, y)
+    assert (x > y) is (y < x)
+    assert (x >= y) is (y <= x)
+    assert (x > 1) is (x > 1.0)
+    assert less(1, x) is (x > 1.0)
+    assert less(np.float64(1.0), x) is (x > 1.0)
+    assert less(x, y) is (x < y)
+    assert select(x < y, x, 1.0) is select(x < y, x, 1)
+
+
+def test_what_differs_is_kept_apart(xyz):
+    x, y, _ = xyz
+    assert x / y is not y / x
+    assert atan2(x, y) is not atan2(y, x)
+    assert (x < y) is not (y < x)
+    assert (x < y) is not (x <= y)
+    assert select(x < y, x, y) is not select(x < y, y, x)
+    assert select(x < y, x, y) is not select(y < x, x, y)
+    assert sin(x) is not cos(x)
+    assert 2.0 * x is not x + 2.0
+    assert 2.0 / x is not x / 2.0
+    assert 2.0 - x is not x - 2.0
+    assert 2.0 * x is not math.nextafter(2.0, 3.0) * x
+
+
+def test_a_choice_between_equals_is_none(xyz):
+    x, y, _ = xyz
+    assert select(x < y, y, y) is y
+    assert is_float(select(x < y, 2.0, 2.0), 2.0)
+
+
+def test_numbers_are_evaluated_at_once():
+    assert is_float(float(sin(0.5)), math.sin(0.5))
+    assert sqrt(4.0) == 2.0
+    assert atan2(1.0, -1.0) == pytest.approx(0.75 * math.pi)
+    assert select(less(1.0, 2.0), 3.0, 4.0) == 3.0
+    assert np.ndim(select(less(1.0, 2.0), 3.0, 4.0)) == 0
+    assert isinstance(select(less(1.0, 2.0), 3.0, 4.0), float)
+    np.testing.assert_array_equal(cos(np.zeros(2)), [1.0, 1.0])
+    np.testing.assert_array_equal(
+        select(less(np.array([1.0, 3.0]), 2.0), np.array([5.0, 6.0]), -1.0), [5.0, -1.0]
+    )
+
+
+def test_arrays_that_mix_numbers_and_symbols(xyz):
+    x, y, _ = xyz
+    mixed = np.array([x, 0.5, y], dtype=object)
+    found = sin(mixed)
+    assert found[0] is sin(x)
+    assert found[1] == math.sin(0.5)
+    chosen = select(less(mixed, 1.0), mixed, np.zeros(3))
+    assert chosen[0] is select(x < 1.0, x, 0.0)
+    assert chosen[1] == 0.5
+    assert atan2(mixed, 1.0)[2] is atan2(y, 1.0)
+    assert sqrt([x, 4.0])[1] == 2.0
+
+
+def test_structural_zeros_of_a_matrix_cost_nothing():
+    def turned(q, v):
+        c, s = cos(q[()]), sin(q[()])
+        R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], dtype=object)
+        return R @ v
+
+    program = trace(turned, {"q": (), "v": (3,)}, name="turned")
+    assert program.operations == Operations(multiplications=4, additions=2, trigonometric=2)
+    assert program.values[0][2].op == "input"
+
+
+# -- counting --------------------------------------------------------------------------------------
+
+
+def test_operations_are_counted_by_kind():
+    def all_kinds(x):
+        a, b, c = x
+        first = a * b + c - 2.0  # one multiplication, two additions
+        second = sin(a) / cos(a)  # two functions of an angle, one division
+        third = sqrt(b) - atan2(b, c)  # a root, an angle, an addition
+        return [first, second, third, select(a < b, -a, a), -first]
+
+    counts = trace(all_kinds, {"x": (3,)}, name="all_kinds").operations
+    assert counts == Operations(
+        multiplications=1,
+        additions=3,
+        divisions=1,
+        square_roots=1,
+        trigonometric=3,
+        selections=1,
+    )
+    assert counts.total == 10
+    assert str(counts) == (
+        "10 operations (1 multiplications, 3 additions, 1 divisions, 1 square roots, "
+        "3 trigonometric, 1 selections)"
+    )
+    assert str(Operations()) == "0 operations"
+    assert str(Operations(additions=2)) == "2 operations (2 additions)"
+
+
+def test_what_no_output_needs_is_left_out():
+    def wasteful(x, y):
+        sin(x[0]) * y[1]
+        return x[1] * y[0]
+
+    program = trace(wasteful, {"x": (2,), "y": (2,)}, name="wasteful")
+    assert [node.op for node in program.nodes] == ["input", "input", "*"]
+    assert program.operations.total == 1
+    assert [node.args for node in program.nodes[:2]] == [("x", 1), ("y", 0)]
+
+
+def test_nodes_stand_before_their_users():
+    program = trace(lambda x: sin(x * x[::-1]) + cos(x), {"x": (4,)}, name="f")
+    seen = set()
+    for node in program.nodes:
+        if node.op != "input":
+            assert {x.id for x in node.args if isinstance(x, Symbol)} <= seen
+        seen.add(node.id)

@@ -1,0 +1,216 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models under another gravity or with another load, without compiling again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import ARM_URDF, TREE, pose, random_mechanism
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ModelError, UnknownBodyError
+from mbs_dynamics.model import Frame, Model
+
+MECHANISM = random_mechanism(21, TREE)
+STATE = MECHANISM.model.random_state(3)
+LOAD = {"mass": 2.5, "com": (0.1, -0.2, 0.3), "inertia_at_com": np.diag([0.03, 0.04, 0.05])}
+
+
+def test_gravity_changes_without_compiling():
+    model, g = Model.from_urdf(ARM_URDF), (1.0, -2.0, 3.0)
+    q, qd, qdd = model.random_state(1)
+    calls = [
+        lambda m: mbs.gravity_torques(m, q),
+        lambda m: mbs.inverse_dynamics(m, q, qd, qdd, representation="hybrid"),
+        lambda m: mbs.forward_kinematics(m, q, bodies=["tool"]),
+    ]
+    before = [call(model) for call in calls]
+    count = len(model.kernels)
+    turned = model.with_gravity(g)
+    found = [call(turned) for call in calls]
+    assert turned.kernels is model.kernels
+    assert len(model.kernels) == count
+    fresh = Model.from_urdf(ARM_URDF, gravity=g)
+    for call, result, old in zip(calls, found, before, strict=True):
+        assert_close(result, call(fresh), 1e-14)
+        np.testing.assert_array_equal(call(model), old)
+    assert not np.allclose(found[0], before[0])
+    np.testing.assert_array_equal(turned.gravity, g)
+
+
+def test_gravity_is_an_input_of_kernels():
+    model = Model.from_urdf(ARM_URDF)
+    q = model.random_state(1).q
+    kernel = mbs.compile(mbs.gravity_torques, model)
+    fields = np.array([[0.0, 0.0, -9.81], [1.0, -2.0, 3.0], [0.0, 0.0, 0.0]])
+    expected = [mbs.gravity_torques(model.with_gravity(g), q) for g in fields]
+    for g, tau in zip(fields, expected, strict=True):
+        np.testing.assert_array_equal(kernel(q, gravity=g), tau)
+        np.testing.assert_array_equal(kernel(q, g), tau)
+    assert_close(kernel(q, gravity=fields), expected, 1e-14)
+    np.testing.assert_array_equal(kernel(q), expected[0])
+    np.testing.assert_array_equal(expected[2], 0.0)
+    turned = mbs.compile(mbs.gravity_torques, model.with_gravity(fields[1]))
+    np.testing.assert_array_equal(turned(q), expected[1])
+
+
+def carrying(mechanism, i, C):
+    """The mechanism with LOAD in the frame that has the pose C on body i, in its numbers."""
+    masses, coms, tensors = (
+        x.copy() for x in (mechanism.masses, mechanism.coms, mechanism.tensors)
+    )
+    m, c = LOAD["mass"], C[:3, :3] @ LOAD["com"] + C[:3, 3]
+    masses[i] += m
+    coms[i] = (mechanism.masses[i] * mechanism.coms[i] + m * c) / masses[i]
+    tensors[i] += C[:3, :3] @ LOAD["inertia_at_com"] @ C[:3, :3].T
+    for mass, point in ((mechanism.masses[i], mechanism.coms[i]), (m, c)):
+        d = point - coms[i]
+        tensors[i] += mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return replace(mechanism, masses=masses, coms=coms, tensors=tensors)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_payload_is_inertia_of_its_body(turned):
+    """On a body, and on a link merged into it, whose frame is turned."""
+    C = pose(np.random.default_rng(5)) if turned else np.eye(4)
+    frames = {"link": Frame("link", 3, C)}
+    model = Model("m", MECHANISM.model.bodies, MECHANISM.gravity, frames)
+    with_load = model.with_payload("link", **LOAD)
+    heavier = carrying(MECHANISM, 3, C)
+    q, qd, qdd = STATE
+    reference = Reference(heavier, q)
+    loads = [with_load, heavier.model]
+    for representation in ("body_fixed", "spatial", "hybrid", "mixed", "auto"):
+        for made in loads:
+            tau = mbs.inverse_dynamics(made, q, qd, qdd, representation=representation)
+            assert_close(tau, reference.inverse_dynamics(qd, qdd))
+    assert_close(mbs.gravity_torques(with_load, q), reference.gravity_torques())
+    assert_close(with_load.loaded().M_body, heavier.inertias, 1e-14)
+    assert_close(with_load.M_body, MECHANISM.inertias, 1e-14)
+
+
+def test_payloads_change_without_compiling():
+    model, q = Model.from_urdf(ARM_URDF), Model.from_urdf(ARM_URDF).random_state(1).q
+    empty = mbs.gravity_torques(model, q)
+    first = model.with_payload("tool", **LOAD)
+    one = mbs.gravity_torques(first, q)
+    count = len(model.kernels)
+    double = mbs.gravity_torques(model.with_payload("tool", 5.0, LOAD["com"]), q)
+    assert_close(double - empty, 2 * (one - empty), 1e-13)
+    assert_close(mbs.gravity_torques(model.with_payload("tool", 0.0), q), empty, 1e-13)
+    assert_close(mbs.gravity_torques(first.with_gravity((0, 0, 0)), q), 0 * q, 1e-13)
+    assert len(model.kernels) == count
+    np.testing.assert_array_equal(mbs.gravity_torques(model, q), empty)
+
+
+def test_one_payload_per_body():
+    """A new one takes the place of the body's own, whichever of its links carry them."""
+    model = Model.from_urdf(ARM_URDF)
+    q = model.random_state(1).q
+    once = model.with_payload("tool", **LOAD).with_payload("lower", 1.0)
+    assert_close(
+        mbs.gravity_torques(once, q), mbs.gravity_torques(model.with_payload("lower", 1), q)
+    )
+    pair = model.with_payload("lower", **LOAD).with_payload("upper", 1.0)
+    riap = model.with_payload("upper", 1.0).with_payload("lower", **LOAD)
+    assert pair.carriers == riap.carriers == (0, 1)
+    np.testing.assert_array_equal(pair.payload_parameters, riap.payload_parameters)
+    alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
+    upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)
+    assert_close(mbs.gravity_torques(pair, q), upper + lower - empty, 1e-13)
+
+
+def test_payloads_are_inputs_of_kernels():
+    model = (
+        Model.from_urdf(ARM_URDF)
+        .with_payload("tool", **LOAD)
+        .with_payload("upper", 1.0, (0, 0, 0.2))
+    )
+    q = model.random_state(1).q
+    kernel = mbs.compile(mbs.gravity_torques, model)
+    assert [port.name for port in kernel.inputs] == ["q", "gravity", "payload"]
+    assert kernel.inputs[2].shape == model.payload_parameters.shape == (2, 10)
+    np.testing.assert_array_equal(kernel(q), mbs.gravity_torques(model, q))
+    nothing = kernel(q, payload=np.zeros((2, 10)))
+    assert_close(nothing, mbs.gravity_torques(Model.from_urdf(ARM_URDF), q), 1e-13)
+    scales = np.array([0.0, 1.0, 2.0])[:, None, None]
+    batch = kernel(q, payload=scales * model.payload_parameters)
+    assert_close(batch[2] - batch[1], batch[1] - batch[0], 1e-13)
+
+
+def test_a_loaded_model_is_a_mechanism_of_its_own():
+    model = MECHANISM.model.with_payload("body4", **LOAD)
+    q = STATE.q
+    empty, full = mbs.gravity_torques(MECHANISM.model, q), mbs.gravity_torques(model, q)
+    loaded = model.loaded()
+    assert loaded.payloads == ()
+    assert_close(mbs.gravity_torques(loaded, q), full, 1e-13)
+    assert_close(mbs.gravity_torques(MECHANISM.model, q), empty, 1e-13)
+    assert_close(mbs.gravity_torques(loaded.with_payload("body4", 0.0), q), full, 1e-13)
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize(
+    ("name", "given", "error", "said"),
+    [
+        (
+            "tol",
+            {"mass": 1.0},
+            UnknownBodyError,
+            r"no body 'tol' \(did you mean 'tool'\?\); .*tool",
+        ),
+        ("base", {"mass": 1.0}, ModelError, "payload at 'base' has no effect: .*does not move"),
+        ("tool", {"mass": -1.0}, ModelError, "mass must not be negative; got -1 kg"),
+        ("tool", {"mass": np.nan}, mbs.ArgumentError, "mass must be finite"),
+        ("tool", {"mass": None}, mbs.ArgumentError, "mass"),
+        ("tool", {"mass": [1.0]}, mbs.ArgumentError, r"mass has shape \(1,\); valid is \(\)"),
+        ("tool", {"mass": 1.0, "com": (0, 0)}, mbs.ArgumentError, r"com has shape \(2,\)"),
+        (
+            "tool",
+            {"mass": 1.0, "inertia_at_com": np.diag([1.0, 1.0, -1.0])},
+            ModelError,
+            "payload at 'tool': inertia is not positive semidefinite",
+        ),
+        (
+            "tool",
+            {"mass": 1.0, "inertia_at_com": np.diag([1.0, 1.0, 3.0])},
+            ModelError,
+            "payload at 'tool': inertia breaks the triangle inequality",
+        ),
+        (
+            "tool",
+            {"mass": 1.0, "inertia_at_com": np.eye(3) + np.eye(3, k=1)},
+            ModelError,
+            "inertia_at_com must be symmetric",
+        ),
+    ],
+)
+def test_impossible_payloads_are_refused(name, given, error, said):
+    with pytest.raises(error, match=said):
+        Model.from_urdf(ARM_URDF).with_payload(name, **given)
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("gravity", [(0, 0), 9.81, (0, 0, np.inf), "down", None])
+def test_impossible_gravity_is_refused(gravity):
+    for make in (
+        lambda: Model.from_urdf(ARM_URDF).with_gravity(gravity),
+        lambda: Model.from_urdf(ARM_URDF, gravity=gravity),
+    ):
+        with pytest.raises(mbs.ArgumentError, match="gravity"):
+            make()

@@ -1,0 +1,304 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Inertias of rigid bodies against sums over their points, by definition."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+from backends import BACKENDS, compiled
+
+from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.inertia import Inertia, spatial_inertia
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+
+class Points:
+    """A rigid body of point masses, the truth for everything here."""
+
+    def __init__(self, seed: int, count: int = 7, size: float = 0.4) -> None:
+        rng = np.random.default_rng(seed)
+        self.masses = rng.uniform(0.1, 2.0, count)
+        self.points = rng.uniform(-size, size, (count, 3)) + rng.uniform(-1.0, 1.0, 3)
+
+    def seen_from(self, C: Any) -> Points:
+        """The same body in the frame in which its own one has the pose C."""
+        moved = object.__new__(Points)
+        moved.masses = self.masses
+        moved.points = self.points @ C[:3, :3].T + C[:3, 3]
+        return moved
+
+    def velocities(self, V: Any) -> Any:
+        return V[3:] + np.cross(V[:3], self.points)
+
+    def momentum(self, V: Any) -> Any:
+        p = self.masses[:, None] * self.velocities(V)
+        return np.concatenate([np.cross(self.points, p).sum(0), p.sum(0)])
+
+    def energy(self, V: Any) -> float:
+        return float(0.5 * self.masses @ (self.velocities(V) ** 2).sum(1))
+
+    def matrix(self) -> Any:
+        """The matrix of the momentum, column by column."""
+        return np.stack([self.momentum(e) for e in np.eye(6)], axis=1)
+
+    @property
+    def com(self) -> Any:
+        return self.masses @ self.points / self.masses.sum()
+
+    @property
+    def tensor_at_com(self) -> Any:
+        arms = self.points - self.com
+        terms = [
+            m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(self.masses, arms, strict=True)
+        ]
+        return np.sum(terms, axis=0)
+
+    def inertia(self) -> Inertia:
+        return Inertia.from_com(self.masses.sum(), self.com, self.tensor_at_com)
+
+
+SEEDS = range(10)
+
+
+def twists(count: int, seed: int) -> Any:
+    return np.random.default_rng(seed).normal(size=(count, 6))
+
+
+def pose(seed: int) -> Any:
+    return exact.exponential(se3.hat(twists(1, seed)[0]))
+
+
+def close(found: Any, wanted: Any, tolerance: float = 1e-13) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=tolerance * (1 + np.abs(wanted).max()))
+
+
+# -- what an inertia is ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_matrix_momentum_and_energy_are_sums_over_the_points(seed):
+    body = Points(seed)
+    inertia = body.inertia()
+    close(inertia.matrix(), body.matrix())
+    close(spatial_inertia(body.masses.sum(), body.com, body.tensor_at_com), body.matrix())
+    for V in twists(3, seed):
+        close(inertia @ V, body.momentum(V))
+        close(0.5 * V @ (inertia @ V), body.energy(V))
+    close(inertia.com, body.com)
+    close(inertia.tensor_at_com, body.tensor_at_com)
+    assert inertia.mass == body.masses.sum()
+    close(inertia.moment, body.masses @ body.points)
+
+
+def test_the_order_of_the_parameters():
+    xx, xy, xz, yy, yz, zz = 2.0, 0.1, 0.2, 3.0, 0.3, 4.0
+    tensor = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    inertia = Inertia(1.5, np.array([0.4, 0.5, 0.6]), np.array(tensor))
+    expected = [1.5, 0.4, 0.5, 0.6, xx, xy, xz, yy, yz, zz]
+    np.testing.assert_array_equal(inertia.parameters, expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_parameters_and_matrices_round_trip(seed):
+    inertia = Points(seed).inertia()
+    for again in (
+        Inertia.from_parameters(inertia.parameters),
+        Inertia.from_matrix(inertia.matrix()),
+    ):
+        close(again.matrix(), inertia.matrix(), 1e-15)
+        close(again.parameters, inertia.parameters, 1e-15)
+
+
+def test_the_momentum_is_linear_in_the_parameters():
+    V = twists(1, 30)[0]
+    parameters = np.random.default_rng(31).normal(size=10)
+    columns = np.stack([Inertia.from_parameters(e) @ V for e in np.eye(10)], axis=1)
+    close(Inertia.from_parameters(parameters) @ V, columns @ parameters)
+
+
+def test_inertias_of_a_body_of_two_parts_add():
+    a, b = Points(32), Points(33)
+    both = Points(32)
+    both.masses = np.concatenate([a.masses, b.masses])
+    both.points = np.concatenate([a.points, b.points])
+    close((a.inertia() + b.inertia()).matrix(), both.matrix())
+    close((a.inertia() + Inertia.zero()).matrix(), a.matrix())
+
+
+# -- other frames ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_transformed_is_the_body_seen_from_another_frame(seed):
+    body, C = Points(seed), pose(seed)
+    found = body.inertia().transformed(C)
+    close(found.matrix(), body.seen_from(C).matrix())
+    inverse = np.linalg.inv(se3.Ad(C))
+    close(found.matrix(), inverse.T @ body.matrix() @ inverse)
+    np.testing.assert_array_equal(found.tensor, found.tensor.T)
+    close(found.transformed(se3.inverse(C)).matrix(), body.matrix())
+    close(found.tensor_at_com, C[:3, :3] @ body.tensor_at_com @ C[:3, :3].T)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rotated_and_shifted(seed):
+    body, C = Points(seed), pose(seed)
+    turn, shift = se3.pose(C[:3, :3], np.zeros(3)), se3.pose(np.eye(3), C[:3, 3])
+    close(body.inertia().rotated(C[:3, :3]).matrix(), body.seen_from(turn).matrix())
+    close(body.inertia().shifted(C[:3, 3]).matrix(), body.seen_from(shift).matrix())
+
+
+def test_massless_bodies_can_be_moved():
+    rotor = Inertia(0.0, np.zeros(3), np.diag([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(rotor.shifted(np.array([5.0, 6.0, 7.0])).matrix(), rotor.matrix())
+    np.testing.assert_array_equal(rotor.com, np.zeros(3))
+    np.testing.assert_array_equal(rotor.tensor_at_com, rotor.tensor)
+    np.testing.assert_array_equal(Inertia.zero().matrix(), np.zeros((6, 6)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_traced(backend):
+    def moved(p: Any, C: Any, V: Any) -> Any:
+        inertia = Inertia.from_parameters(p).transformed(C) + Inertia.from_parameters(p)
+        return {"M": inertia.matrix(), "P": inertia @ V, "p": inertia.parameters}
+
+    kernel = compiled(moved, backend, {"p": (10,), "C": (4, 4), "V": (6,)})
+    for seed in SEEDS:
+        body, C, V = Points(seed), pose(seed), twists(1, seed)[0]
+        M, P, p = kernel(body.inertia().parameters, C, V)
+        close(M, body.matrix() + body.seen_from(C).matrix())
+        close(P, body.momentum(V) + body.seen_from(C).momentum(V))
+        close(Inertia.from_parameters(p).matrix(), M)
+
+
+# -- doubts ----------------------------------------------------------------------------------------
+
+
+def solids() -> Any:
+    """Real bodies, thin and thick, light and heavy, near and far."""
+    for scale in (1e-9, 1e-3, 1.0, 1e6):
+        for count in (1, 2, 3, 8):  # a point, a rod, a plate, a body
+            for offset in (0.0, 1.0, 100.0):
+                body = Points(count)
+                body.masses, body.points = body.masses[:count] * scale, body.points[:count] + offset
+                yield body.inertia()
+    yield Inertia.zero()
+    yield Inertia.from_com(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0]))  # a plate, exactly
+    yield Inertia.from_com(1.0, (0, 0, 0), np.diag([0.0, 2.0, 2.0]))  # a rod, exactly
+
+
+def test_real_bodies_raise_no_doubts():
+    for inertia in solids():
+        assert inertia.doubts() == []
+        close(Inertia.from_matrix(inertia.matrix()).matrix(), inertia.matrix(), 1e-15)
+
+
+def test_doubts():
+    R = pose(34)[:3, :3]
+    for turn in (np.eye(3), R):
+        negative = Inertia.from_com(2.0, (0.1, 0.2, 0.3), turn @ np.diag([-0.5, 1.0, 1.2]) @ turn.T)
+        said = "inertia is not positive semidefinite (principal moments -0.5, 1, 1.2 kg m^2)"
+        assert negative.doubts() == [said]
+        flat = Inertia.from_com(2.0, (0.1, 0.2, 0.3), turn @ np.diag([1.0, 1.5, 2.75]) @ turn.T)
+        said = (
+            "inertia breaks the triangle inequality: no distribution of mass has the principal "
+            "moments 1, 1.5, 2.75 kg m^2"
+        )
+        assert flat.doubts() == [said]
+
+
+def test_the_centre_of_mass_counts_for_doubts():
+    """A tensor about the origin may be fine while that about the centre of mass is not."""
+    inertia = Inertia(2.0, np.array([2.0, 0.0, 0.0]), np.diag([1.0, 1.5, 1.5]))
+    assert np.linalg.eigvalsh(inertia.tensor).min() > 0.0
+    assert "not positive semidefinite" in inertia.doubts()[0]
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+EYE = np.eye(3)
+LOPSIDED = EYE + np.outer([1, 0, 0], [0, 0.1, 0])
+WRONG = [
+    (ArgumentError, {"mass": "heavy"}, r"mass must be numbers"),
+    (ArgumentError, {"mass": [1.0]}, r"mass has shape \(1,\); valid is \(\)"),
+    (ArgumentError, {"mass": np.nan}, r"mass must be finite"),
+    (ModelError, {"mass": -0.5}, r"mass must not be negative; got -0.5 kg"),
+    (ArgumentError, {"com": (0, 0)}, r"com has shape \(2,\); valid is \(3,\)"),
+    (ArgumentError, {"com": (0, 0, np.inf)}, r"com must be finite"),
+    (ArgumentError, {"inertia_at_com": np.eye(6)}, r"inertia_at_com has shape \(6, 6\)"),
+    (ArgumentError, {"inertia_at_com": np.nan * EYE}, r"inertia_at_com must be finite"),
+    (ModelError, {"inertia_at_com": LOPSIDED}, r"inertia_at_com must be symmetric; got \[\[1.0, 0"),
+]
+
+
+@pytest.mark.parametrize(("error", "wrong", "message"), WRONG)
+def test_wrong_arguments(error, wrong, message):
+    good = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia_at_com": EYE}
+    for function in (Inertia.from_com, spatial_inertia):
+        function(**good)
+        with pytest.raises(error, match=message):
+            function(**good | wrong)
+
+
+def test_rounding_in_the_tensor_is_evened_out():
+    tensor = EYE.copy()
+    tensor[0, 1] = 1e-12
+    found = Inertia.from_com(1.0, (0, 0, 0), tensor).tensor
+    np.testing.assert_array_equal(found, found.T)
+    assert found[0, 1] == 5e-13
+
+
+def test_spatial_inertia_wants_a_semidefinite_tensor_and_no_triangle():
+    with pytest.raises(ModelError, match=r"inertia_at_com: .* not positive semidefinite"):
+        spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, -0.1]))
+    spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, 3.0]))  # a doubt, and no error
+
+
+def but(M: Any, *changes: tuple[int, int, float]) -> Any:
+    M = np.array(M)
+    for i, j, value in changes:
+        M[i, j] = value
+    return M
+
+
+M = Points(35).matrix()
+NO_BODY = re.escape("[[Theta, m d~], [-m d~, m I]]")
+WRONG_MATRICES = [
+    (ArgumentError, np.eye(3), r"M_body has shape \(3, 3\); valid is \(6, 6\)"),
+    (ArgumentError, np.nan * M, r"M_body must be finite"),
+    (ModelError, but(M, (0, 1, 9.0)), NO_BODY),
+    (ModelError, but(M, (0, 3, 1.0)), NO_BODY),
+    (ModelError, but(M, (0, 3, 1.0), (3, 0, 1.0)), NO_BODY),
+    (ModelError, but(M, (0, 4, 1.0), (4, 0, 1.0)), NO_BODY),
+    (ModelError, but(M, (4, 4, 1.0)), NO_BODY),
+    (ModelError, but(M, (3, 4, 1.0), (4, 3, 1.0)), NO_BODY),
+    (ModelError, M - np.diag([9.0, 9.0, 9.0, 0, 0, 0]), r"M_body: .* not positive semidefinite"),
+    (ModelError, np.diag([1.0, 1, 1, -1, -1, -1]), r"M_body"),
+    (ModelError, -M, r"M_body"),
+    (ModelError, Inertia(0.0, np.array([1.0, 0, 0]), EYE).matrix(), r"M_body"),
+]
+
+
+@pytest.mark.parametrize(("error", "matrix", "message"), WRONG_MATRICES)
+def test_wrong_matrices(error, matrix, message):
+    Inertia.from_matrix(M)
+    with pytest.raises(error, match=message):
+        Inertia.from_matrix(matrix)

@@ -1,0 +1,198 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Joint rates for a twist: the formula with Pinocchio's Jacobian, optimality, and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
+from mechanisms import MECHANISMS
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.inverse_kinematics import inverse_differential_kinematics
+
+
+def state(name, seed=1):
+    """q, V and qd of a generic state."""
+    n, rng = model_of(name).n, np.random.default_rng(seed)
+    return rng.uniform(-2.0, 2.0, n), rng.uniform(-1.0, 1.0, 6), rng.uniform(-1.0, 1.0, n)
+
+
+@pytest.mark.parametrize("representation", LOCAL)
+@pytest.mark.parametrize("damping", [1e-3, 0.1, 3.0])
+@every_arm
+def test_it_is_damped_least_squares(name, damping, representation):
+    q, V, _ = state(name)
+    J = Pinocchio(name).jacobian(q, representation)
+    expected = J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(6), V)
+    found = inverse_differential_kinematics(
+        model_of(name), q, V, ARMS[name], damping=damping, representation=representation
+    )
+    assert_close(found, expected, 1e-9)
+
+
+@every_arm
+def test_without_damping_the_twist_is_exact_and_the_rates_are_the_least(name):
+    q, V, _ = state(name)
+    J = Pinocchio(name).jacobian(q)
+    found = inverse_differential_kinematics(model_of(name), q, V, ARMS[name], damping=0.0)
+    assert_close(J @ found, V, 1e-12)
+    assert_close(found, np.linalg.lstsq(J, V, rcond=None)[0], 1e-12)
+
+
+@every_arm
+def test_weights_weigh_the_squares(name):
+    """At the minimum the gradient of the weighted sum of squares is zero."""
+    q, V, _ = state(name)
+    model, rng = model_of(name), np.random.default_rng(2)
+    by_twist, by_joint = rng.uniform(0.1, 5.0, 6), rng.uniform(0.1, 5.0, model.n)
+    J, damping = Pinocchio(name).jacobian(q), 0.2
+    found = inverse_differential_kinematics(
+        model, q, V, ARMS[name], damping=damping, twist_weights=by_twist, joint_weights=by_joint
+    )
+    gradient = J.T @ (by_twist * (J @ found - V)) + damping**2 * by_joint * found
+    assert np.abs(found).max() > 0.01
+    assert_close(gradient, np.zeros(model.n), 1e-13)
+
+
+@every_arm
+def test_a_weight_of_zero_leaves_a_direction_free(name):
+    q, V, _ = state(name)
+    J = Pinocchio(name).jacobian(q, "hybrid")[3:]
+    found = inverse_differential_kinematics(
+        model_of(name),
+        q,
+        V,
+        ARMS[name],
+        damping=0.0,
+        representation="hybrid",
+        twist_weights=[0, 0, 0, 1, 1, 1],
+    )
+    assert_close(found, np.linalg.lstsq(J, V[3:], rcond=None)[0], 1e-12)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+@pytest.mark.parametrize("name", ["panda", "arm7"])
+def test_motion_in_the_null_space(name, damping):
+    """It leaves the twist alone, and is the nearest such motion in the weighted norm."""
+    q, V, qd = state(name)
+    model, weights = model_of(name), np.linspace(0.5, 2.0, model_of(name).n)
+    options = {"damping": damping, "joint_weights": weights}
+    plain = inverse_differential_kinematics(model, q, V, ARMS[name], **options)
+    found = inverse_differential_kinematics(
+        model, q, V, ARMS[name], null_space_velocity=qd, **options
+    )
+    J, moved = Pinocchio(name).jacobian(q), found - plain
+    assert np.abs(moved).max() > 0.1
+    assert_close(J @ moved, np.zeros(6), 1e-13)
+    kernel = np.linalg.svd(J)[2][6:]  # rows that span the null space
+    assert_close(kernel @ (weights * (moved - qd)), np.zeros(len(kernel)), 1e-13)
+    still = inverse_differential_kinematics(
+        model, q, np.zeros(6), ARMS[name], null_space_velocity=moved, **options
+    )
+    assert_close(still, moved, 1e-13)
+
+
+@pytest.mark.parametrize("joint", [2, 4])
+def test_singular_configurations(joint):
+    """Bounded by |V| / (2 damping); undamped it leaves out the lost direction. No NaN."""
+    q, V, qd = state("ur5_robot")
+    q[joint] = 0.0
+    model, J = model_of("ur5_robot"), Pinocchio("ur5_robot").jacobian(q)
+    for damping in (1e-6, 1e-2, 1.0):
+        found = inverse_differential_kinematics(model, q, V, "tool0", damping=damping)
+        assert np.linalg.norm(found) <= np.linalg.norm(V) / (2 * damping)
+    found = inverse_differential_kinematics(
+        model, q, V, "tool0", damping=0.0, null_space_velocity=qd
+    )
+    U, s, Vt = np.linalg.svd(J)
+    assert s[-1] < 1e-14
+    assert_close(U[:, :5].T @ (J @ found - V), np.zeros(5), 1e-11)
+    assert_close(Vt[5] @ (found - qd), 0.0, 1e-11)
+
+
+def test_any_mechanism_and_body():
+    for name, mechanism in MECHANISMS.items():
+        model, rng = mechanism.model, np.random.default_rng(len(name))
+        q, V = rng.uniform(-2.0, 2.0, model.n), rng.uniform(-1.0, 1.0, 6)
+        i = mechanism.nb - 1
+        J = Reference(mechanism, q).jacobian(i, "body_fixed")
+        found = inverse_differential_kinematics(model, q, V, model.body_names[i], damping=0.1)
+        expected = J.T @ np.linalg.solve(J @ J.T + 0.01 * np.eye(6), V)
+        assert_close(found, expected, 1e-10)
+
+
+def test_a_body_that_no_joint_moves_needs_no_rates():
+    model = model_of("panda")
+    found = inverse_differential_kinematics(
+        model, np.zeros(model.n), np.ones(6), "panda_link0", damping=0.0
+    )
+    assert np.array_equal(found, np.zeros(model.n))
+
+
+def test_a_batch_is_a_loop():
+    model, rng = model_of("panda"), np.random.default_rng(5)
+    q, V = rng.uniform(-2.0, 2.0, (4, 1, model.n)), rng.uniform(-1.0, 1.0, (3, 6))
+    damping, qd = rng.uniform(0.0, 0.5, (4, 1)), rng.uniform(-1.0, 1.0, (4, 3, model.n))
+    found = inverse_differential_kinematics(
+        model, q, V, "panda_hand", damping=damping, null_space_velocity=qd
+    )
+    assert found.shape == (4, 3, model.n)
+    for i, k in np.ndindex(4, 3):
+        one = inverse_differential_kinematics(
+            model,
+            q[i, 0],
+            V[k],
+            "panda_hand",
+            damping=damping[i, 0],
+            null_space_velocity=qd[i, k],
+        )
+        assert_close(found[i, k], one, 1e-12)
+
+
+BAD = {
+    "q": ([0.0] * 6, [np.nan] * 7, None),
+    "V": ([0.0] * 5, [np.inf] * 6, None, "fast"),
+    "damping": (-0.1, np.nan, None, "some"),
+    "twist_weights": ([1.0] * 5, [-1.0] + [1.0] * 5, [np.nan] * 6, 1.0),
+    "joint_weights": ([1.0] * 6, [0.0] + [1.0] * 6, [-1.0] * 7, [np.inf] * 7),
+    "null_space_velocity": ([0.0] * 6, [np.nan] * 7, "slow"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(k, value) for k, values in BAD.items() for value in values]
+)
+def test_bad_numbers(name, value):
+    arguments = {"q": np.zeros(7), "V": np.zeros(6), "damping": 0.1, name: value}
+    with pytest.raises(mbs.ArgumentError, match=f"{name!r}|{name} (must|has)"):
+        inverse_differential_kinematics(model_of("arm7"), body="link7", **arguments)
+
+
+def test_bad_names_and_batches():
+    model = model_of("arm7")
+    with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+        inverse_differential_kinematics(model, np.zeros(7), np.zeros(6), "hand", damping=0.1)
+    with pytest.raises(mbs.UnknownRepresentationError, match="world"):
+        inverse_differential_kinematics(
+            model, np.zeros(7), np.zeros(6), "link7", damping=0.1, representation="world"
+        )
+    with pytest.raises(mbs.ArgumentError, match=r"do not broadcast.*q \(2,\), V \(3,\)"):
+        inverse_differential_kinematics(
+            model, np.zeros((2, 7)), np.zeros((3, 6)), "link7", damping=0.1
+        )
+    with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+        inverse_differential_kinematics(None, np.zeros(7), np.zeros(6), "link7", damping=0.1)

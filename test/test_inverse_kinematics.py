@@ -1,0 +1,349 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Inverse kinematics: round trips through Pinocchio, the error, starts and batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arms import (
+    ARMS,
+    Pinocchio,
+    assert_reached,
+    assert_within,
+    every_arm,
+    limits_of,
+    model_of,
+    random_poses,
+    reachable,
+)
+from mechanisms import MECHANISMS, random_mechanism
+from reference import assert_close, exponential, hat
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.inverse_kinematics import descent, inverse_kinematics
+from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
+from mbs_dynamics.algorithms.inverse_kinematics.descent import residual
+
+TOLERANCE = 1e-8
+
+
+# -- round trips ----------------------------------------------------------------------------------
+
+
+@every_arm
+def test_a_thousand_reachable_poses(name):
+    """All 3000 are found here, and 29996 of 30000 others; rounding may decide on some."""
+    model, reference = model_of(name), Pinocchio(name)
+    targets = reference.poses(reachable(model, 1000, seed=2026))
+    found = inverse_kinematics(model, targets, ARMS[name])
+    assert found.success.sum() >= 998
+    assert_within(model, found.q)
+    solved = found.success
+    assert_reached(reference.poses(found.q[solved]), targets[solved], TOLERANCE)
+    assert (found.angular_error[solved] <= TOLERANCE).all()
+    assert (found.linear_error[solved] <= TOLERANCE).all()
+    assert (found.reason[solved] == "converged").all()
+    assert not (found.reason[~solved] == "converged").any()
+    assert found.iterations.max() <= 100
+
+
+@every_arm
+def test_a_thousand_reachable_positions(name):
+    model, reference = model_of(name), Pinocchio(name)
+    targets = reference.poses(reachable(model, 1000, seed=7))[:, :3, 3]
+    found = inverse_kinematics(model, targets, ARMS[name])
+    assert found.success.all()
+    assert_within(model, found.q)
+    error = np.linalg.norm(reference.poses(found.q)[:, :3, 3] - targets, axis=-1)
+    assert error.max() <= TOLERANCE + 1e-12
+    assert not np.any(found.angular_error)
+
+
+SPATIAL_CHAINS = {
+    "revolute": ("revolute",) * 7,
+    "screw": ("screw", "revolute", "revolute", "screw", "revolute", "revolute"),
+    "prismatic": ("prismatic", "prismatic", "prismatic", "revolute", "revolute", "revolute"),
+    "all": ("revolute", "prismatic", "screw", "revolute", "revolute", "revolute", "prismatic"),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kinds", SPATIAL_CHAINS)
+def test_random_chains_without_limits(kinds, seed):
+    kinds = SPATIAL_CHAINS[kinds]
+    model = random_mechanism(seed, range(-1, len(kinds) - 1), kinds).model
+    body = model.body_names[-1]
+    q = np.random.default_rng(seed).uniform(-1.0, 1.0, (50, model.n))
+    targets = mbs.forward_kinematics(model, q)[:, -1]
+    found = inverse_kinematics(model, targets, body)
+    assert found.success.all()
+    assert_reached(mbs.forward_kinematics(model, found.q)[:, -1], targets, TOLERANCE)
+
+
+def test_mimic_joints_share_their_coordinates():
+    mechanism = MECHANISMS["mimics"]
+    model = mechanism.model
+    q = np.random.default_rng(3).uniform(-2.0, 2.0, (50, model.n))
+    for body in ("body5", "body7"):
+        targets = mbs.forward_kinematics(model, q, bodies=[body])[:, 0]
+        found = inverse_kinematics(model, targets, body)
+        assert found.success.all()
+        assert_reached(
+            mbs.forward_kinematics(model, found.q, bodies=[body])[:, 0], targets, TOLERANCE
+        )
+
+
+# -- the error and its derivative -----------------------------------------------------------------
+
+
+def half_turn(axis, angle):
+    A = np.zeros((4, 4))
+    A[:3, :3] = hat([*axis, 0.0, 0.0, 0.0])[:3, :3]
+    return exponential(angle * A)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 1.0, 3.0, np.pi - 1e-7, np.pi - 1e-12, np.pi])
+def test_the_error_is_the_logarithm(angle):
+    model, rng = model_of("panda"), np.random.default_rng(4)
+    q = reachable(model, 1, seed=3)[0]
+    C = mbs.forward_kinematics(model, q, bodies=["panda_hand"])[0]
+    axis = rng.normal(size=3)
+    D = half_turn(axis / np.linalg.norm(axis), angle)
+    D[:3, 3] = rng.uniform(-1.0, 1.0, 3)
+    e, _, gap = residual(model, q, C @ D, "panda_hand")
+    e[3:] *= reach(model, "panda_hand")
+    assert_close(exponential(hat(e)), D, 1e-14)
+    assert gap[0] == pytest.approx(angle, abs=1e-14)
+    assert gap[1] == pytest.approx(np.linalg.norm(D[:3, 3]), rel=1e-12)
+
+
+@pytest.mark.parametrize("position_only", [False, True])
+@pytest.mark.parametrize("name", ["tree", "mimics", "screw chain"])
+def test_the_derivative_of_the_error(name, position_only):
+    model = MECHANISMS[name].model
+    body = model.body_names[4]
+    h, options = 1e-6, {"position_only": position_only}
+    for seed in range(5):
+        q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
+        target = random_poses(1, 1.0, seed)[0]
+        _, J, _ = residual(model, q, target, body, **options)
+        steps = h * np.eye(model.n)
+        ahead, behind = (
+            residual(model, p, target, body, **options)[0] for p in (q + steps, q - steps)
+        )
+        slopes = (behind - ahead).T / (2 * h)
+        moved = np.any(mbs.jacobian(model, q, body) != 0.0, axis=0)
+        assert not np.any(slopes[:, ~moved])
+        assert_close(J, slopes[:, moved], 1e-8)
+
+
+@pytest.mark.parametrize("joint", [0, 6])
+def test_a_half_turn_away_from_the_start(joint):
+    """The error starts at the angle pi, where the logarithm has two values."""
+    model = model_of("arm7")
+    q0 = np.array([0.3, 0.5, -0.2, -1.0, 0.4, 0.8, 0.3])
+    q0[joint] = -0.5 * np.pi
+    q = q0.copy()
+    q[joint] += np.pi
+    target = mbs.forward_kinematics(model, q)[-1]
+    assert residual(model, q0, target, "link7")[2][0] == pytest.approx(np.pi, abs=1e-14)
+    found = inverse_kinematics(model, target, "link7", q0=q0)
+    assert found.success
+    assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
+
+
+# -- starts ---------------------------------------------------------------------------------------
+
+
+@every_arm
+def test_from_a_solution_nothing_moves(name):
+    model = model_of(name)
+    q0 = reachable(model, 20, seed=9)
+    targets = mbs.forward_kinematics(model, q0, bodies=[ARMS[name]])[:, 0]
+    found = inverse_kinematics(model, targets, ARMS[name], q0=q0)
+    assert found.success.all()
+    assert np.array_equal(found.q, q0)
+    assert not np.any(found.iterations)
+
+
+@every_arm
+def test_from_near_a_solution_it_is_found_with_one_start(name):
+    model = model_of(name)
+    lower, upper = limits_of(model)
+    q = reachable(model, 200, seed=9)
+    q0 = np.clip(q + np.random.default_rng(0).uniform(-0.02, 0.02, q.shape), lower, upper)
+    targets = mbs.forward_kinematics(model, q, bodies=[ARMS[name]])[:, 0]
+    found = inverse_kinematics(model, targets, ARMS[name], q0=q0, starts=1)
+    assert found.success.mean() >= 0.98  # some are at limits or next to singular ones
+    assert np.median(np.abs(found.q - q0).max(-1)) < 0.1
+
+
+def test_coordinates_that_do_not_move_the_body_stay():
+    """The fingers of the Panda, even where they are beyond their limits."""
+    model = model_of("panda")
+    target = mbs.forward_kinematics(model, reachable(model, 1, 5)[0], bodies=["panda_hand"])[0]
+    fingers = list(model.joint_names).index("panda_finger_joint1")
+    for opened in (0.0, 0.013, 0.04, 0.3):
+        q0 = np.zeros(model.n)
+        q0[fingers] = opened
+        assert inverse_kinematics(model, target, "panda_hand", q0=q0).q[fingers] == opened
+
+
+def test_whole_turns_are_taken_back_towards_the_start():
+    """The joints of the UR5 may turn twice: the solution is within half a turn of q0 or nearly."""
+    model = model_of("ur5_robot")
+    lower, upper = limits_of(model)
+    q = reachable(model, 100, seed=3)
+    targets = mbs.forward_kinematics(model, q, bodies=["tool0"])[:, 0]
+    for q0 in (np.zeros(6), np.full(6, 3.0), np.array([6.0, -6.0, 1.0, -6.2, 6.2, 0.0])):
+        found = inverse_kinematics(model, targets, "tool0", q0=q0)
+        away = found.q - np.clip(q0, lower, upper)
+        shorter = found.q - 2.0 * np.pi * np.sign(away)
+        allowed = (shorter >= lower) & (shorter <= upper)
+        assert (np.abs(away) <= np.pi + 1e-12)[allowed].all()
+        assert_within(model, found.q)
+
+
+def test_equal_seeds_give_equal_results():
+    model = model_of("panda")
+    targets = mbs.forward_kinematics(model, reachable(model, 100, 5), bodies=["panda_hand"])[:, 0]
+    first, again = (inverse_kinematics(model, targets, "panda_hand", seed=4) for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        assert np.array_equal(a, b)
+    other = inverse_kinematics(model, targets, "panda_hand", seed=5)
+    assert not np.array_equal(other.q, first.q)
+
+
+# -- singular targets, units, options ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "q", [np.zeros(6), [0.3, -1.0, 0.0, 0.4, 0.9, 0.5], [0.3, -1, 0.7, 1, 0, 0]]
+)
+def test_singular_targets(q):
+    """The UR5 stretched to the boundary of what it reaches, and with its wrist aligned."""
+    model = model_of("ur5_robot")
+    target = mbs.forward_kinematics(model, q, bodies=["tool0"])[0]
+    found = inverse_kinematics(model, target, "tool0", q0=np.full(6, 0.4))
+    assert found.success
+    assert_reached(mbs.forward_kinematics(model, found.q, bodies=["tool0"])[0], target, TOLERANCE)
+
+
+def test_the_unit_of_length_does_not_matter():
+    """An arm and its targets in millimetres take the same steps."""
+    kinds = SPATIAL_CHAINS["all"]
+    mechanism = random_mechanism(5, range(-1, len(kinds) - 1), kinds)
+    homes, screws = mechanism.homes.copy(), mechanism.screws.copy()
+    homes[:, :3, 3] *= 1000.0
+    turning = np.any(screws[:, :3] != 0.0, axis=1)
+    screws[turning, 3:] *= 1000.0
+    model, large = mechanism.model, replace(mechanism, homes=homes, screws=screws).model
+    q = np.random.default_rng(0).uniform(-0.5, 0.5, (20, model.n))
+    targets = mbs.forward_kinematics(model, q)[:, -1]
+    body = model.body_names[-1]
+    found = inverse_kinematics(model, targets, body)
+    targets[:, :3, 3] *= 1000.0
+    scaled = inverse_kinematics(large, targets, body, linear_tolerance=1e-5)
+    assert found.success.all()
+    assert scaled.success.all()
+    assert (scaled.iterations == found.iterations).mean() >= 0.9  # else by rounding
+    unit = np.where(turning, 1.0, 1000.0)
+    same = scaled.iterations == found.iterations
+    assert_close((scaled.q / unit)[same], found.q[same], 1e-5)
+
+
+def test_options_are_obeyed():
+    model = model_of("panda")
+    targets = mbs.forward_kinematics(model, reachable(model, 50, 5), bodies=["panda_hand"])[:, 0]
+    short = inverse_kinematics(model, targets, "panda_hand", starts=1, max_iterations=3)
+    assert not short.success.any()
+    assert short.iterations.max() == 3
+    rough = inverse_kinematics(
+        model, targets, "panda_hand", angular_tolerance=0.1, linear_tolerance=0.01
+    )
+    assert rough.success.all()
+    assert rough.angular_error.max() > 1e-3
+    assert rough.linear_error.max() > 1e-4
+    assert (
+        rough.iterations.mean() < inverse_kinematics(model, targets, "panda_hand").iterations.mean()
+    )
+
+
+def test_rotations_that_are_off_a_little_are_replaced():
+    model = model_of("arm7")
+    target = mbs.forward_kinematics(model, reachable(model, 1, seed=5)[0])[-1]
+    target[:3, :3] += 3e-7 * np.random.default_rng(0).uniform(-1.0, 1.0, (3, 3))
+    found = inverse_kinematics(model, target, "link7")
+    assert found.success
+    U, _, Vt = np.linalg.svd(target[:3, :3])
+    target[:3, :3] = U @ Vt
+    assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
+
+
+# -- batches --------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_a_loop():
+    model = model_of("panda")
+    targets = random_poses(24, 0.6, seed=8).reshape(4, 2, 3, 4, 4)
+    reached = mbs.forward_kinematics(model, reachable(model, 12, 5), bodies=["panda_hand"])[:, 0]
+    targets[:2] = reached.reshape(2, 2, 3, 4, 4)
+    found = inverse_kinematics(model, targets, "panda_hand", starts=5)
+    assert found.q.shape == (4, 2, 3, model.n)
+    assert found.success[:2].any()
+    assert not found.success.all()
+    for k in np.ndindex(4, 2, 3):
+        one = inverse_kinematics(model, targets[k], "panda_hand", starts=5)
+        assert isinstance(one.success, bool)
+        assert isinstance(one.reason, str)
+        assert isinstance(one.iterations, int)
+        assert one.success == found.success[k]
+        assert one.iterations == found.iterations[k]
+        assert_close(one.q, found.q[k], 1e-9)
+        assert one.reason[:13] == found.reason[k][:13]
+
+
+def test_batches_of_starts_broadcast():
+    model = model_of("arm7")
+    C = mbs.forward_kinematics(model, reachable(model, 3, seed=5))[:, -1]
+    q0 = reachable(model, 4, seed=6)[:, None]
+    found = inverse_kinematics(model, C, "link7", q0=q0)
+    assert found.q.shape == (4, 3, model.n)
+    assert found.success.all()
+    assert found.q.std(axis=0).max() > 0.01  # the arm is redundant: other starts, other solutions
+    empty = inverse_kinematics(model, C[:0], "link7")
+    assert empty.q.shape == (0, model.n)
+    assert empty.reason.shape == (0,)
+
+
+def test_no_loop_over_targets():
+    """A batch costs as many calls of the kernel as its longest search, however large it is."""
+    model = model_of("arm7")
+    C = mbs.forward_kinematics(model, reachable(model, 200, seed=5))[:, -1]
+    found = inverse_kinematics(model, C, "link7", starts=1)
+    calls = []
+
+    def counted(*args, **options):
+        calls.append(np.shape(args[1]))
+        return residual(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(descent, "residual", counted)
+        again = inverse_kinematics(model, C, "link7", starts=1)
+    assert np.array_equal(again.q, found.q)
+    assert len(calls) <= 2 * (100 + 1)
+    assert calls[0] == (200, model.n)

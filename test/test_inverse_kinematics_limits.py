@@ -1,0 +1,225 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Inverse kinematics: joint limits, what is out of reach, and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arms import (
+    ARMS,
+    assert_within,
+    every_arm,
+    limits_of,
+    model_of,
+    planar,
+    random_poses,
+    tip_of,
+    with_limits,
+)
+from mechanisms import MECHANISMS
+from reference import assert_close
+from urdf_reference import chain, load
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
+from mbs_dynamics.model.joint import Limits
+
+JOINT = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="1" effort="1"/>'
+
+
+# -- limits and what is out of reach --------------------------------------------------------------
+
+
+@every_arm
+def test_limits_are_respected_whatever_is_asked_for(name):
+    model = model_of(name)
+    lower, upper = limits_of(model)
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    narrow = {
+        joint.name: Limits(m - 0.2 * h, m + 0.1 * h)
+        for joint, m, h in zip(model.joints, middle, half, strict=True)
+    }
+    targets = random_poses(60, 1.0, seed=1)
+    q0 = np.random.default_rng(0).uniform(-10.0, 10.0, (60, model.n))
+    if name == "panda":
+        q0[:, list(model.joint_names).index("panda_finger_joint1")] = 0.02
+    for limited in (model, with_limits(model, narrow)):
+        for goals in (targets, targets[:, :3, 3]):
+            found = inverse_kinematics(limited, goals, ARMS[name], q0=q0, starts=6)
+            assert_within(limited, found.q)
+            assert not found.success.all()
+            for errors in (found.angular_error, found.linear_error):
+                assert np.isfinite(errors).all()
+            C = mbs.forward_kinematics(limited, found.q, bodies=[ARMS[name]])[:, 0]
+            distance = np.linalg.norm(C[:, :3, 3] - targets[:, :3, 3], axis=-1)
+            assert_close(found.linear_error, distance, 1e-12)
+
+
+def test_the_nearest_pose_of_a_planar_arm():
+    """From 3 m away an arm of 0.9 m points at its target, 2.1 m short."""
+    model = planar(0.5, 0.4)
+    for angle in np.linspace(-2.5, 2.5, 7):
+        target = 3.0 * np.array([np.cos(angle), np.sin(angle), 0.0])
+        found = inverse_kinematics(model, target, tip_of(model))
+        assert found.success is False
+        assert found.linear_error == pytest.approx(2.1, abs=1e-9)
+        assert_close(found.q, [angle, 0.0], 1e-5)
+        assert found.reason.startswith("not converged: the nearest pose found is off by 0 rad and")
+        assert "2.1 m" in found.reason
+
+
+def test_out_of_the_plane():
+    model = planar(0.5, 0.4)
+    found = inverse_kinematics(model, [0.5, 0.3, 0.2], tip_of(model))
+    assert not found.success
+    assert found.linear_error == pytest.approx(0.2, abs=1e-9)
+
+
+def test_the_nearest_pose_within_limits():
+    """One joint, limited to +-0.5: the target at 2 rad is nearest from 0.5."""
+    model = planar(0.7, lower="-0.5", upper="0.5")
+    target = 0.7 * np.array([np.cos(2.0), np.sin(2.0), 0.0])
+    found = inverse_kinematics(model, target, tip_of(model))
+    assert not found.success
+    assert found.q[0] == 0.5
+    assert found.linear_error == pytest.approx(1.4 * np.sin(0.75), abs=1e-12)
+    assert found.reason == "joint limits: found only with j0 at 2, outside -0.5 to 0.5"
+
+
+def test_limits_are_named_as_the_reason():
+    model = planar(0.5, 0.4, 0.2, lower="-1", upper="1")
+    free = planar(0.5, 0.4, 0.2)
+    q = [0.3, 1.8, -0.2]
+    target = mbs.forward_kinematics(free, q, bodies=[tip_of(free)])[0]
+    found = inverse_kinematics(model, target, tip_of(model))
+    assert not found.success
+    assert found.reason.startswith("joint limits: found only with j")
+    assert "outside -1 to 1" in found.reason
+    assert inverse_kinematics(free, target, tip_of(free)).success
+    assert_within(model, found.q)
+
+
+def test_a_body_that_cannot_move_towards_the_target():
+    """Its origin is on its only axis, so that the derivative is zero; no NaN."""
+    found = inverse_kinematics(planar(0.7), [0.3, 0.0, 0.0], "b")
+    assert not found.success
+    assert found.linear_error == pytest.approx(0.3)
+    assert np.isfinite(found.q).all()
+
+
+def test_a_locked_joint_stays():
+    locked = '<axis xyz="0 0 1"/><limit lower="0.2" upper="0.2" velocity="1" effort="1"/>'
+    offset = '<origin xyz="0.5 0 0"/>'
+    model = load(
+        chain(
+            ("a1", "revolute", locked), ("a2", "revolute", offset + JOINT), ("t", "fixed", offset)
+        )
+    )
+    target = mbs.forward_kinematics(model, [0.2, 0.9], bodies=["d"])[0]
+    found = inverse_kinematics(model, target, "d")
+    assert found.success
+    assert found.q[0] == 0.2
+    assert_close(found.q, [0.2, 0.9], 1e-7)
+
+
+def test_limits_of_mimic_joints_are_respected():
+    """Joint 5 is at 0.5 q[1] and joint 4 at 0.3 - 2 q[1]: joint 4 is the one that limits q[1]."""
+    model = MECHANISMS["mimics"].model
+    limits = {"joint1": Limits(-1.5, 1.5), "joint4": Limits(-0.7, 0.9), "joint5": Limits(-1.0, 1.0)}
+    limited = with_limits(model, limits)
+    q = np.random.default_rng(3).uniform(-2.0, 2.0, (100, model.n))
+    q[50:, 1] = np.random.default_rng(4).uniform(-0.3, 0.5, 50)
+    targets = mbs.forward_kinematics(model, q, bodies=["body5"])[:, 0]
+    found = inverse_kinematics(limited, targets, "body5")
+    assert found.success[50:].all()
+    assert not found.success.all()
+    assert ((found.q[:, 1] >= -0.3 - 1e-15) & (found.q[:, 1] <= 0.5 + 1e-15)).all()
+    contradiction = with_limits(model, {"joint4": Limits(-0.7, 0.9), "joint1": Limits(1.0, 1.5)})
+    with pytest.raises(mbs.ModelError, match=r"joint 'joint1'.* no position"):
+        inverse_kinematics(contradiction, targets, "body5")
+
+
+# -- bad input ------------------------------------------------------------------------------------
+
+
+def changed(row, column, value):
+    C = np.eye(4)
+    C[row, column] = value
+    return C
+
+
+BAD_TARGETS = {
+    "nan": (changed(0, 3, np.nan), "target must be finite"),
+    "infinite": (changed(0, 3, np.inf), "target must be finite"),
+    "far": (changed(0, 3, 1e200), "target must be within"),
+    "no rotation": (changed(0, 0, 1.1), "no rotation"),
+    "mirrored": (changed(0, 0, -1.0), "no rotation"),
+    "zero": (np.zeros((4, 4)), "no rotation"),
+    "last row": (changed(3, 0, 0.1), "last row"),
+    "one of a batch": (np.array([np.eye(4), changed(1, 1, 2.0)]), r"target\[1\] has no rotation"),
+    "no last row": (np.eye(4)[:3], r"target has shape \(3, 4\)"),
+    "quaternion": (np.zeros(7), r"target has shape \(7,\)"),
+    "scalar": (1.0, r"target has shape \(\)"),
+    "None": (None, "got None"),
+    "text": ("home", "real numbers"),
+    "complex": (1j * np.eye(4), "real numbers"),
+    "ragged": ([[1.0], [2.0, 3.0]], "no array of numbers"),
+    "position nan": ([0.1, np.nan, 0.2], "target must be finite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TARGETS)
+def test_bad_targets(case):
+    target, said = BAD_TARGETS[case]
+    with pytest.raises(mbs.ArgumentError, match=said):
+        inverse_kinematics(model_of("arm7"), target, "link7")
+
+
+BAD_OPTIONS = {
+    "starts": (0, -1, 1.5, True, None, "many"),
+    "seed": (-1, 0.5, None),
+    "max_iterations": (0, -3, 2.0, None),
+    "angular_tolerance": (0.0, -1e-3, np.nan, np.inf, None, "small"),
+    "linear_tolerance": (0.0, -1e-3, np.nan, np.inf, None, [1e-3, 1e-3]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD_OPTIONS.items() for value in values]
+)
+def test_bad_options(name, value):
+    with pytest.raises(mbs.ArgumentError, match=f"^{name} (must be|has shape)"):
+        inverse_kinematics(model_of("arm7"), np.eye(4), "link7", **{name: value})
+
+
+def test_bad_starts_and_bodies():
+    model = model_of("arm7")
+    for q0, said in (
+        (np.zeros(6), r"q0 has shape \(6,\); valid is \(\.\.\., 7\)"),
+        (np.full(7, np.nan), "q0 must be finite"),
+        (["a"] * 7, "q0 must be real numbers"),
+    ):
+        with pytest.raises(mbs.ArgumentError, match=said):
+            inverse_kinematics(model, np.eye(4), "link7", q0=q0)
+    with pytest.raises(mbs.ArgumentError, match=r"do not broadcast.*target \(2,\), q0 \(3,\)"):
+        inverse_kinematics(model, np.tile(np.eye(4), (2, 1, 1)), "link7", q0=np.zeros((3, 7)))
+    with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+        inverse_kinematics(model, np.eye(4), "hand")
+    with pytest.raises(mbs.UnknownBodyError):
+        inverse_kinematics(model, np.eye(4), None)
+    with pytest.raises(mbs.ArgumentError, match="'panda_link0' is fixed to the ground"):
+        inverse_kinematics(model_of("panda"), np.eye(4), "panda_link0")
+    with pytest.raises(mbs.ArgumentError, match="model must be a Model; got str"):
+        inverse_kinematics("arm7", np.eye(4), "link7")

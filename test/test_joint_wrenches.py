@@ -1,0 +1,170 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What joints transmit and what their bearings bear, by hand and by the laws of mechanics.
+
+Pinocchio's joint forces are in test_dynamics_pinocchio.py, momentum balances of the bodies in
+test_dynamics_identities.py.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+both = pytest.mark.parametrize("function", [mbs.joint_wrenches, mbs.joint_reactions])
+
+G = 9.81
+
+
+def state(name):
+    mechanism = MECHANISMS[name]
+    rng = np.random.default_rng(400 + len(name))
+    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
+    return mechanism, (q, qd, qdd), rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
+
+
+def single(screw, mass=2.0, com=(0.5, 0.1, 0.2), gravity=(0.0, 0.0, -G)):
+    """One body on the ground, its tensor about the centre of mass 0.3, 0.4, 0.5."""
+    M = mbs.spatial_inertia(mass, com, np.diag([0.3, 0.4, 0.5]))
+    return mbs.Model.from_screws(
+        [-1], [np.eye(4)], [screw], [M], frame="body_fixed", gravity=gravity
+    )
+
+
+# -- by hand --------------------------------------------------------------------------------------
+
+
+@every_representation
+def test_a_cantilever(representation):
+    """Two arms stretched out along x, locked by their motors, with a load at the tip."""
+    homes = np.array([np.eye(4)] * 2)
+    homes[1, 0, 3] = 1.0
+    M = [mbs.spatial_inertia(m, (0.5, 0, 0), np.zeros((3, 3))) for m in (3.0, 2.0)]
+    screws = [[0, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]]  # about the vertical, about y
+    model = mbs.Model.from_screws([-1, 0], homes, screws, M, frame="body_fixed")
+    load = np.zeros((2, 6))
+    load[1] = mbs.convert_wrench(  # 7 N downwards and 4 N sideways, one metre beyond the joint
+        [0.0, 7.0, 4.0, 0.0, 4.0, -7.0],
+        homes[0] @ homes[1],
+        source="hybrid",
+        target=representation,
+    )
+    rest = [np.zeros(2)] * 3
+    expected = [
+        [0.0, -(0.5 * 3 * G + 1.5 * 2 * G + 2 * 7.0), -2 * 4.0, 0.0, -4.0, 5 * G + 7.0],
+        [0.0, -(0.5 * 2 * G + 7.0), -4.0, 0.0, -4.0, 2 * G + 7.0],
+    ]
+    poses = mbs.forward_kinematics(model, rest[0])
+    same = {"representation": representation}
+
+    def hybrid(W):
+        return mbs.convert_wrench(W, poses, source=representation, target="hybrid")
+
+    W = mbs.joint_wrenches(model, *rest, load, **same)
+    assert_close(hybrid(W), expected, 1e-14)
+    expected[0][2] = expected[1][1] = 0.0  # what the motors hold
+    assert_close(hybrid(mbs.joint_reactions(model, *rest, load, **same)), expected, 1e-14)
+
+
+def test_a_slide():
+    """The rail of a crane, along x: it bears weight and moments, and not the drive."""
+    model = single([0, 0, 0, 1, 0, 0])
+    W = mbs.joint_wrenches(model, [0.3], [1.0], [4.0])
+    expected = [2 * G * 0.1, -2 * G * 0.5 + 8.0 * 0.2, -8.0 * 0.1, 8.0, 0.0, 2 * G]
+    assert_close(W, [expected], 1e-14)
+    expected[3] = 0.0
+    assert_close(mbs.joint_reactions(model, [0.3], [1.0], [4.0]), [expected], 1e-14)
+
+
+def test_a_turning_rod():
+    """The bearing bears the centripetal force, the motor the angular acceleration."""
+    model = single([0, 0, 1, 0, 0, 0], com=(0.5, 0.0, 0.0), gravity=(0.0, 0.0, 0.0))
+    rate, acceleration = 3.0, 2.0
+    W = mbs.joint_wrenches(model, [1.0], [rate], [acceleration])
+    moment = (0.5 + 2.0 * 0.25) * acceleration
+    expected = [0, 0, moment, -2.0 * 0.5 * rate**2, 2.0 * 0.5 * acceleration, 0]
+    assert_close(W, [expected], 1e-14)
+    expected[2] = 0.0
+    assert_close(mbs.joint_reactions(model, [1.0], [rate], [acceleration]), [expected], 1e-14)
+
+
+def test_a_nut_on_a_spindle():
+    """The motor turns the nut; the thread, a part of the bearing, lifts it and pushes it round."""
+    pitch = 0.02
+    model = single([0, 0, 1, 0, 0, pitch], com=(0.0, 0.0, 0.0))
+    rest = [[0.7], [0.0], [0.0]]
+    assert_close(mbs.inverse_dynamics(model, *rest), [2.0 * G * pitch], 1e-14)
+    assert_close(mbs.joint_wrenches(model, *rest), [[0, 0, 0, 0, 0, 2 * G]], 1e-14)
+    expected = [[0, 0, -2 * G * pitch, 0, 0, 2 * G]]
+    assert_close(mbs.joint_reactions(model, *rest), expected, 1e-14)
+
+
+# -- laws -----------------------------------------------------------------------------------------
+
+
+@every_representation
+@every_mechanism
+def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
+    mechanism, motion, loads = state(name)
+    model, reference = mechanism.model, Reference(mechanism, motion[0])
+    same = {"representation": representation}
+    for wrenches in (None, loads):
+        W = mbs.joint_wrenches(model, *motion, wrenches, **same)
+        reaction = mbs.joint_reactions(model, *motion, wrenches, **same)
+        tau = np.zeros(mechanism.n)
+        for i, body in enumerate(model.bodies):
+            D = mbs.convert_twist(
+                np.eye(6), reference.C[i], source="body_fixed", target=representation
+            ).T
+            S = D @ mechanism.screws[i]
+            assert_close(S @ reaction[i], 0.0)
+            tau[body.joint.coordinate] += body.joint.ratio * (S @ W[i])
+        assert_close(tau, reference.inverse_dynamics(*motion[1:], wrenches, representation))
+
+
+@both
+@every_mechanism
+def test_representations_agree(name, function):
+    mechanism, motion, loads = state(name)
+    poses = Reference(mechanism, motion[0]).C[:-1]
+    found = {}
+    for target in mbs.REPRESENTATIONS:
+        given = mbs.convert_wrench(loads, poses, source="hybrid", target=target)
+        found[target] = function(mechanism.model, *motion, given, representation=target)
+    for source, target in permutations(mbs.REPRESENTATIONS, 2):
+        converted = mbs.convert_wrench(found[source], poses, source=source, target=target)
+        assert_close(converted, found[target])
+    auto = function(mechanism.model, *motion, representation="auto")
+    np.testing.assert_array_equal(auto, function(mechanism.model, *motion))
+
+
+@every_mechanism
+def test_actuators_exert_a_couple_or_a_force_along_the_axis(name):
+    mechanism, motion, _ = state(name)
+    W = mbs.joint_wrenches(mechanism.model, *motion)
+    reaction = mbs.joint_reactions(mechanism.model, *motion)
+    for i, X in enumerate(mechanism.screws):
+        moment, force = (W[i] - reaction[i])[:3], (W[i] - reaction[i])[3:]
+        along, none = (moment, force) if X[:3].any() else (force, moment)
+        e = X[:3] if X[:3].any() else X[3:]
+        assert_close(none, np.zeros(3))
+        assert_close(along, (X @ W[i]) * e)

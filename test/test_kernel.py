@@ -1,0 +1,338 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels as callables on arrays: types, batches, out, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.tracing import Kernel, sin, trace
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named here
+
+SHAPES = {"q": (3,), "A": (2, 3), "s": ()}
+Q, A, S = np.array([0.3, -1.0, 2.0]), np.arange(6.0).reshape(2, 3) - 2.0, np.array(1.5)
+
+
+def equations(q: Any, A: Any, s: Any) -> Any:
+    return A @ sin(q) * s + q[0]
+
+
+def expected(q: Any, A: Any, s: Any) -> Any:
+    """The same in NumPy, with leading batch axes."""
+    q, A, s = (np.asarray(x, dtype=float) for x in (q, A, s))
+    return (A @ np.sin(q)[..., None])[..., 0] * s[..., None] + q[..., :1]
+
+
+def close(found: Any, wanted: Any) -> None:
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float64
+    assert found.dtype.isnative
+    assert found.flags.c_contiguous
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
+
+
+PROGRAM = trace(equations, SHAPES, name="f")
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def kernel(backend):
+    return Kernel(PROGRAM, backend=backend)
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def test_calls_by_position_and_by_name(kernel):
+    wanted = expected(Q, A, S)
+    for found in (
+        kernel(Q, A, S),
+        kernel.call(Q, A, S),
+        kernel(Q, A, s=S),
+        kernel(Q, s=S, A=A),
+        kernel(s=S, A=A, q=Q),
+        kernel(*[x.copy() for x in (Q, A, S)], out=None),
+    ):
+        close(found, wanted)
+
+
+def test_a_result_belongs_to_the_caller(kernel):
+    first = kernel(Q, A, S)
+    kept = first.copy()
+    first += 1.0
+    second = kernel(Q, A, S)
+    np.testing.assert_array_equal(second, kept)
+    assert not np.shares_memory(first, second)
+    np.testing.assert_array_equal(Q, [0.3, -1.0, 2.0])
+
+
+class Subclass(np.ndarray):
+    """To be taken as the array that it is."""
+
+
+def variants(x: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The same numbers in every clothing that NumPy knows."""
+    wide = np.zeros((*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else np.zeros(())
+    strided = wide[..., ::2] if x.ndim else wide
+    strided[...] = x
+    reversed_ = np.ascontiguousarray(x[..., ::-1])[..., ::-1] if x.ndim else x
+    unaligned = np.zeros(x.nbytes + 1, dtype=np.uint8)[1:].view(np.float64).reshape(x.shape)
+    unaligned[...] = x
+    readonly = x.copy()
+    readonly.flags.writeable = False
+    return {
+        "list": x.tolist(),
+        "tuple": tuple(x.tolist()) if x.ndim else x.item(),
+        "list of arrays": list(x) if x.ndim else x[()],
+        "strided": strided,
+        "reversed": reversed_,
+        "Fortran": x.copy(order="F"),
+        "byte-swapped": x.astype(x.dtype.newbyteorder()),
+        "unaligned": unaligned,
+        "read-only": readonly,
+        "subclass": x.view(Subclass),
+        "long double": x.astype(np.longdouble),
+        "broadcast": np.broadcast_to(x[None], (1, *x.shape))[0],
+    }
+
+
+@pytest.mark.parametrize("kind", list(variants(Q)))
+def test_any_kind_of_array(kernel, kind):
+    wanted = expected(Q, A, S)
+    q, a, s = (variants(x)[kind] for x in (Q, A, S))
+    for arguments in ((q, A, S), (Q, a, S), (Q, A, s), (q, a, s)):
+        close(kernel(*arguments), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8", "i8", ">i4", "f2", "f4", ">f4", ">f8"])
+def test_any_kind_of_real_number(kernel, dtype):
+    q, a, s = np.array([1, 2, 3]), np.array([[1, 2, 3], [4, 5, 6]]), np.array(2)
+    found = kernel(q.astype(dtype), a.astype(dtype), s.astype(dtype))
+    close(found, expected(q, a, s))
+    close(kernel([1, 2, 3], a.tolist(), 2), expected(q, a, s))
+    close(kernel(np.float32(1) * q, a, np.float32(2)), expected(q, a, s))
+
+
+def test_nan_and_infinity_are_computed_with(kernel):
+    for bad in (np.nan, np.inf, -np.inf):
+        found = kernel(np.array([bad, 0.0, 0.0]), A, S)
+        assert not np.isfinite(found).any()
+        found = kernel(Q, A, bad)
+        assert not np.isfinite(found).any()
+    close(kernel(Q, A * [[np.nan], [1.0]], S), expected(Q, A * [[np.nan], [1.0]], S))
+
+
+# -- batches --------------------------------------------------------------------------------------
+
+BATCHES = [
+    ((5,), (5,), (5,)),
+    ((5,), (), ()),
+    ((), (5,), ()),
+    ((), (), (5,)),  # an input without axes, and one state for all
+    ((1,), (), ()),
+    ((5,), (1,), ()),
+    ((4, 1), (5,), (4, 5)),
+    ((2, 1, 3), (4, 1), ()),
+    ((0,), (), ()),
+    ((), (), (0,)),
+    ((0,), (0,), (0,)),
+    ((3, 0), (3, 1), (1,)),
+    ((0, 3), (), (3,)),
+]
+
+
+@pytest.mark.parametrize("axes", BATCHES)
+def test_batch_axes_broadcast(kernel, axes):
+    rng = np.random.default_rng(24)
+    arrays = [
+        rng.normal(size=(*batch, *shape))
+        for batch, shape in zip(axes, SHAPES.values(), strict=True)
+    ]
+    close(kernel(*arrays), expected(*arrays))
+    close(kernel(*[x.astype(">f8") for x in arrays]), expected(*arrays))
+    out = np.full(expected(*arrays).shape, 9.0)
+    assert kernel(*arrays, out=out) is out
+    np.testing.assert_array_equal(out, kernel(*arrays))
+
+
+def test_a_large_batch_of_slices(kernel):
+    rng = np.random.default_rng(25)
+    q = rng.normal(size=(2000, 2, 6))[::2, 1, ::-2]
+    a = np.moveaxis(rng.normal(size=(2, 3, 1000)), -1, 0)
+    close(kernel(q, a, S), expected(q, a, S))
+
+
+def test_a_batch_is_its_states_one_by_one(kernel):
+    rng = np.random.default_rng(26)
+    q = rng.normal(size=(50, 3))
+    one_by_one = np.array([kernel(x, A, S) for x in q])
+    close(kernel(q, A, S), one_by_one)
+
+
+# -- out ------------------------------------------------------------------------------------------
+
+
+def test_out_receives_the_result(kernel):
+    out = np.full(2, np.nan)
+    assert kernel(Q, A, S, out=out) is out
+    close(out, expected(Q, A, S))
+    view = np.full((3, 2), np.nan)
+    assert kernel(Q, A, s=S, out=view[1]) is not view
+    np.testing.assert_array_equal(view[1], out)
+    assert np.isnan(view[[0, 2]]).all()
+
+
+def test_out_may_overlap_an_input(backend):
+    swapped = Kernel(trace(lambda x: x[::-1] * 2.0, {"x": (4,)}, name="f"), backend=backend)
+    whole = np.arange(6.0)
+    assert swapped(whole[1:5], out=whole[1:5]) is not None
+    np.testing.assert_array_equal(whole, [0, 8, 6, 4, 2, 5])
+    whole = np.arange(6.0)
+    swapped(whole[0:4], out=whole[2:6])
+    np.testing.assert_array_equal(whole, [0, 1, 6, 4, 2, 0])
+    batch = np.arange(8.0).reshape(2, 4)
+    swapped(batch, out=batch)
+    np.testing.assert_array_equal(batch, [[6, 4, 2, 0], [14, 12, 10, 8]])
+    batch = np.arange(8.0).reshape(2, 4)
+    swapped(batch[0], out=batch[0])
+    np.testing.assert_array_equal(batch, [[6, 4, 2, 0], [4, 5, 6, 7]])
+
+
+def test_an_unaligned_out(kernel):
+    out = np.zeros(17, dtype=np.uint8)[1:].view(np.float64)
+    assert kernel(Q, A, S, out=out) is out
+    np.testing.assert_array_equal(out, kernel(Q, A, S))
+
+
+def read_only(shape):
+    array = np.zeros(shape)
+    array.flags.writeable = False
+    return array
+
+
+WRONG_OUT = [
+    (np.zeros(3), "float64 (3,)"),
+    (np.zeros((1, 2)), "float64 (1, 2)"),
+    (np.zeros(2, dtype=np.float32), "float32 (2,)"),
+    (np.zeros(2, dtype=">f8"), ">f8 (2,)"),
+    (np.zeros(2, dtype=object), "object (2,)"),
+    (np.zeros(4)[::2], "float64 (2,)"),
+    (read_only(2), "float64 (2,)"),
+    ([0.0, 0.0], "<class 'list'>"),
+    (3.0, "<class 'float'>"),
+]
+
+
+@pytest.mark.parametrize(("out", "came"), WRONG_OUT)
+def test_wrong_out(kernel, out, came):
+    message = "f: out must be a writeable C-contiguous float64 array of shape (2,); got " + came
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        kernel(Q, A, S, out=out)
+
+
+def test_wrong_out_for_a_batch(kernel):
+    q = np.zeros((4, 3))
+    with pytest.raises(ArgumentError, match=r"out must .* of shape \(4, 2\); got float64 \(2,\)"):
+        kernel(q, A, S, out=np.zeros(2))
+    with pytest.raises(ArgumentError, match=r"out must .* of shape \(4, 2\); got float64 \(4, 2\)"):
+        kernel(q, A, S, out=np.zeros((2, 4)).T)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+ARGUMENTS = "; the arguments are: q (3,), A (2, 3), s ()"
+WRONG_CALLS = [
+    ((), {}, f"f: missing ['q', 'A', 's']{ARGUMENTS}"),
+    ((Q,), {}, f"f: missing ['A', 's']{ARGUMENTS}"),
+    ((Q, A), {}, f"f: missing ['s']{ARGUMENTS}"),
+    ((), {"q": Q, "s": S}, f"f: missing ['A']{ARGUMENTS}"),
+    ((Q, A, S, S), {}, f"f: got 4 arguments{ARGUMENTS}"),
+    ((Q, A, S, S), {"q": Q}, f"f: got 4 arguments{ARGUMENTS}"),
+    ((Q, A, S), {"qq": Q}, f"f: got an unknown argument 'qq'{ARGUMENTS}"),
+    ((Q, A), {"q": Q}, f"f: got two values for 'q'{ARGUMENTS}"),
+    ((Q, A, S), {"s": S}, f"f: got two values for 's'{ARGUMENTS}"),
+]
+
+
+@pytest.mark.parametrize(("given", "named", "message"), WRONG_CALLS)
+def test_wrong_calls(kernel, given, named, message):
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        kernel(*given, **named)
+
+
+WRONG_SHAPES = [
+    ("q", np.zeros(4), "f: q has shape (4,); valid is (3,), or (..., 3) for a batch"),
+    ("q", 1.0, "f: q has shape (); valid is (3,), or (..., 3) for a batch"),
+    ("q", np.zeros((3, 1)), "f: q has shape (3, 1); valid is (3,), or (..., 3) for a batch"),
+    ("q", [], "f: q has shape (0,); valid is (3,), or (..., 3) for a batch"),
+    ("A", Q, "f: A has shape (3,); valid is (2, 3), or (..., 2, 3) for a batch"),
+    ("A", A.T, "f: A has shape (3, 2); valid is (2, 3), or (..., 2, 3) for a batch"),
+    ("A", np.zeros((2, 0)), "f: A has shape (2, 0); valid is (2, 3), or (..., 2, 3) for a batch"),
+]
+WRONG_TYPES = [
+    (Q + 0j, "dtype complex128"),
+    ([1j, 0, 0], "dtype complex128"),
+    (Q > 0, "dtype bool"),
+    ([True, False, True], "dtype bool"),
+    (Q.astype(object), "dtype object"),
+    ([0.0, None, 1.0], "dtype object"),
+    ([10**30, 0, 0], "dtype object"),
+    (None, "None"),
+    ("abc", "dtype <U3"),
+    (["1", "2", "3"], "dtype <U1"),
+    (b"abc", "dtype |S3"),
+    (object(), "dtype object"),
+    (Q.astype("m8[s]"), "dtype timedelta64[s]"),
+    (np.zeros(3, dtype=[("x", float)]), "dtype [('x', '<f8')]"),
+    (Q.view(Subclass).astype(complex), "dtype complex128"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG_SHAPES)
+def test_wrong_shapes(kernel, name, value, message):
+    good = {"q": Q, "A": A, "s": S}
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        kernel(*(good | {name: value}).values())
+
+
+@pytest.mark.parametrize(("value", "came"), WRONG_TYPES)
+def test_wrong_types(kernel, value, came):
+    message = f"f: q must be real numbers; got {came}"
+    for call in (lambda: kernel(value, A, S), lambda: kernel(q=value, A=A, s=S)):
+        with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+            call()
+
+
+def test_ragged_lists(kernel):
+    with pytest.raises(ArgumentError, match=r"^f: A is no array of numbers: .*inhomogeneous"):
+        kernel(Q, [[1.0, 2.0, 3.0], [4.0]], S)
+
+
+def test_batches_that_do_not_broadcast(kernel):
+    message = "f: the batch axes do not broadcast together: q (4, 3), A (5, 2, 3), s ()"
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        kernel(np.zeros((4, 3)), np.zeros((5, 2, 3)), S)

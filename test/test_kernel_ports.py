@@ -1,0 +1,200 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels: defaults, outputs of all sorts, guards, and what a kernel says about itself."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+from test_kernel import PROGRAM, Q, close
+
+from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
+from mbs_dynamics.tracing import Kernel, cos, default_backend, positive, sin, sqrt, trace
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named here
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def weighed(backend):
+    """A kernel with defaults."""
+    program = trace(lambda x, g, m: x * g[0] + m[()], {"x": (2,), "g": (3,), "m": ()}, name="w")
+    return Kernel(program, backend=backend, defaults={"g": np.array([2.0, 0, 0]), "m": 5})
+
+
+# -- defaults -------------------------------------------------------------------------------------
+
+
+def test_inputs_with_a_default(weighed):
+    x, g, m = np.array([1.0, 2.0]), np.array([3.0, 0.0, 0.0]), np.array(7.0)
+    close(weighed(x), 2.0 * x + 5.0)
+    close(weighed(x=x), 2.0 * x + 5.0)
+    close(weighed(x, g), 3.0 * x + 5.0)
+    close(weighed(x, m=m), 2.0 * x + 7.0)
+    close(weighed(x, g, m), 3.0 * x + 7.0)
+    close(weighed(x, g=g, m=m), 3.0 * x + 7.0)
+    close(weighed([1, 2], [3, 0, 0], 7), 3.0 * x + 7.0)
+    close(weighed(x, m=np.array([7.0, 8.0])), 2.0 * x + np.array([[7.0], [8.0]]))
+    with pytest.raises(ArgumentError, match=r"w: missing \['x'\]; the arguments are: x \(2,\), g"):
+        weighed()
+    with pytest.raises(ArgumentError, match=r"w: g has shape \(2,\)"):
+        weighed(x, x)
+
+
+def test_defaults_are_copied(backend):
+    program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
+    default = np.array([2.0, 3.0])
+    kernel = Kernel(program, backend=backend, defaults={"g": default, "unused": np.zeros(9)})
+    default[:] = 100.0
+    close(kernel(np.ones(2)), np.array([2.0, 3.0]))
+
+
+def test_wrong_defaults(backend):
+    program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
+    with pytest.raises(ArgumentError, match=r"f: the default of g has shape \(3,\); valid is \(2,"):
+        Kernel(program, backend=backend, defaults={"g": np.zeros(3)})
+    with pytest.raises(ArgumentError, match=r"f: inputs with a default must come last"):
+        Kernel(program, backend=backend, defaults={"x": np.zeros(2)})
+
+
+# -- outputs --------------------------------------------------------------------------------------
+
+
+def several(x: Any) -> Any:
+    return {"a": sin(x), "b": np.outer(x, x), "c": 4.0, "d": x[0], "e": np.zeros((0, 2))}
+
+
+def test_several_outputs(backend):
+    kernel = Kernel(trace(several, {"x": (3,)}, name="f"), backend=backend)
+    for x in (Q, Q.tolist()):
+        a, b, c, d, e = kernel(x)
+        close(a, np.sin(Q))
+        close(b, np.outer(Q, Q))
+        close(c, np.array(4.0))
+        close(d, np.array(Q[0]))
+        assert e.shape == (0, 2)
+    for batch in ((5,), (2, 3), (0,)):
+        x = np.random.default_rng(27).normal(size=(*batch, 3))
+        a, b, c, d, e = kernel(x)
+        close(a, np.sin(x))
+        close(b, x[..., None] * x[..., None, :])
+        close(c, np.full(batch, 4.0))
+        close(d, x[..., 0])
+        assert e.shape == (*batch, 0, 2)
+    with pytest.raises(ArgumentError, match=r"^f has 5 outputs: out is not possible$"):
+        kernel(Q, out=np.zeros(3))
+
+
+def test_constant_outputs_and_no_inputs(backend):
+    constant = Kernel(trace(lambda x: np.eye(2), {"x": (3,)}, name="f"), backend=backend)
+    close(constant(Q), np.eye(2))
+    close(constant(np.zeros((4, 3))), np.broadcast_to(np.eye(2), (4, 2, 2)).copy())
+    nothing = Kernel(trace(lambda: [1.0, 2.0], {}, name="f"), backend=backend)
+    close(nothing(), np.array([1.0, 2.0]))
+    with pytest.raises(ArgumentError, match=r"f: got 1 arguments; the arguments are: $"):
+        nothing(1.0)
+
+
+def test_empty_inputs(backend):
+    program = trace(lambda x, y: y * 2.0, {"x": (0, 10), "y": (2,)}, name="f")
+    kernel = Kernel(program, backend=backend)
+    close(kernel(np.zeros((0, 10)), np.ones(2)), np.full(2, 2.0))
+    close(kernel(np.zeros((4, 0, 10)), np.ones(2)), np.full((4, 2), 2.0))
+    close(kernel(np.zeros((0, 10)), np.ones((4, 2))), np.full((4, 2), 2.0))
+
+
+def test_a_large_program(backend):
+    n = 32
+    program = trace(lambda x: np.outer(x, x) + np.outer(cos(x), sin(x)), {"x": (n,)}, name="f")
+    assert program.operations.total > 2500
+    x = np.linspace(-3.0, 3.0, n)
+    close(Kernel(program, backend=backend)(x), np.outer(x, x) + np.outer(np.cos(x), np.sin(x)))
+
+
+# -- guards ---------------------------------------------------------------------------------------
+
+
+def guarded(x: Any) -> Any:
+    first = positive(x[0], "the first is not positive")
+    return [sqrt(first), positive(first - x[1], "the difference is not positive"), x[1]]
+
+
+def test_guards_raise_where_they_are_not_positive(backend):
+    kernel = Kernel(trace(guarded, {"x": (2,)}, name="f"), backend=backend)
+    close(kernel(np.array([4.0, 1.0])), np.array([2.0, 3.0, 1.0]))
+    wrong = [
+        ([0.0, -1.0], "f: the first is not positive"),
+        ([-1.0, 5.0], "f: the first is not positive"),
+        ([np.nan, 0.0], "f: the first is not positive; an input is not finite"),
+        ([2.0, 2.0], "f: the difference is not positive"),
+        ([2.0, np.nan], "f: the difference is not positive; an input is not finite"),
+    ]
+    for x, message in wrong:
+        for given in (np.array(x), x, np.array([x[0], 7.0, x[1]])[::2]):
+            with pytest.raises(SingularError, match=f"^{message}$"):
+                kernel(given)
+        for shape, index in (((6,), (3,)), ((2, 3), (1, 2)), ((1, 1), (0, 0))):
+            batch = np.full((*shape, 2), [4.0, 1.0])
+            close(kernel(batch), np.full((*shape, 3), [2.0, 3.0, 1.0]))
+            batch[index] = x
+            guard, *why = message.split("; ")
+            in_batch = "; ".join([f"{guard} at state {[*index]} of the batch", *why])
+            with pytest.raises(
+                SingularError,
+                match=f"^{re.escape(in_batch)}$",
+            ):
+                kernel(batch)
+        close(kernel(np.array([4.0, 1.0])), np.array([2.0, 3.0, 1.0]))
+
+
+# -- what a kernel says about itself --------------------------------------------------------------
+
+
+def test_description(backend):
+    kernel = Kernel(PROGRAM, backend=backend)
+    assert kernel.name == "f"
+    assert kernel.backend == backend
+    assert kernel.inputs == (("q", (3,)), ("A", (2, 3)), ("s", ()))
+    assert kernel.outputs == (("f", (2,)),)
+    assert kernel.required == 3
+    assert kernel.operations == PROGRAM.operations
+    assert repr(kernel) == f"<Kernel f(q[3], A[2, 3], s[]), {backend}, {PROGRAM.operations}>"
+    assert kernel.to_python().startswith("def f(q, A, s):")
+    assert kernel.to_llvm().startswith("define i32 @f(")
+    assert "int f(const double q[3], const double A[6]" in kernel.to_c()
+
+
+def test_choice_of_the_back_end(monkeypatch):
+    monkeypatch.setenv("MBS_BACKEND", "python")
+    assert default_backend() == "python"
+    assert Kernel(PROGRAM).backend == "python"
+    monkeypatch.setenv("MBS_BACKEND", "pyhton")
+    with pytest.raises(UnknownBackendError, match=r"no backend 'pyhton' \(did you mean 'python'\?"):
+        Kernel(PROGRAM)
+    with pytest.raises(UnknownBackendError, match=r"'c'; the backends are: llvm, python"):
+        Kernel(PROGRAM, backend="c")
+    for unset in (
+        lambda: monkeypatch.setenv("MBS_BACKEND", ""),
+        lambda: monkeypatch.delenv("MBS_BACKEND"),
+    ):
+        unset()
+        assert default_backend() in ("llvm", "python")

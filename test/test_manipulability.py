@@ -1,0 +1,279 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Manipulability and singular values, against Pinocchio, by hand and by finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arms import ARMS, Pinocchio, every_arm, model_of
+from mechanisms import MECHANISMS, random_mechanism
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.manipulability import (
+    inverse_condition_number,
+    manipulability,
+    manipulability_gradient,
+    singular_values,
+)
+
+ROWS = {"all": range(6), "angular": range(3), "linear": range(3, 6), (1, 3, 5): (1, 3, 5)}
+
+every_selection = pytest.mark.parametrize("rows", ROWS, ids=str)
+
+
+def random_q(model, count=None, seed=1):
+    shape = (model.n,) if count is None else (count, model.n)
+    return np.random.default_rng(seed).uniform(-2.5, 2.5, shape)
+
+
+def pin_jacobian(name, q):
+    """Pinocchio's hybrid Jacobian of the hand, without joints that do not move it."""
+    J = Pinocchio(name).jacobian(q, "hybrid")
+    return J[:, np.any(J != 0.0, axis=0)]
+
+
+def two_links(first=0.5, second=0.3):
+    """An arm with two links in the x-y plane; the second body's frame is at its tip."""
+    tip = np.eye(4)
+    tip[0, 3] = first + second
+    elbow_at_tip = [0.0, 0.0, 1.0, 0.0, second, 0.0]  # e x -p with p = -second x
+    return mbs.Model.from_screws(
+        [-1, 0],
+        [np.eye(4), tip],
+        [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], elbow_at_tip],
+        np.tile(mbs.spatial_inertia(1.0, np.zeros(3), np.eye(3)), (2, 1, 1)),
+        frame="body_fixed",
+        body_names=["upper", "tip"],
+    )
+
+
+# -- the measure ----------------------------------------------------------------------------------
+
+
+@every_selection
+@every_arm
+def test_manipulability_is_yoshikawas(name, rows):
+    model = model_of(name)
+    for q in random_q(model, 5):
+        J = pin_jacobian(name, q)[list(ROWS[rows])]
+        expected = np.sqrt(np.linalg.det(J @ J.T))
+        assert manipulability(model, q, ARMS[name], rows=rows) == pytest.approx(expected, 1e-9)
+
+
+def test_a_planar_arm_by_hand():
+    """Yoshikawa's example: w = l1 l2 |sin q2|."""
+    model = two_links(0.5, 0.3)
+    q = random_q(model, 20)
+    w = manipulability(model, q, "tip", rows=(3, 4))
+    assert_close(w, 0.15 * np.abs(np.sin(q[:, 1])), 1e-14)
+    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
+    slope = 0.15 * np.cos(q[:, 1]) * np.sign(np.sin(q[:, 1]))
+    assert_close(gradient, np.stack([0.0 * slope, slope], axis=-1), 1e-14)
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_fewer_joints_than_rows(length):
+    """The product of the singular values that there are: sqrt(det(J^T J))."""
+    mechanism = random_mechanism(length, range(-1, length - 1))
+    body, q = mechanism.model.body_names[-1], random_q(mechanism.model)
+    J = Reference(mechanism, q).jacobian(length - 1, "hybrid")
+    expected = np.sqrt(np.linalg.det(J.T @ J))
+    assert manipulability(mechanism.model, q, body) == pytest.approx(expected, 1e-10)
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "forest", "mimics"])
+def test_joints_that_do_not_move_the_body_do_not_count(mechanism):
+    mechanism = MECHANISMS[mechanism]
+    model, q = mechanism.model, random_q(mechanism.model)
+    for i, body in enumerate(model.body_names):
+        J = Reference(mechanism, q).jacobian(i, "hybrid")
+        moved = np.any(J != 0.0, axis=0)
+        s = np.linalg.svd(J[:, moved], compute_uv=False)
+        assert s[-1] > 1e-3
+        assert_close(singular_values(model, q, body), s, 1e-12)
+        assert_close(manipulability(model, q, body), np.prod(s), 1e-12)
+        gradient = manipulability_gradient(model, q, body)
+        assert not np.any(gradient[~moved])
+        assert np.any(gradient) or moved.sum() == 1
+
+
+# -- the gradient ---------------------------------------------------------------------------------
+
+
+def assert_gradient(model, q, body, rows, tolerance=1e-7):
+    h = 1e-5
+    steps = h * np.eye(model.n)
+    ahead = manipulability(model, q + steps, body, rows=rows)
+    behind = manipulability(model, q - steps, body, rows=rows)
+    found = manipulability_gradient(model, q, body, rows=rows)
+    scale = np.abs(found).max()
+    np.testing.assert_allclose(found, (ahead - behind) / (2 * h), 0.0, tolerance * (1 + scale))
+
+
+@every_selection
+@every_arm
+def test_gradient_of_robots(name, rows):
+    model = model_of(name)
+    for q in random_q(model, 5):
+        assert_gradient(model, q, ARMS[name], rows)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_gradient_of_mechanisms(name):
+    model = MECHANISMS[name].model
+    for body in {model.body_names[0], model.body_names[-1]}:
+        for rows in ("all", "linear"):
+            assert_gradient(model, random_q(model), body, rows)
+
+
+@every_arm
+def test_gradient_is_the_trace_with_the_pseudoinverse(name):
+    model, body = model_of(name), ARMS[name]
+    q = random_q(model)
+    J = mbs.jacobian(model, q, body, representation="hybrid")
+    H = mbs.kinematic_hessian(model, q, body, representation="hybrid")
+    expected = manipulability(model, q, body) * np.einsum("jm,mjk->k", np.linalg.pinv(J), H)
+    assert_close(manipulability_gradient(model, q, body), expected, 1e-12)
+
+
+# -- singular configurations ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joint", [2, 4])
+def test_singular_ur5(joint):
+    """The elbow stretched, or the wrist aligned: w and its gradient are zero, and no NaN."""
+    model = model_of("ur5_robot")
+    q = random_q(model)
+    q[joint] = 0.0
+    assert manipulability(model, q, "tool0") == 0.0
+    assert np.array_equal(manipulability_gradient(model, q, "tool0"), np.zeros(6))
+    assert inverse_condition_number(model, q, "tool0") < 1e-15
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, -1e-9, 1e-12])
+def test_close_to_a_singular_configuration(angle):
+    model = two_links(0.5, 0.3)
+    q = [0.7, angle]
+    w = manipulability(model, q, "tip", rows=(3, 4))
+    assert w == pytest.approx(0.15 * abs(np.sin(angle)), rel=1e-3)
+    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
+    assert_close(gradient, [0.0, 0.15 * np.sign(angle) * np.cos(angle)], 1e-3)
+    assert gradient[1] == pytest.approx(0.15 * np.sign(angle), rel=1e-3)
+
+
+def test_singular_elements_of_a_batch():
+    model = two_links()
+    q = np.array([[0.3, 0.0], [0.3, 1.0], [-2.0, 0.0]])
+    w = manipulability(model, q, "tip", rows=(3, 4))
+    assert list(w > 0.0) == [False, True, False]
+    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
+    assert list(np.abs(gradient).max(-1) > 0.0) == [False, True, False]
+
+
+def test_rows_that_no_joint_serves():
+    """Prismatic joints turn nothing: all singular values of the angular rows are zero."""
+    model = MECHANISMS["prismatic chain"].model
+    q, body = random_q(model), model.body_names[-1]
+    assert manipulability(model, q, body, rows="angular") == 0.0
+    assert not np.any(manipulability_gradient(model, q, body, rows="angular"))
+    assert not np.any(singular_values(model, q, body, rows="angular"))
+    assert inverse_condition_number(model, q, body, rows="angular") == 0.0
+
+
+# -- singular values ------------------------------------------------------------------------------
+
+
+@every_selection
+@every_arm
+def test_singular_values_are_those_of_pinocchios_jacobian(name, rows):
+    model = model_of(name)
+    for q in random_q(model, 3):
+        J = pin_jacobian(name, q)
+        for length in (1.0, 0.4):
+            scaled = np.vstack([J[:3], J[3:] / length])[list(ROWS[rows])]
+            s = np.linalg.svd(scaled, compute_uv=False)
+            options = {"rows": rows, "length": length}
+            assert_close(singular_values(model, q, ARMS[name], **options), s, 1e-11)
+            ratio = inverse_condition_number(model, q, ARMS[name], **options)
+            assert ratio == pytest.approx(s[-1] / s[0], rel=1e-9)
+
+
+def test_the_characteristic_length_takes_the_unit_out():
+    """The same arm in millimetres has the same condition number if the length is in millimetres."""
+    small, large = two_links(0.5, 0.3), two_links(500.0, 300.0)
+    q = random_q(small, 10)
+    expected = inverse_condition_number(small, q, "tip", rows=(2, 3, 4), length=0.8)
+    found = inverse_condition_number(large, q, "tip", rows=(2, 3, 4), length=800.0)
+    assert_close(found, expected, 1e-13)
+    assert np.abs(inverse_condition_number(small, q, "tip", rows=(2, 3)) - expected).max() > 0.01
+
+
+# -- batches and bad input ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [manipulability, manipulability_gradient, singular_values, inverse_condition_number],
+)
+def test_a_batch_is_a_loop(function):
+    model = model_of("panda")
+    q = random_q(model, 6).reshape(3, 2, model.n)
+    found = function(model, q, "panda_hand")
+    for k in np.ndindex(3, 2):
+        assert_close(found[k], function(model, q[k], "panda_hand"), 1e-13)
+    assert function(model, np.zeros((0, model.n)), "panda_hand").shape[0] == 0
+    assert found.shape[2:] == np.shape(function(model, q[0, 0], "panda_hand"))
+
+
+BAD_ROWS = ["none", "", (), (0, 6), (-1,), (0, 0), (0.5,), 3, None, "allall"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [manipulability, manipulability_gradient, singular_values, inverse_condition_number],
+)
+class TestBadInput:
+    def test_positions(self, function):
+        model = two_links()
+        with pytest.raises(mbs.ArgumentError, match=r"q has shape \(3,\)"):
+            function(model, np.zeros(3), "tip")
+        with pytest.raises(mbs.ArgumentError, match="q must be finite"):
+            function(model, [0.0, np.nan], "tip")
+        with pytest.raises(mbs.ArgumentError, match="q must be finite"):
+            function(model, [[0.0, 0.1], [np.inf, 0.0]], "tip")
+        with pytest.raises(mbs.ArgumentError, match="got None"):
+            function(model, None, "tip")
+
+    def test_bodies(self, function):
+        with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+            function(two_links(), np.zeros(2), "hand")
+        panda = model_of("panda")
+        with pytest.raises(mbs.ArgumentError, match="'panda_link0' is fixed to the ground"):
+            function(panda, np.zeros(panda.n), "panda_link0")
+        with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+            function(None, np.zeros(2), "tip")
+
+    @pytest.mark.parametrize("rows", BAD_ROWS, ids=repr)
+    def test_rows(self, function, rows):
+        with pytest.raises(mbs.ArgumentError, match="rows must be 'all', 'angular', 'linear' or"):
+            function(two_links(), np.zeros(2), "tip", rows=rows)
+
+
+@pytest.mark.parametrize("length", [0.0, -1.0, np.nan, np.inf, "long", None])
+def test_bad_length(length):
+    for function in (singular_values, inverse_condition_number):
+        with pytest.raises(mbs.ArgumentError, match="length must be"):
+            function(two_links(), np.zeros(2), "tip", length=length)

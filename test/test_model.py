@@ -1,0 +1,257 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The model: what it says of a mechanism, what it refuses, and what it doubts."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import ARM_URDF, FOREST, TREE, random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
+from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
+from mbs_dynamics.model.doubts import doubts_about_bodies
+
+pytestmark = pytest.mark.backend_independent
+
+MECHANISM = random_mechanism(21, TREE)
+CUBE = np.diag([0.02, 0.02, 0.02])
+
+
+def body(name, parent=GROUND, coordinate=0, *, joint_name=None, **given):
+    """A ball off its joint, which turns about z and may have further properties."""
+    about_z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    moved_by = Joint(joint_name or f"to_{name}", about_z, coordinate, **given)
+    return Body(name, parent, np.eye(4), moved_by, Inertia.from_com(1.0, np.ones(3), CUBE))
+
+
+# -- what it says ---------------------------------------------------------------------------------
+
+
+def test_numbers_and_names():
+    model = MECHANISM.model
+    assert (model.n, model.nb) == (7, 7)
+    assert model.parents == TREE
+    assert model.body_names == tuple(f"body{k}" for k in range(1, 8))
+    assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
+    assert model.leaves == ("body5", "body6", "body7")
+    assert [model.path(i) for i in (0, 3, 5, 6)] == [[0], [0, 2, 3], [0, 1, 5], [0, 2, 3, 6]]
+    assert model.path(GROUND) == []
+    assert list(model.outward()) == list(enumerate(TREE))
+    assert list(model.inward()) == list(enumerate(TREE))[::-1]
+    np.testing.assert_allclose(model.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.screw_body, MECHANISM.screws, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.M_body, MECHANISM.inertias, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(model.gravity, MECHANISM.gravity)
+
+
+def test_leaves_and_paths_of_several_roots():
+    model = random_mechanism(22, FOREST).model
+    assert model.leaves == ("body6", "body7", "body8")
+    assert [model.path(i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
+
+
+def test_frames_are_bodies_and_merged_links():
+    model = Model.from_urdf(ARM_URDF)
+    assert model.body_names == ("upper", "lower")
+    owners = {name: frame.body for name, frame in model.frames.items()}
+    assert owners == {"base": GROUND, "upper": 0, "bracket": 0, "lower": 1, "tool": 1}
+    assert all(name == frame.name for name, frame in model.frames.items())
+    for name in model.body_names:
+        np.testing.assert_array_equal(model.frame(name).placement, np.eye(4))
+    assert_close(model.frame("tool").placement, model.frame("bracket").placement, 1e-15)
+    np.testing.assert_allclose(model.frame("tool").placement[:3, 3], [0.3, -0.1, 0.2])
+
+
+@pytest.mark.parametrize("name", ["body8", "", None, 3, ["body1"]])
+def test_unknown_frames_and_joints(name):
+    model = MECHANISM.model
+    bodies = ", ".join(model.body_names)
+    with pytest.raises(UnknownBodyError, match=rf"no body .*; the bodies are: {bodies}$"):
+        model.frame(name)
+    joints = ", ".join(model.joint_names)
+    with pytest.raises(UnknownJointError, match=rf"no joint .*; the joints are: {joints}$"):
+        model.joint(name)
+
+
+def test_joints_by_name():
+    model = MECHANISM.model
+    assert model.joint("joint3") is model.bodies[2].joint is model.joints[2]
+    with pytest.raises(UnknownJointError, match=r"no joint 'jiont3' \(did you mean 'joint3'\?\);"):
+        model.joint("jiont3")
+
+
+def test_random_states_stay_within_limits():
+    """Limits that are not stated, stated in part, or upside down count as none."""
+    limits = [Limits(0.5, 0.6), Limits(), Limits(lower=3.0), Limits(1.0, 1.0), Limits(2.0, -2.0)]
+    bodies = [body(f"b{k}", coordinate=k, limits=each) for k, each in enumerate(limits)]
+    model = Model("m", tuple(bodies))
+    states = [model.random_state(seed) for seed in range(200)]
+    q = np.array([state.q for state in states])
+    assert q.shape == (200, 5)
+    assert ((q[:, 0] >= 0.5) & (q[:, 0] <= 0.6)).all()
+    assert (np.abs(q[:, 1:]) <= np.pi).all()
+    assert (q[:, 1:].min(axis=0) < -2.5).all()
+    assert (q[:, 1:].max(axis=0) > 2.5).all()
+    assert all(np.abs(rate).max() <= 1.0 for state in states for rate in state[1:])
+    for first, second in zip(model.random_state(7), model.random_state(7), strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(states[0].q, states[1].q)
+    np.testing.assert_array_equal(model.random_state().q, model.random_state(0).q)
+
+
+def test_mimics_share_coordinates():
+    """The owner need not come first, and coordinates need not have the order of the bodies."""
+    bodies = (
+        body("a", coordinate=1, mimics="to_c", ratio=-2.0, offset=0.5),
+        body("b", coordinate=0),
+        body("c", coordinate=1),
+    )
+    model = Model("m", bodies)
+    assert (model.n, model.nb) == (2, 3)
+    assert model.joint_names == ("to_b", "to_c")
+    assert model.joint("to_a").mimics == "to_c"
+    assert model.joint_positions([10.0, 3.0]) == [-5.5, 10.0, 3.0]
+    assert model.joint_rates([10.0, 3.0]) == [-6.0, 10.0, 3.0]
+    assert model.generalized([1.0, 20.0, 300.0]) == [20.0, 298.0]
+    M = model.generalized_matrix(np.arange(1.0, 10.0).reshape(3, 3))
+    T = np.array([[0.0, -2.0], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(M, T.T @ np.arange(1.0, 10.0).reshape(3, 3) @ T)
+
+
+# -- what it refuses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bodies", "said"),
+    [
+        ([body("a"), body("a", joint_name="other", coordinate=1)], r"body names .*once: \['a'\]"),
+        (
+            [body("a"), body("b", joint_name="to_a", coordinate=1)],
+            r"joint names .*once: \['to_a'\]",
+        ),
+        ([body("a", 0)], "body 'a' has the index 0 and the parent 0; a parent must be the ground"),
+        (
+            [body("a", 1), body("b", coordinate=1)],
+            "index 0 and the parent 1; a parent",
+        ),
+        ([body("a", -2)], "body 'a' has the index 0 and the parent -2"),
+        ([body("a", coordinate=1)], r"numbered 0, 1, \.\.\.; got \[1\]"),
+        ([body("a"), body("b", coordinate=2)], r"numbered 0, 1, \.\.\.; got \[0, 2\]"),
+        ([body("a", coordinate=-1)], r"numbered 0, 1, \.\.\.; got \[-1\]"),
+        ([body("a"), body("b", coordinate=1, mimics="to_c")], "'to_b' follows a coordinate that"),
+        ([body("a"), body("b")], "'to_a'.*'to_b'.*coordinate"),
+    ],
+)
+def test_contradictory_trees_are_refused(bodies, said):
+    with pytest.raises(ModelError, match=said):
+        Model("m", tuple(bodies))
+
+
+def test_models_do_not_change():
+    model = Model.from_urdf(ARM_URDF)
+    loaded = model.with_payload("tool", 1.0)
+    for attribute in ("name", "bodies", "gravity", "payloads", "n"):
+        with pytest.raises(AttributeError):
+            setattr(model, attribute, None)
+    with pytest.raises(TypeError):
+        model.frames["new"] = Frame("new", 0, np.eye(4))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.bodies[0].joint.offset = 1.0
+    one = model.bodies[0]
+    arrays = {
+        "gravity": model.gravity,
+        "home_rel": one.home_rel,
+        "screw": one.joint.screw,
+        "moment": one.inertia.moment,
+        "tensor": one.inertia.tensor,
+        "placement of a body": model.frame("upper").placement,
+        "placement of a link": model.frame("tool").placement,
+        "payload": loaded.payloads[0].parameters,
+    }
+    assert [name for name, array in arrays.items() if array.flags.writeable] == []
+
+
+def test_arrays_given_are_copied():
+    g, homes = np.array([0.0, 0.0, -9.81]), MECHANISM.homes.copy()
+    numbers = (MECHANISM.parents, homes, MECHANISM.screws, MECHANISM.inertias)
+    model = Model.from_screws(*numbers, frame="body_fixed", gravity=g)
+    turned = model.with_gravity(g)
+    g[:], homes[:] = 1.0, 0.0
+    for made in (model, turned):
+        np.testing.assert_array_equal(made.gravity, (0.0, 0.0, -9.81))
+        np.testing.assert_allclose(made.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
+
+
+# -- doubts ---------------------------------------------------------------------------------------
+
+
+def said_of(*bodies, severity="warning"):
+    return [str(doubt) for doubt in doubts_about_bodies(bodies) if doubt.severity == severity]
+
+
+def test_sound_bodies_raise_no_doubts():
+    assert doubts_about_bodies([body("a", limits=Limits(effort=2.0))]) == []
+
+
+def test_doubts_about_inertias():
+    bodies = [
+        replace(body("a"), inertia=Inertia.from_com(1.0, np.zeros(3), np.diag(moments)))
+        for moments in ([1.0, 1.0, -1.0], [1.0, 1.0, 3.0], [1.0, 1.0, 2.0])
+    ]
+    assert "link 'a': inertia is not positive semidefinite" in said_of(bodies[0])[0]
+    assert "link 'a': inertia breaks the triangle inequality" in said_of(bodies[1])[0]
+    assert said_of(bodies[2]) == []
+
+
+def test_doubts_about_singular_mass_matrices():
+    nothing = Inertia.from_com(0.0, np.zeros(3), np.zeros((3, 3)))
+    on_axis = Inertia.from_com(2.0, (0, 0, 0.3), np.diag([1.0, 1.0, 0.0]))
+    empty = replace(body("a"), inertia=nothing)
+    rod = replace(body("a"), inertia=on_axis)
+    follower = body("b", 0, coordinate=1)
+    singular = "the mass matrix is singular"
+    assert singular in said_of(empty)[0]
+    assert singular in said_of(rod)[0]
+    assert said_of(empty, follower) == []
+    assert said_of(empty, follower, severity="note")[0] == (
+        "link 'a': moves but has no mass of its own"
+    )
+    assert said_of(rod, follower) == []
+
+
+def test_doubts_about_efforts_are_notes():
+    assert "has no effort limit" in said_of(body("a"), severity="note")[0]
+    zero = body("a", limits=Limits(effort=0.0))
+    assert "has an effort limit of 0" in said_of(zero, severity="note")[0]
+
+
+def test_doubts_are_one_warning_where_the_model_is_made():
+    masses = [0.0, 0.0]
+    inertias = [mbs.spatial_inertia(m, np.zeros(3), np.zeros((3, 3))) for m in masses]
+    args = ([-1, -1], [np.eye(4)] * 2, [[0, 0, 1, 0, 0, 0]] * 2, inertias)
+    with pytest.warns(ModelWarning, match=r"2 doubt\(s\)") as caught:
+        model = Model.from_screws(*args, frame="body_fixed")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert len([doubt for doubt in model.doubts if doubt.severity == "warning"]) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.with_gravity((0, 0, 0)).with_payload("body1", 1.0).loaded()

@@ -1,0 +1,176 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Bases that move: real robots on Pinocchio's free-flyer, and trees cut from larger trees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import FOREST, pose, random_mechanism
+from reference import Reference, assert_close
+from robots import robot
+from test_pinocchio import angular_first
+from urdf_reference import load, pin_positions
+
+import mbs_dynamics as mbs
+
+ROBOTS = ("ur5_robot.urdf", "bolt.urdf", "tiago_no_hand.urdf", "double_pendulum_continuous.urdf")
+METHODS = ("articulated_body", "udut", "mass_matrix")
+
+every_robot = pytest.mark.parametrize("name", ROBOTS)
+with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
+
+
+@lru_cache
+def flying(name):
+    """A model under gravity as its base sees it, a motion, loads, and Pinocchio's torques.
+
+    The base is anywhere and turned by any rotation; its twist and the rate of its components are
+    body-fixed, as Pinocchio's are. Loads are body-fixed, too.
+    """
+    path = str(robot(name))
+    theirs = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
+    rng = np.random.default_rng(len(name))
+    base = pose(rng)
+    model = load(path).with_gravity(base[:3, :3].T @ theirs.gravity.linear)
+    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, model.n))
+    twist, rate = rng.uniform(-2.0, 2.0, (2, 6))
+    loads = rng.uniform(-5.0, 5.0, (model.nb, 6))
+    at = pin_positions(theirs, dict(zip(model.joint_names, q, strict=True)))
+    at[:7] = pin.SE3ToXYZQUAT(pin.SE3(base))
+    where = [theirs.joints[theirs.getJointId(joint)].idx_v for joint in model.joint_names]
+    v, a = np.zeros((2, theirs.nv))
+    v[:6], a[:6], v[where], a[where] = angular_first(twist), angular_first(rate), qd, qdd
+    forces = pin.StdVec_Force()
+    forces.extend([pin.Force.Zero()] * len(theirs.joints))
+    for body, W in zip(model.bodies, loads, strict=True):
+        forces[theirs.getJointId(body.joint.name)] = pin.Force(W[3:], W[:3])
+    data = theirs.createData()
+    free = pin.rnea(theirs, data, at, v, a)[where]
+    loaded = pin.rnea(theirs, data, at, v, a, forces)[where]
+    return model, (q, qd, qdd), twist, rate, loads, free, loaded
+
+
+def in_representation(model, q, loads, representation):
+    """Loads in another representation, the inertial frame of which coincides with the base."""
+    target = "body_fixed" if representation == "auto" else representation
+    poses = mbs.forward_kinematics(model, q)
+    return mbs.convert_wrench(loads, poses, source="body_fixed", target=target)
+
+
+@with_auto
+@every_robot
+def test_inverse_dynamics_on_a_flying_base(name, representation):
+    model, motion, twist, rate, loads, free, loaded = flying(name)
+    same = {"representation": representation}
+    assert_close(mbs.inverse_dynamics(model, *motion, None, twist, rate, **same), free)
+    W = in_representation(model, motion[0], loads, representation)
+    assert_close(mbs.inverse_dynamics(model, *motion, W, twist, rate, **same), loaded)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@with_auto
+@every_robot
+def test_forward_dynamics_on_a_flying_base(name, representation, method):
+    model, (q, qd, qdd), twist, rate, loads, free, loaded = flying(name)
+    same = {"method": method, "representation": representation}
+    if representation == "auto":
+        found = mbs.forward_dynamics(model, q, qd, free, None, twist, rate, **same)
+    else:
+        W = in_representation(model, q, loads, representation)
+        found = mbs.forward_dynamics(model, q, qd, loaded, W, twist, rate, **same)
+    M = mbs.mass_matrix(model, q)  # of condition 5e6 for the robot with wheels: compare torques
+    assert_close(M @ found, M @ qdd)
+
+
+@pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+def test_a_base_that_only_accelerates_or_only_turns(representation):
+    """Each of the two may be left out; it is then zero. Zero is the same as none."""
+    model, (q, qd, qdd), twist, rate, *_ = flying("ur5_robot.urdf")
+    zero, same = np.zeros(6), {"representation": representation}
+    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
+        still = function(model, q, qd, qdd, **same)
+        assert_close(function(model, q, qd, qdd, None, zero, zero, **same), still)
+        assert_close(function(model, q, qd, qdd, base_twist=zero, **same), still)
+        assert_close(function(model, q, qd, qdd, base_acceleration=zero, **same), still)
+        turning = function(model, q, qd, qdd, base_twist=twist, **same)
+        assert_close(turning, function(model, q, qd, qdd, None, twist, zero, **same))
+        pushed = function(model, q, qd, qdd, base_acceleration=rate, **same)
+        assert_close(pushed, function(model, q, qd, qdd, None, zero, rate, **same))
+        assert np.abs(turning - still).max() > 0.1 < np.abs(pushed - still).max()
+
+
+def test_an_accelerated_base_is_gravity_and_falls_weightless():
+    model, (q, qd, qdd), *_ = flying("ur5_robot.urdf")
+    up = np.array([1.0, 2.0, 3.0])
+    push = [0.0, 0.0, 0.0, *up]
+    tau = mbs.inverse_dynamics(model, q, qd, qdd, base_acceleration=push)
+    heavier = model.with_gravity(model.gravity - up)
+    assert_close(tau, mbs.inverse_dynamics(heavier, q, qd, qdd))
+    falling = mbs.inverse_dynamics(
+        model, q, 0 * q, 0 * q, base_acceleration=[0.0, 0.0, 0.0, *model.gravity]
+    )
+    assert_close(falling, 0 * q)
+
+
+@with_auto
+def test_a_tree_on_a_body_of_another_tree(representation):
+    """Cut off what a body of a tree carries: that body is a base that moves."""
+    whole = random_mechanism(51, FOREST)
+    rng = np.random.default_rng(6)
+    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, whole.n))
+    reference = Reference(whole, q)
+    carrier, chosen = 2, [4, 6]  # bodies 5 and 7: one on body 3, the other on it
+    C = reference.C[carrier]
+    twist = reference.jacobian(carrier, "body_fixed") @ qd
+    kinematic = mbs.accelerations(whole.model, q, qd, qdd, representation="body_fixed")[carrier]
+    part = replace(
+        whole,
+        parents=(-1, 0),
+        coordinate=(0, 1),
+        gravity=C[:3, :3].T @ whole.gravity,
+        **{
+            name: getattr(whole, name)[chosen]
+            for name in ("homes", "screws", "masses", "coms", "tensors", "ratio", "offset")
+        },
+    )
+    assert [whole.parents[i] for i in chosen] == [carrier, chosen[0]]
+    tau = reference.inverse_dynamics(qd, qdd)[chosen]
+    motion = q[chosen], qd[chosen], qdd[chosen]
+    same = {"representation": representation}
+    found = mbs.inverse_dynamics(part.model, *motion, None, twist, kinematic, **same)
+    assert_close(found, tau)
+    for method in METHODS:
+        back = mbs.forward_dynamics(
+            part.model, *motion[:2], tau, None, twist, kinematic, method=method, **same
+        )
+        assert_close(back, motion[2])
+
+
+def test_batches_of_base_motions_and_bad_ones():
+    model, (q, qd, qdd), twist, rate, *_ = flying("double_pendulum_continuous.urdf")
+    twists = np.outer([0.0, 1.0, -2.0], twist)
+    batch = mbs.inverse_dynamics(model, q, qd, qdd, None, twists, rate)
+    for k in range(3):
+        one = mbs.inverse_dynamics(model, q, qd, qdd, None, twists[k], rate)
+        assert_close(batch[k], one, 1e-13)
+    with pytest.raises(mbs.ArgumentError, match=r"base_twist has shape \(3,\); valid is \(6,\)"):
+        mbs.inverse_dynamics(model, q, qd, qdd, None, twist[:3], rate)
+    said = r"base_acceleration has shape \(2, 3\); valid is \(6,\)"
+    with pytest.raises(mbs.ArgumentError, match=said):
+        mbs.forward_dynamics(model, q, qd, qdd, None, twist, rate.reshape(2, 3))

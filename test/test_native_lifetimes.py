@@ -1,0 +1,245 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels as builtins of CPython: references, memory, garbage collection and threads."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+import types
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_native_call import neat, new_kernel, outcome, same
+
+from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.tracing import Kernel, trace
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.backend_independent  # the back end is llvm
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return new_kernel()
+
+
+# -- references ------------------------------------------------------------------------------------
+
+CALLS = 100_000
+
+
+def counts(things: Any) -> list[int]:
+    return [sys.getrefcount(x) for x in things]
+
+
+def test_no_reference_is_lost_or_kept(kernel):
+    arguments = neat()
+    watched = [*arguments, *kernel.defaults, kernel, kernel.call]
+    if isinstance(kernel.call, types.BuiltinFunctionType):
+        watched.append(np.dtype(np.float64))  # np.empty, of the slow path, may itself keep one
+    kernel.call(*arguments)
+    before = counts(watched)
+    for _ in range(CALLS):
+        kernel.call(*arguments)
+    for _ in range(CALLS):
+        kernel.call(*arguments[:3])
+    after = counts(watched)
+    assert after == before
+    found = kernel.call(*arguments)
+    assert [sys.getrefcount(x) for x in found] == [sys.getrefcount(x) for x in (np.ones(2),)] * 3
+
+
+def test_errors_lose_and_keep_no_references(kernel):
+    arguments = neat()
+    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
+    wrong = [np.zeros(4), *arguments[1:]]
+    watched = [*singular, *wrong, kernel, kernel.call]
+
+    def provoke(times: int) -> None:
+        for _ in range(times):
+            for given, error in ((singular, SingularError), (wrong, ArgumentError)):
+                try:
+                    kernel.call(*given)
+                except error:
+                    continue
+                raise AssertionError
+
+    provoke(10)
+    before = counts(watched)
+    provoke(2_000)
+    assert counts(watched) == before
+
+
+def test_no_memory_is_kept(kernel):
+    arguments = neat()
+    lists = [x.tolist() for x in arguments]
+    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
+    one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
+    big = np.zeros(500)
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            kernel.call(*arguments)
+            one.call(big)
+            outcome(kernel.call, singular)
+            outcome(kernel.call, lists)
+            outcome(kernel.call, lists[:1])
+
+    tracemalloc.start()  # NumPy reports the data of its arrays to it as well
+    try:
+        work(50)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        work(2_000)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 20_000  # each time less than any object has
+
+
+# -- lifetimes -------------------------------------------------------------------------------------
+
+
+def test_the_call_outlives_the_name_of_its_kernel():
+    arguments = neat()
+    call = new_kernel().call
+    for _ in range(3):
+        gc.collect()
+    assert same(call(*arguments), new_kernel()(*arguments))
+    assert len(call(*[x.tolist() for x in arguments])) == 3
+
+
+def test_a_kernel_outlives_the_name_of_its_call():
+    arguments = neat()
+    kernel = new_kernel()
+    call = kernel.call
+    wanted = call(*arguments)
+    del call
+    gc.collect()
+    assert same(kernel(*arguments), wanted)
+
+
+def test_results_outlive_their_kernel():
+    arguments = neat()
+    kernel = new_kernel()
+    found = kernel.call(*arguments)
+    kept = [x.copy() for x in found]
+    del kernel
+    gc.collect()
+    assert same(found, kept)
+
+
+def test_kernels_are_collected():
+    dead = []
+    for _ in range(3):
+        kernel = new_kernel()
+        dead.append(weakref.ref(kernel))
+        keep_call = kernel.call
+        del kernel
+        gc.collect()
+        assert dead[-1]() is not None
+        del keep_call
+        gc.collect()
+    assert [reference() for reference in dead] == [None] * 3
+
+
+COLLECTED = """
+import gc, random
+from mbs_dynamics.tracing import Kernel, trace
+
+program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
+
+
+class Holder:
+    pass
+
+
+gc.disable()
+for seed in range(40):
+    choose = random.Random(seed).random
+    kernel = Kernel(program, backend="llvm")
+    holder = Holder()
+    holder.cycle, holder.call = holder, kernel.call
+    if choose() < 0.5:
+        holder.kernel = kernel
+    call = kernel.call
+    if choose() < 0.5:
+        del kernel
+    for _ in range(int(3 * choose())):
+        gc.collect(int(3 * choose()))  # changes the order in which the collector finds things
+    kernel = holder = call = None
+    gc.collect()
+"""
+
+
+def test_kernels_in_cycles_are_freed_in_any_order():
+    """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
+    here = Path(__file__).parents[1]
+    environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
+    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_calls_from_several_threads(kernel):
+    def work(seed: int) -> None:
+        arguments = neat(seed)
+        lists = [x.tolist() for x in arguments]
+        batch = np.stack([arguments[0]] * 50)
+        wanted = kernel.call(*arguments)
+        start.wait()
+        for _ in range(300):
+            assert same(kernel.call(*arguments), wanted)
+            assert same(kernel.call(*lists), wanted)
+            batched = kernel.call(batch, *arguments[1:])
+            np.testing.assert_allclose(batched[0], np.stack([wanted[0]] * 50), rtol=1e-15)
+
+    start = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(work, seed) for seed in range(8)]:
+            future.result(timeout=120)
+
+
+def test_threads_compile_while_others_call(kernel):
+    arguments = neat()
+    wanted = kernel.call(*arguments)
+    start = threading.Barrier(6)
+
+    def compile_and_call(_: int) -> None:
+        start.wait()
+        for _ in range(5):
+            assert same(new_kernel().call(*arguments), wanted)
+            gc.collect()
+
+    with ThreadPoolExecutor(6) as pool:
+        for future in [pool.submit(compile_and_call, k) for k in range(6)]:
+            future.result(timeout=120)

@@ -1,0 +1,115 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Operation counts: the published formulas, and those of this package's programs."""
+
+from __future__ import annotations
+
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.forward_dynamics import METHODS
+from mbs_dynamics.cli import main
+from mbs_dynamics.operation_counts import (
+    PUBLISHED,
+    Count,
+    algorithm_counts,
+    forward_dynamics_counts,
+    slender_chain,
+)
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+WALKER_ORIN = "Walker and Orin, O(n^3)"
+
+
+@pytest.mark.parametrize(
+    ("name", "at_6", "at_10"),
+    [
+        ("Mohan and Saha, slender rods", (910, 767), (1602, 1367)),
+        ("Saha", (862, 797), (1626, 1545)),
+        ("Featherstone", (996, 871), (1792, 1567)),
+        ("Valasek", (1013, 891), (1917, 1715)),
+        ("Brandl et al.", (1278, 1122), (2278, 2002)),
+        (WALKER_ORIN, (633, 475), (1653, 1209)),
+    ],
+)
+def test_published_totals(name, at_6, at_10):
+    assert (PUBLISHED[name](6), PUBLISHED[name](10)) == (at_6, at_10)
+
+
+@pytest.mark.parametrize(
+    ("name", "multiplications", "both"),
+    [
+        ("Mohan and Saha, slender rods", 10, 12),
+        ("Saha", 10, 14),
+        ("Featherstone", 12, 14),
+        ("Valasek", 13, 16),  # printed: 15
+        ("Brandl et al.", 15, 18),  # printed: 14 and 16
+    ],
+)
+def test_from_how_many_joints_on_a_recursion_needs_fewer(name, multiplications, both):
+    counts = [(n, PUBLISHED[name](n), PUBLISHED[WALKER_ORIN](n)) for n in range(3, 40)]
+    assert next(n for n, a, b in counts if a[0] < b[0]) == multiplications
+    assert next(n for n, a, b in counts if a[0] < b[0] and a[1] < b[1]) == both
+
+
+def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization_is_not():
+    counts = forward_dynamics_counts([6, 8, 10, 12])
+    assert len(counts) == len(PUBLISHED) + len(METHODS)
+    for method in METHODS:
+        totals = [sum(count) for count in counts[f"{method}, ours"]]
+        second = [a - 2 * b + c for a, b, c in zip(totals, totals[1:], totals[2:], strict=False)]
+        assert all(x > 0 for x in second) if method == "mass_matrix" else second == [0, 0]
+
+
+def test_the_counts_are_those_of_the_kernels():
+    model = slender_chain(5)
+    kernel = mbs.compile(mbs.forward_dynamics, model, representation="body_fixed", backend="python")
+    assert forward_dynamics_counts([5])["articulated_body, ours"] == [Count.of(kernel.operations)]
+    rows = {row.title: row.operations for row in algorithm_counts(model)}
+    assert len(rows) == len(mbs.ALGORITHMS)
+    kernel = mbs.compile(mbs.mass_matrix, model, representation="hybrid", backend="python")
+    assert rows["mass_matrix"]["hybrid"] == kernel.operations
+    assert list(rows["potential_energy"]) == [""]
+
+
+def test_a_singular_mass_matrix_has_no_counts():
+    massless = "<robot name='r'><link name='a'/><link name='b'/><joint name='j' type='continuous'>"
+    with pytest.warns(mbs.ModelWarning):
+        model = mbs.Model.from_urdf(
+            massless + "<parent link='a'/><child link='b'/></joint></robot>"
+        )
+    rows = {row.title: row.operations for row in algorithm_counts(model)}
+    assert rows["forward_dynamics"] == {}
+    assert rows["mass_matrix"] != {}
+
+
+def test_count_prints_both_tables(capsys):
+    assert main(["count", "--sizes", "7", "6"]) == 0
+    out = capsys.readouterr().out
+    assert "n = 6" in out
+    assert out.index("n = 6") < out.index("n = 7")
+    assert "910 / 767" in out
+    assert main(["count", "arm7"]) == 0
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    kernel = mbs.compile(mbs.gravity_torques, arm, representation="spatial", backend="python")
+    multiplications, additions = Count.of(kernel.operations)
+    assert f"{multiplications} / {additions}" in capsys.readouterr().out
+
+
+def test_sizes_out_of_range_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["count", "--sizes", "0"])
+    assert "a size must be from 1 to 100; got 0" in capsys.readouterr().err

@@ -1,0 +1,227 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The package as a whole: layers, headers, optional dependencies, metadata, installed files."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbs_dynamics
+from mbs_dynamics.resources import UnknownRobotError, robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "mbs_dynamics"
+FOLDERS = ("mbs_dynamics", "test", "launch", "benchmarks", "docs")
+SOURCES = [ROOT / "setup.py", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))]
+HEADER = "".join(Path(__file__).read_text().splitlines(keepends=True)[:13])
+
+ROS_MODULES = (
+    "builtin_interfaces",
+    "diagnostic_msgs",
+    "geometry_msgs",
+    "lifecycle_msgs",
+    "rcl_interfaces",
+    "rclpy",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+)
+DECLARED_AS = {  # where the key in package.xml is not the module's name
+    "lxml": "python3-lxml",
+    "numpy": "python3-numpy",
+    "urdf_parser_py": "urdfdom_py",
+}
+
+
+def python(code: str, **environment: str) -> str:
+    """Run code in a Python of its own, outside the checkout, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def without(*modules: str) -> str:
+    """Return a line of code after which these modules cannot be found, as if not installed."""
+    return f"import sys; sys.modules.update(dict.fromkeys({modules!r}))\n"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the top-level names of all that a file imports, inside functions too."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return {name.partition(".")[0] for name in names}
+
+
+CORE = [
+    name
+    for name in sorted(module_name(path) for path in PACKAGE.rglob("*.py"))
+    if not name.startswith("mbs_dynamics.ros")
+]
+
+
+def test_imports_go_down_the_layers_and_third_parties_stay_in_their_place() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_source_file_starts_with_the_license(path: Path) -> None:
+    assert "Apache License, Version 2.0" in HEADER
+    assert path.read_text().startswith(HEADER)
+
+
+def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
+    optional = {*ROS_MODULES, "llvmlite", "lxml", "urdf_parser_py"}
+    code = f"import sys, mbs_dynamics; print(*sorted({optional!r} & set(sys.modules)))"
+    assert python(code).split() == []
+
+
+def test_the_core_imports_without_ros() -> None:
+    python(f"{without(*ROS_MODULES)}import {', '.join(CORE)}")
+
+
+def test_without_llvmlite_the_python_back_end_computes_the_same() -> None:
+    code = """
+import json, mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import default_backend
+arm = mbs.Model.from_urdf(robot_path("arm7"))
+q, qd, qdd = ([x + 0.1 * i for i in range(arm.n)] for x in (0.2, -0.3, 0.4))
+print(json.dumps([default_backend(), mbs.inverse_dynamics(arm, q, qd, qdd).tolist()]))
+"""
+    everything = f"import {', '.join(CORE)}\n"
+    backend, tau = json.loads(python(without("llvmlite") + everything + code, MBS_BACKEND=""))
+    assert backend == "python"
+    pytest.importorskip("llvmlite")
+    backend, expected = json.loads(python(code, MBS_BACKEND="llvm"))
+    assert backend == "llvm"
+    np.testing.assert_allclose(tau, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    def found(pattern: str, name: str) -> str:
+        match = re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)
+        assert match is not None, f"no version in {name}"
+        return match.group(1)
+
+    version = mbs_dynamics.__version__
+    assert found(r"<version>(.*)</version>", "package.xml") == version
+    assert found(r'^    version="(.*)",', "setup.py") == version
+    assert found(r"^version: (.*)", "CITATION.cff") == version
+    assert found(r"^## \[?([\d.]+)", "CHANGELOG.md") == version
+    assert importlib.metadata.version("mbs_dynamics") == version
+
+
+def test_setup_and_manifest_name_the_same_license_and_maintainer() -> None:
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    metadata = importlib.metadata.metadata("mbs_dynamics")
+    assert metadata["License"] == manifest.findtext("license")
+    maintainer = manifest.find("maintainer")
+    assert maintainer is not None
+    assert metadata["Maintainer"] == maintainer.text
+    assert metadata["Maintainer-email"] == maintainer.get("email")
+
+
+def test_the_manifest_declares_every_import() -> None:
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    declared = {tag.text for tag in manifest.iter("exec_depend")}
+    standard = {*sys.stdlib_module_names, "mbs_dynamics"}
+    optional = {"llvmlite"}  # no ROS or Ubuntu package of it exists
+    files = [*PACKAGE.rglob("*.py"), *(ROOT / "launch").glob("*.py")]
+    imported = set().union(*(imports_of(path) for path in files)) - standard - optional
+    assert {DECLARED_AS.get(name, name) for name in imported} <= declared
+
+
+def test_every_command_can_be_loaded() -> None:
+    commands = importlib.metadata.distribution("mbs_dynamics").entry_points
+    assert {"mbs-dynamics", "dynamics_node"} <= {command.name for command in commands}
+    for command in commands:
+        if command.value.startswith("mbs_dynamics.ros"):
+            pytest.importorskip("rclpy")
+        assert callable(command.load())
+
+
+def test_the_package_is_marked_as_typed() -> None:
+    assert (Path(mbs_dynamics.__file__).parent / "py.typed").is_file()
+
+
+def test_a_shipped_robot_is_found_in_the_checkout() -> None:
+    assert robot_path("arm7") == ROOT / "urdf" / "arm7.urdf"
+
+
+def test_an_unknown_robot_is_refused_and_those_that_exist_are_listed() -> None:
+    with pytest.raises(UnknownRobotError, match=r"no robot 'arm8'.*; the robots are: .*arm7"):
+        robot_path("arm8")
+
+
+@pytest.mark.parametrize(
+    "packages", ["lib/python3.12/site-packages", "local/lib/python3.12/dist-packages", "."]
+)
+def test_a_shipped_robot_is_found_where_the_package_is_installed(
+    tmp_path: Path, packages: str
+) -> None:
+    robots = tmp_path / "share" / "mbs_dynamics" / "urdf"
+    robots.mkdir(parents=True)
+    (robots / "arm7.urdf").touch()
+    installed = tmp_path / packages / "mbs_dynamics"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").touch()
+    for name in ("errors.py", "resources.py"):
+        shutil.copy(PACKAGE / name, installed)
+    code = "from mbs_dynamics.resources import robot_path; print(robot_path('arm7'))"
+    found = python(code, PYTHONPATH=str(installed.parent), AMENT_PREFIX_PATH="")
+    assert Path(found.strip()) == robots / "arm7.urdf"
+
+
+def test_a_shipped_robot_is_found_in_a_sourced_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robots = tmp_path / "share" / "mbs_dynamics" / "urdf"
+    robots.mkdir(parents=True)
+    (robots / "crane.urdf").touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(["/nowhere", str(tmp_path)]))
+    assert robot_path("crane") == robots / "crane.urdf"
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    with pytest.raises(UnknownRobotError):
+        robot_path("crane")

@@ -1,0 +1,331 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Every robot of example-robot-data, in every representation, by both back ends, is Pinocchio's.
+
+For each of the 68 files that are not empty, up to 101 joints, at three random states:
+
+- poses and twists of all links, those that were merged into others included;
+- Jacobians of all leaves and of a merged link;
+- torques of motions with applied wrenches, of gravity alone, and at zero acceleration.
+
+The equations are traced once for both back ends. Compiling takes most of the time: of robots with
+more than 20 bodies, llvm gets the Jacobians of the merged link alone, the torques of gravity and at
+zero acceleration in the body-fixed representation alone, and of those in the representation that
+auto chooses gravity alone.
+
+Differences are measured as in :func:`reference.assert_close`, and the bound is 1e-10. Each kernel
+is called with all states at once and with a single one.
+
+Pinocchio lets mimic joints be free here, because it can follow only some of those in these files.
+The matrix T, by which the positions of its joints are T q + offset, is read from the file. Torques
+are T^T tau, Jacobians J T. Where Pinocchio can follow, it is asked as well. Planar and floating
+joints, which those files do not have, are compared on a text.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from reference import assert_close
+from robots import NAMELESS, all_files
+from robots import robot as robot_file
+from urdf_reference import STATED, chain, load, pin_positions
+
+import mbs_dynamics as mbs
+
+pytestmark = pytest.mark.backend_independent  # all is evaluated by both, whatever is set
+
+ROBOTS = {name: path for name, path in all_files().items() if name not in NAMELESS}
+BACKENDS = ("python", "llvm")
+MANY = 20
+STATES = 3
+TOLERANCE = 1e-10
+FRAMES = {
+    "body_fixed": pin.LOCAL,
+    "spatial": pin.WORLD,
+    "hybrid": pin.LOCAL_WORLD_ALIGNED,
+    "mixed": pin.LOCAL_WORLD_ALIGNED,  # its angular part is turned into the body
+}
+
+every_representation = pytest.mark.parametrize("representation", FRAMES)
+
+
+def mimicry(path, names):
+    """T (joints, n), offset and the names of the n owners: the positions of joints are T q + o."""
+    joints = {
+        joint.get("name"): joint for joint in ElementTree.parse(path).getroot().iterfind("joint")
+    }
+
+    def driven(name):
+        mimic = joints[name].find("mimic")
+        if mimic is None:
+            return name, 1.0, 0.0
+        leader = mimic.get("joint")
+        if leader not in joints:  # one file leaves out the side, Left or Right
+            leader = f"{name.split('_')[0]}_{leader}"
+        owner, ratio, offset = driven(leader)
+        multiplier = float(mimic.get("multiplier", 1.0))
+        return owner, multiplier * ratio, multiplier * offset + float(mimic.get("offset", 0.0))
+
+    owners = [name for name in names if driven(name)[0] == name]
+    T, offset = np.zeros((len(names), len(owners))), np.zeros(len(names))
+    for k, name in enumerate(names):
+        owner, ratio, offset[k] = driven(name)
+        T[k, owners.index(owner)] = ratio
+    return T, offset, owners
+
+
+def angular_first(x):
+    """Pinocchio's twists, wrenches and rows of Jacobians have the linear part first."""
+    return np.concatenate([x[3:], x[:3]])
+
+
+class Robot:
+    """A model, its states, and what Pinocchio says about them."""
+
+    def __init__(self, path):
+        self.model = load(path)
+        self.pin = pin.buildModelFromUrdf(str(path))
+        self.data = self.pin.createData()
+        names = list(self.pin.names)[1:]
+        T, self.offset, owners = mimicry(path, names)
+        self.T = T[:, [owners.index(name) for name in self.model.joint_names]]
+        assert len(owners) == self.model.n
+        self.names = names
+        n, nb = self.model.n, self.model.nb
+        rng = np.random.default_rng(n)
+        self.q = np.array([self.model.random_state(0).q, *rng.uniform(-2.5, 2.5, (STATES - 1, n))])
+        self.qd, self.qdd = rng.uniform(-2.0, 2.0, (2, STATES, n))
+        self.wrenches = rng.uniform(-10.0, 10.0, (STATES, nb, 6))
+        """Applied wrenches (moment, force), in the frames of the bodies."""
+
+    def of(self, state):
+        """Pinocchio's q, v and a."""
+        positions = self.T @ self.q[state] + self.offset
+        q = pin_positions(self.pin, dict(zip(self.names, positions, strict=True)))
+        return q, self.T @ self.qd[state], self.T @ self.qdd[state]
+
+    def backends(self, *, always):
+        """Both for a small robot, and for a large one where it matters most."""
+        return BACKENDS if always or self.model.nb <= MANY else ("python",)
+
+    def frame(self, name):
+        return self.pin.getFrameId(name, pin.BODY)
+
+    def joint(self, body):
+        return self.pin.getJointId(body.joint.name)
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request):
+    return Robot(ROBOTS[request.param])
+
+
+def assert_agrees(robot, algorithm, arrays, expected, backends=BACKENDS, **options):
+    """The back ends give the expected results for all states at once, and for the first alone."""
+    model = robot.model
+    kernels = {"python": mbs.compile(algorithm, model, backend="python", **options)}
+    if "llvm" in backends:
+        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        program = kernels["python"].program  # what compile(..., backend="llvm") would trace again
+        kernels["llvm"] = mbs.Kernel(program, backend="llvm", defaults=defaults)
+    for backend, kernel in kernels.items():
+        assert_close(kernel(*arrays), expected, TOLERANCE, backend)
+        single = kernel(*[array[0] for array in arrays])
+        assert_close(single, expected[0], TOLERANCE, f"{backend}, one state")
+    model.kernels.clear()  # or what was traced for a large robot stays in memory
+
+
+def test_poses_of_all_links(robot):
+    links = tuple(robot.model.frames)
+    expected = np.zeros((STATES, len(links), 4, 4))
+    for k in range(STATES):
+        pin.framesForwardKinematics(robot.pin, robot.data, robot.of(k)[0])
+        expected[k] = [robot.data.oMf[robot.frame(link)].homogeneous for link in links]
+    assert_agrees(robot, mbs.forward_kinematics, [robot.q], expected, bodies=links)
+
+
+@every_representation
+def test_twists_of_all_links(robot, representation):
+    links = tuple(robot.model.frames)
+    expected = np.zeros((STATES, len(links), 6))
+    for k in range(STATES):
+        q, v, _ = robot.of(k)
+        pin.forwardKinematics(robot.pin, robot.data, q, v)
+        pin.updateFramePlacements(robot.pin, robot.data)
+        for j, link in enumerate(links):
+            at = robot.frame(link)
+            V = pin.getFrameVelocity(robot.pin, robot.data, at, FRAMES[representation])
+            expected[k, j] = angular_first(V.vector)
+            if representation == "mixed":
+                expected[k, j, :3] = robot.data.oMf[at].rotation.T @ V.angular
+    options = {"bodies": links, "representation": representation}
+    assert_agrees(robot, mbs.twists, [robot.q, robot.qd], expected, **options)
+
+
+@every_representation
+def test_jacobians_of_leaves_and_a_merged_link(robot, representation):
+    merged = [
+        name
+        for name, frame in robot.model.frames.items()
+        if frame.body >= 0 and not np.array_equal(frame.placement, np.eye(4))
+    ]
+    links = (*robot.model.leaves, (merged or list(robot.model.frames))[-1])
+    for link in links:
+        expected = np.zeros((STATES, 6, robot.model.n))
+        for k in range(STATES if robot.model.n else 0):  # without columns, Pinocchio crashes
+            pin.computeJointJacobians(robot.pin, robot.data, robot.of(k)[0])
+            pin.updateFramePlacements(robot.pin, robot.data)
+            at = robot.frame(link)
+            J = pin.getFrameJacobian(robot.pin, robot.data, at, FRAMES[representation])
+            expected[k] = angular_first(J) @ robot.T
+            if representation == "mixed":
+                expected[k, :3] = robot.data.oMf[at].rotation.T @ expected[k, :3]
+        backends = robot.backends(always=link == links[-1])
+        options = {"body": link, "representation": representation}
+        assert_agrees(robot, mbs.jacobian, [robot.q], expected, backends, **options)
+
+
+@every_representation
+def test_torques_of_motions_under_wrenches(robot, representation):
+    expected = np.zeros((STATES, robot.model.n))
+    wrenches = np.zeros_like(robot.wrenches)
+    for k in range(STATES):
+        q, v, a = robot.of(k)
+        pin.forwardKinematics(robot.pin, robot.data, q)
+        forces = pin.StdVec_Force()
+        forces.extend([pin.Force.Zero()] * len(robot.pin.joints))
+        for i, body in enumerate(robot.model.bodies):
+            moment, force = robot.wrenches[k, i, :3], robot.wrenches[k, i, 3:]
+            forces[robot.joint(body)] = applied = pin.Force(force, moment)
+            C = robot.data.oMi[robot.joint(body)]
+            wrenches[k, i] = {
+                "spatial": angular_first(C.act(applied).vector),
+                "hybrid": [*(C.rotation @ moment), *(C.rotation @ force)],
+                "mixed": [*moment, *(C.rotation @ force)],
+                "body_fixed": [*moment, *force],
+            }[representation]
+        expected[k] = robot.T.T @ pin.rnea(robot.pin, robot.data, q, v, a, forces)
+    arrays = [robot.q, robot.qd, robot.qdd, wrenches]
+    options = {"wrenches": True, "representation": representation}
+    assert_agrees(robot, mbs.inverse_dynamics, arrays, expected, **options)
+
+
+@every_representation
+def test_torques_of_gravity_and_of_motions_without_acceleration(robot, representation):
+    g, h = np.zeros((2, STATES, robot.model.n))
+    for k in range(STATES):
+        q, v, _ = robot.of(k)
+        g[k] = robot.T.T @ pin.computeGeneralizedGravity(robot.pin, robot.data, q)
+        h[k] = robot.T.T @ pin.nonLinearEffects(robot.pin, robot.data, q, v)
+    backends = robot.backends(always=representation == "body_fixed")
+    options = {"representation": representation}
+    assert_agrees(robot, mbs.gravity_torques, [robot.q], g, backends, **options)
+    assert_agrees(robot, mbs.bias_torques, [robot.q, robot.qd], h, backends, **options)
+
+
+def test_torques_in_the_representation_that_auto_chooses(robot):
+    g, h, tau = np.zeros((3, STATES, robot.model.n))
+    for k in range(STATES):
+        q, v, a = robot.of(k)
+        g[k] = robot.T.T @ pin.computeGeneralizedGravity(robot.pin, robot.data, q)
+        h[k] = robot.T.T @ pin.nonLinearEffects(robot.pin, robot.data, q, v)
+        tau[k] = robot.T.T @ pin.rnea(robot.pin, robot.data, q, v, a)
+    backends = robot.backends(always=False)
+    assert_agrees(robot, mbs.gravity_torques, [robot.q], g)
+    assert_agrees(robot, mbs.bias_torques, [robot.q, robot.qd], h, backends)
+    assert_agrees(robot, mbs.inverse_dynamics, [robot.q, robot.qd, robot.qdd], tau, backends)
+
+
+@pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
+def test_torques_where_pinocchio_follows_mimic_joints(name):
+    model = load(robot_file(name))
+    reference = pin.buildModelFromUrdf(str(robot_file(name)), mimic=True)
+    data = reference.createData()
+    assert reference.nv == model.n
+    for seed in range(STATES):
+        q, qd, qdd = model.random_state(seed)
+        theirs = pin_positions(reference, dict(zip(model.joint_names, q, strict=True)))
+        order = [reference.joints[reference.getJointId(j)].idx_v for j in model.joint_names]
+        v, a = np.zeros((2, reference.nv))
+        v[order], a[order] = qd, qdd
+        expected = pin.rnea(reference, data, theirs, v, a)[order]
+        kernel = mbs.compile(mbs.inverse_dynamics, model)
+        assert_close(kernel(q, qd, qdd), expected, TOLERANCE)
+
+
+# -- joints of several degrees of freedom, whose coordinates are others than Pinocchio's -----------
+
+PLATFORM = chain(
+    ("base", "{}", STATED), ("elbow", "revolute", STATED), ("wrist", "revolute", STATED)
+)
+
+
+def turn(axis, angle):
+    """Rotation about a coordinate axis by an angle, which may be complex."""
+    j, k = (axis + 1) % 3, (axis + 2) % 3
+    R = np.eye(3, dtype=np.asarray(angle).dtype)
+    R[j, j] = R[k, k] = np.cos(angle)
+    R[k, j], R[j, k] = np.sin(angle), -np.sin(angle)
+    return R
+
+
+def planar(q):
+    """Pinocchio's q, and S with v = S qd: x, y and the angle; velocities are those of the body."""
+    S = np.zeros((5, 5), dtype=q.dtype)
+    S[:2, :2] = turn(2, q[2])[:2, :2].T
+    S[2:, 2:] = np.eye(3)
+    return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2]), *q[3:]]), S
+
+
+def floating(q):
+    """The same of x, y, z and the angles about x, y', z''; R = Rx Ry Rz."""
+    x, y, z = (turn(axis, q[3 + axis]) for axis in range(3))
+    S = np.zeros((8, 8), dtype=q.dtype)
+    S[:3, :3] = (x @ y @ z).T
+    S[3:6, 3], S[3:6, 4], S[3:6, 5] = (y @ z).T[:, 0], z.T[:, 1], np.eye(3)[2]
+    S[6:, 6:] = np.eye(2)
+    return np.array([*q[:3], *pin.Quaternion((x @ y @ z).real).coeffs(), *q[6:].real]), S
+
+
+MODES = {"planar": planar, "floating": floating}
+
+
+@pytest.mark.parametrize("name", MODES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_planar_and_floating_joints(name, backend):
+    """With v = S qd it is a = S qdd + Sd qd, and the torques are S^T tau."""
+    text = PLATFORM.format(name)
+    model, reference = load(text), pin.buildModelFromXML(text)
+    data = reference.createData()
+    torques = mbs.compile(mbs.inverse_dynamics, model, backend=backend)
+    for seed in range(STATES):
+        q, qd, qdd = np.random.default_rng(seed).uniform(-1.2, 1.2, (3, model.n))
+        theirs, S = MODES[name](q)
+        Sd = MODES[name](q + 1e-30j * qd)[1].imag / 1e-30
+        v, a = S @ qd, S @ qdd + Sd @ qd
+        expected = S.T @ pin.rnea(reference, data, theirs, v, a)
+        assert_close(torques(q, qd, qdd), expected, TOLERANCE)
+        pin.forwardKinematics(reference, data, theirs, v)
+        pin.updateFramePlacements(reference, data)
+        for link in "abcd":
+            at = reference.getFrameId(link, pin.BODY)
+            V = pin.getFrameVelocity(reference, data, at, pin.LOCAL)
+            found = mbs.compile(mbs.twists, model, bodies=[link], backend=backend)(q, qd)[0]
+            assert_close(found, angular_first(V.vector), TOLERANCE)
+            J = mbs.compile(mbs.jacobian, model, body=link, backend=backend)(q)
+            assert_close(J @ qd, angular_first(V.vector), TOLERANCE)

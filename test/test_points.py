@@ -1,0 +1,167 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Points and frames offset from bodies, against the definitions, Pinocchio and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
+from mechanisms import MECHANISMS
+from reference import Reference, assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.points import (
+    offset_jacobian,
+    offset_twist,
+    point_jacobian,
+    point_velocity,
+)
+
+REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
+
+
+def state(n):
+    rng = np.random.default_rng(n)
+    return rng.uniform(-3.0, 3.0, n), rng.uniform(-2.0, 2.0, n), rng.uniform(-0.7, 0.7, 3)
+
+
+def some_bodies(mechanism):
+    """One near a root, one further out and the last."""
+    return sorted({0, mechanism.nb // 2, mechanism.nb - 1})
+
+
+@every_representation
+@every_mechanism
+def test_offset_frames_of_bodies(name, representation):
+    mechanism = MECHANISMS[name]
+    q, qd, point = state(mechanism.n)
+    reference, placement = Reference(mechanism, q), np.eye(4)
+    placement[:3, 3] = point
+    for i in some_bodies(mechanism):
+        body = mechanism.model.body_names[i]
+        J = reference.jacobian(i, representation, placement)
+        found = offset_jacobian(mechanism.model, q, point, body, representation=representation)
+        assert_close(found, J)
+        V = offset_twist(mechanism.model, q, qd, point, body, representation=representation)
+        assert_close(V, J @ qd)
+
+
+@every_mechanism
+def test_point_moves_as_its_jacobian_says(name):
+    mechanism = MECHANISMS[name]
+    q, qd, point = state(mechanism.n)
+    h = 1e-6
+    for i in some_bodies(mechanism):
+        body = mechanism.model.body_names[i]
+
+        def position(q, i=i):
+            return (mbs.forward_kinematics(mechanism.model, q)[i] @ [*point, 1.0])[:3]
+
+        J = point_jacobian(mechanism.model, q, point, body)
+        steps = h * np.eye(mechanism.n)
+        slopes = [(position(q + step) - position(q - step)) / (2 * h) for step in steps]
+        assert_close(J, np.transpose(slopes), 1e-8)
+        assert_close(point_velocity(mechanism.model, q, qd, point, body), J @ qd)
+
+
+@every_arm
+def test_offset_frames_are_pinocchios(name):
+    """At a point of a merged link, whose frame is turned against that of its body."""
+    model, pinocchio, body = model_of(name), Pinocchio(name), ARMS[name]
+    q, qd, point = state(model.n)
+    link = pinocchio.model.frames[pinocchio.frame]
+    at = link.placement * pin.SE3(np.eye(3), point)
+    pinocchio.frame = pinocchio.model.addFrame(
+        pin.Frame("offset", link.parentJoint, at, pin.OP_FRAME)
+    )
+    for representation in LOCAL:
+        J, options = pinocchio.jacobian(q, representation), {"representation": representation}
+        assert_close(offset_jacobian(model, q, point, body, **options), J, 1e-12)
+        assert_close(offset_twist(model, q, qd, point, body, **options), J @ qd, 1e-12)
+    J = pinocchio.jacobian(q, "hybrid")[3:]
+    assert_close(point_jacobian(model, q, point, body), J, 1e-12)
+    assert_close(point_velocity(model, q, qd, point, body), J @ qd, 1e-12)
+
+
+@every_representation
+def test_at_the_origin_they_are_those_of_the_body(representation):
+    model, (q, qd, _) = MECHANISMS["tree"].model, state(MECHANISMS["tree"].n)
+    options, origin = {"representation": representation}, np.zeros(3)
+    for i, body in enumerate(model.body_names):
+        J = offset_jacobian(model, q, origin, body, **options)
+        assert_close(J, mbs.jacobian(model, q, body, **options), 1e-14)
+        V = offset_twist(model, q, qd, origin, body, **options)
+        assert_close(V, mbs.twists(model, q, qd, **options)[i], 1e-14)
+
+
+def test_auto_means_body_fixed():
+    model, (q, qd, point) = MECHANISMS["tree"].model, state(MECHANISMS["tree"].n)
+    for function, arrays in ((offset_jacobian, (q, point)), (offset_twist, (q, qd, point))):
+        auto = function(model, *arrays, "body4", representation="auto")
+        assert np.array_equal(auto, function(model, *arrays, "body4"))
+
+
+def test_a_point_is_an_input_of_the_kernel():
+    model = MECHANISMS["tree"].model
+    q, qd, point = state(model.n)
+    kernel = mbs.compile(offset_jacobian, model, body="body5")
+    assert [port.name for port in kernel.inputs] == ["q", "point"]
+    functions = ((point_jacobian, (q,)), (point_velocity, (q, qd)))
+    for function, arrays in functions:
+        function(model, *arrays, point, "body5")
+    known = len(model.kernels)
+    for function, arrays in functions:
+        here = function(model, *arrays, point, "body5")
+        assert np.abs(function(model, *arrays, 2.0 * point, "body5") - here).max() > 1e-3
+    assert len(model.kernels) == known
+
+
+def test_points_and_positions_are_batches():
+    model = MECHANISMS["forest"].model
+    rng = np.random.default_rng(0)
+    q, points = rng.uniform(-3.0, 3.0, (5, 1, model.n)), rng.uniform(-1.0, 1.0, (4, 3))
+    J = point_jacobian(model, q, points, "body8")
+    assert J.shape == (5, 4, 3, model.n)
+    for i, k in np.ndindex(5, 4):
+        assert_close(J[i, k], point_jacobian(model, q[i, 0], points[k], "body8"), 1e-15)
+
+
+def test_a_point_of_the_ground_rests():
+    model = model_of("panda")
+    q, qd, point = state(model.n)
+    assert not np.any(point_jacobian(model, q, point, "panda_link0"))
+    assert not np.any(point_velocity(model, q, qd, point, "panda_link0"))
+
+
+def test_bad_input():
+    model = MECHANISMS["tree"].model
+    q, qd, point = state(model.n)
+    with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+        point_jacobian(model, q, point, "hand")
+    with pytest.raises(mbs.UnknownRepresentationError, match="world"):
+        offset_jacobian(model, q, point, "body1", representation="world")
+    with pytest.raises(mbs.ArgumentError, match=r"point has shape \(4,\); valid is \(3,\)"):
+        point_jacobian(model, q, [*point, 1.0], "body1")
+    with pytest.raises(mbs.ArgumentError, match="qd has shape"):
+        point_velocity(model, q, qd[:-1], point, "body1")
+    with pytest.raises(mbs.ArgumentError, match="needs the argument 'body'"):
+        offset_twist(model, q, qd, point)
+    with pytest.raises(mbs.ArgumentError, match="point must be real numbers; got None"):
+        mbs.compile(point_jacobian, model, body="body1")(q, None)
+    with pytest.raises(mbs.ArgumentError, match="batch axes"):
+        point_jacobian(model, np.zeros((2, model.n)), np.zeros((3, 3)), "body1")

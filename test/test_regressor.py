@@ -1,0 +1,202 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The regressor of the torques, and how many combinations of parameters they depend on.
+
+The counts are those of Mayeda, Yoshida and Osuka, Base parameters of manipulator dynamic models
+(1990): for n revolute joints whose neighbouring axes are parallel or perpendicular, 7 n - 4 b, and
+2 less if the first axis is parallel to gravity, where b is how many links from the base outwards
+turn about axes parallel to the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, TREE, random_mechanism, with_mimics
+from reference import Reference, assert_close
+from robots import robot
+from urdf_reference import load
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.regressor import base_parameters, inertial_parameters
+from mbs_dynamics.model import Inertia
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def motion(n, seed=0):
+    return np.random.default_rng(seed).uniform(-2.0, 2.0, (3, n))
+
+
+def with_parameters(model, parameters):
+    """The model with other inertial parameters (10 nb,)."""
+    bodies = [
+        replace(body, inertia=Inertia.from_parameters(ten))
+        for body, ten in zip(model.bodies, parameters.reshape(-1, 10), strict=True)
+    ]
+    return mbs.Model(model.name, tuple(bodies), model.gravity)
+
+
+@every_mechanism
+def test_torques_are_the_regressor_times_the_parameters(name):
+    mechanism = MECHANISMS[name]
+    q, qd, qdd = motion(mechanism.n)
+    Y = mbs.inverse_dynamics_regressor(mechanism.model, q, qd, qdd)
+    assert Y.shape == (mechanism.n, 10 * mechanism.nb)
+    pi = inertial_parameters(mechanism.model)
+    assert_close(Y @ pi, Reference(mechanism, q).inverse_dynamics(qd, qdd))
+    for i in range(mechanism.nb):
+        M = mechanism.inertias[i]
+        com = mechanism.masses[i] * mechanism.coms[i]
+        assert_close(pi[10 * i : 10 * i + 4], [M[3, 3], *com], 1e-15)
+        assert_close(pi[10 * i + 4 : 10 * i + 10], M[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], 1e-15)
+
+
+@pytest.mark.parametrize("name", ["tree", "mimics"])
+def test_columns_are_the_torques_of_unit_parameters(name):
+    """Whatever the body's own inertia is: also that of no real body."""
+    model = MECHANISMS[name].model
+    q, qd, qdd = motion(model.n)
+    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
+    for k in np.random.default_rng(1).choice(10 * model.nb, 6, replace=False):
+        unit = np.zeros(10 * model.nb)
+        unit[k] = 1.0
+        other = with_parameters(model, unit)
+        kernel = mbs.compile(mbs.inverse_dynamics, other, backend="python")
+        assert_close(kernel(q, qd, qdd), Y[:, k])
+    assert_close(mbs.inverse_dynamics_regressor(other, q, qd, qdd), Y, 1e-15)
+
+
+def test_payload_and_gravity():
+    mechanism = random_mechanism(41, TREE)
+    q, qd, qdd = motion(mechanism.n)
+    gravity = (1.0, 2.0, -3.0)
+    model = mechanism.model.with_gravity(gravity).with_payload("body5", 2.0, (0.1, 0.0, 0.2))
+    change = inertial_parameters(model) - inertial_parameters(mechanism.model)
+    assert set(np.flatnonzero(change)) <= set(range(40, 50))
+    load = [2.0, 0.2, 0.0, 0.4, 0.08, 0.0, -0.04, 0.1, 0.0, 0.02]
+    assert_close(change[40:50], load, 1e-15)
+    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
+    tau = mbs.inverse_dynamics(model, q, qd, qdd)
+    assert_close(Y @ inertial_parameters(model), tau)
+    assert np.abs(Y @ inertial_parameters(mechanism.model) - tau).max() > 1.0
+
+
+# -- base parameters ------------------------------------------------------------------------------
+
+
+@lru_cache
+def planar_arm(n):
+    """Links in a row that turn about parallel y axes, in a vertical plane."""
+    homes = np.array([np.eye(4)] * n)
+    homes[1:, 0, 3] = 0.4
+    M = mbs.spatial_inertia(1.0, (0.2, 0.01, -0.02), np.diag([0.01, 0.02, 0.03]))
+    screws = [[0, 1, 0, 0, 0, 0]] * n
+    return mbs.Model.from_screws(range(-1, n - 1), homes, screws, [M] * n, frame="body_fixed")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_planar_arms(n):
+    vertical = planar_arm(n)
+    assert len(base_parameters(vertical).columns) == 7 * n - 4 * n
+    horizontal = vertical.with_gravity((0.0, 9.81, 0.0))
+    assert len(base_parameters(horizontal).columns) == 7 * n - 4 * n - 2
+
+
+def test_pendulum_by_hand():
+    """tau = yy qdd - (m z sin + m x cos) g, about a horizontal y axis through the origin."""
+    base = base_parameters(planar_arm(1))
+    assert base.columns == (1, 3, 7)
+    np.testing.assert_array_equal(base.combination, np.eye(10)[[1, 3, 7]])
+    Y = mbs.inverse_dynamics_regressor(planar_arm(1), [0.7], [2.0], [3.0])
+    g = 9.81
+    assert_close(Y[0, [1, 3, 7]], [-g * np.cos(0.7), -g * np.sin(0.7), 3.0], 1e-14)
+
+
+def test_a_slide_by_hand():
+    M = mbs.spatial_inertia(2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.3]))
+    model = mbs.Model.from_screws([-1], [np.eye(4)], [[0, 0, 0, 0, 0, 1]], [M], frame="body_fixed")
+    base = base_parameters(model)
+    assert base.columns == (0,)
+    np.testing.assert_array_equal(base.combination, np.eye(10)[:1])
+
+
+@pytest.mark.parametrize(
+    ("name", "gravity", "count"),
+    [
+        ("ur5_robot.urdf", (0.0, 0.0, -9.81), 7 * 6 - 4 - 2),
+        ("ur5_robot.urdf", (5.0, 0.0, -8.0), 7 * 6 - 4),
+        ("ur10_robot.urdf", (0.0, 0.0, -9.81), 7 * 6 - 4 - 2),
+        ("panda_without_hand", (0.0, 0.0, -9.81), 7 * 7 - 4 - 2),
+    ],
+)
+def test_arms(name, gravity, count):
+    if name == "panda_without_hand":
+        model = load(robot("panda.urdf"), tip="panda_link7", gravity=gravity)
+    else:
+        model = load(robot(name), gravity=gravity)
+    base = base_parameters(model)
+    assert len(base.columns) == count
+    np.testing.assert_array_equal(base.combination[:, base.columns], np.eye(count))
+    q, qd, qdd = motion(model.n, seed=7)
+    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
+    beta = base.combination @ inertial_parameters(model)
+    assert_close(Y[:, base.columns] @ beta, mbs.inverse_dynamics(model, q, qd, qdd), 1e-9)
+
+
+@every_mechanism
+def test_base_parameters_determine_the_torques_and_are_determined_by_them(name):
+    mechanism = MECHANISMS[name]
+    model = mechanism.model
+    base = base_parameters(model)
+    K, pi = base.combination, inertial_parameters(model)
+    q, qd, qdd = np.random.default_rng(8).uniform(-2.0, 2.0, (3, 60 * mechanism.nb, mechanism.n))
+    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd).reshape(-1, 10 * mechanism.nb)
+    assert_close(Y[:, base.columns] @ K, Y, 1e-8)
+    singular_values = np.linalg.svd(Y, compute_uv=False)
+    rank = int(np.sum(singular_values > 1e-9 * singular_values[0]))
+    assert len(base.columns) == rank < 10 * mechanism.nb
+    _, _, Vh = np.linalg.svd(K)
+    hidden = 0.01 * np.random.default_rng(9).normal(size=10 * mechanism.nb - rank) @ Vh[rank:]
+    assert np.abs(hidden).max() > 1e-3
+    other = mbs.compile(mbs.inverse_dynamics, with_parameters(model, pi + hidden), backend="python")
+    tau = mbs.inverse_dynamics(model, q[0], qd[0], qdd[0])
+    assert_close(other(q[0], qd[0], qdd[0]), tau, 1e-8)
+
+
+def test_more_states_find_the_same():
+    model = MECHANISMS["tree"].model
+    few, many = base_parameters(model), base_parameters(model, states=500, seed=3)
+    assert few.columns == many.columns
+    assert_close(few.combination, many.combination, 1e-8)
+    with pytest.raises(mbs.ArgumentError, match="states must not be negative; got -1"):
+        base_parameters(model, states=-1)
+
+
+def test_joints_that_move_together():
+    """Two slides in line, the second of which follows the first."""
+    slides = random_mechanism(42, [-1, 0], ["prismatic"])
+    homes, screws = np.array([np.eye(4)] * 2), np.array([[0, 0, 0, 0, 0, 1.0]] * 2)
+    slides = replace(slides, homes=homes, screws=screws, gravity=np.array([0, 0, -9.81]))
+    model = with_mimics(slides, (0, 0), (1.0, 1.0), (0.0, 0.3)).model
+    base = base_parameters(model)
+    assert base.columns == (
+        0,
+        10,
+    )  # the mass of each: m1 + 4 m2 and (m1 + 2 m2) g can be told apart
+    Y = mbs.inverse_dynamics_regressor(model, [0.4], [1.0], [2.0])
+    assert_close(Y[0, [0, 10]], [2.0 + 9.81, 4 * 2.0 + 2 * 9.81], 1e-14)

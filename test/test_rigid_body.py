@@ -1,0 +1,281 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The Newton-Euler equations of one body, in all their forms, against moving_bodies.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import BACKENDS, compiled
+from mechanisms import rotation
+from moving_bodies import Ad, Motion, Scene, frames, twist_in
+from reference import assert_close, exponential, hat, twist
+
+from mbs_dynamics.closed_form import rigid_body
+from mbs_dynamics.closed_form.accelerations import angular, linear
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.representation import convert_wrench
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+TOLERANCE = 1e-13
+
+
+@pytest.fixture(params=range(4))
+def scene(request):
+    return Scene(request.param)
+
+
+@pytest.fixture(params=range(4))
+def centred(request):
+    return Scene(request.param, at_com=True)
+
+
+# -- spatial, body-fixed, hybrid, mixed ------------------------------------------------------------
+
+
+def test_spatial(scene):
+    """(36), (37), (38)."""
+    motion, W = scene.twist("spatial"), scene.wrench("spatial")
+    assert_close(scene.M_s @ motion[0], scene.sum_of(scene.velocities), TOLERANCE)  # (35)
+    assert_close(rigid_body.spatial_wrench(scene.M_s, *motion), W, TOLERANCE)
+    assert_close(rigid_body.spatial_momentum_rate(scene.M_s, *motion), W, TOLERANCE)
+
+
+def test_rate_of_the_spatial_inertia(scene):
+    """(37) by the product rule, and Remark 2: Md - 2 C is skew, with C = -ad_V^T M."""
+    inverse = np.linalg.inv(scene.C)
+    A, A_rate = Ad(inverse, -inverse @ scene.Cd @ inverse)
+    V, _ = scene.twist("spatial")
+    Md = A_rate.T @ scene.M_b @ A + A.T @ scene.M_b @ A_rate
+    assert_close(rigid_body.spatial_inertia_rate(scene.M_s, V), Md, TOLERANCE)
+    skew = Md + 2.0 * se3.ad(V).T @ scene.M_s
+    assert_close(skew, -skew.T, TOLERANCE)
+    assert np.abs(skew).max() > 1e-2
+
+
+def test_body_fixed(scene):
+    """(41), (42), (43)."""
+    motion, W = scene.twist("body_fixed"), scene.wrench("body_fixed")
+    assert_close(rigid_body.body_fixed_wrench(scene.M_b, *motion), W, TOLERANCE)
+    inertia = Inertia.from_matrix(scene.M_b)
+    assert_close(rigid_body.body_fixed_components(inertia, *motion), W, TOLERANCE)
+
+
+def test_body_fixed_at_the_centre_of_mass(centred):
+    """(44), (45), (46); the matrix is that of (39)."""
+    M, motion, W = centred.M_b, centred.twist("body_fixed"), centred.wrench("body_fixed")
+    assert_close(M[:3, 3:], np.zeros((3, 3)), TOLERANCE)
+    assert_close(rigid_body.body_fixed_wrench_at_com(M, *motion), W, TOLERANCE)
+    at_com = rigid_body.body_fixed_components_at_com(M[5, 5], M[:3, :3], *motion)
+    assert_close(at_com, W, TOLERANCE)
+
+
+def test_hybrid(scene):
+    """(51), (53), (54), (55)."""
+    motion, W = scene.twist("hybrid"), scene.wrench("hybrid")
+    inertia = Inertia.from_matrix(scene.M_b).rotated(scene.R)
+    assert_close(inertia.matrix(), scene.M_h, TOLERANCE)
+    assert_close(rigid_body.hybrid_wrench(scene.M_h, *motion), W, TOLERANCE)
+    assert_close(rigid_body.hybrid_components(inertia, *motion), W, TOLERANCE)
+
+
+def test_hybrid_momentum(scene):
+    """(52) corrected: its print holds at the centre of mass only."""
+    V, Vd = scene.twist("hybrid")
+    w = np.array([*V[:3], 0.0, 0.0, 0.0])
+    Md = -se3.ad(w).T @ scene.M_h - scene.M_h @ se3.ad(w)  # the inertia turns with the body
+    Pi, Pid = scene.M_h @ V, Md @ V + scene.M_h @ Vd
+    W = scene.wrench("hybrid")
+    assert_close(rigid_body.hybrid_wrench_from_momentum(Pi, Pid, V), W, TOLERANCE)
+    assert np.abs(Pid - W).max() > 1e-2
+    moved = np.concatenate([np.cross(V[3:], Pi[3:]), np.zeros(3)])
+    assert_close(Pid + moved, W, TOLERANCE)
+
+
+def test_hybrid_at_the_centre_of_mass(centred):
+    """(47), (48), (49), (50); and (52) as printed."""
+    M, (V, Vd), W = centred.M_h, centred.twist("hybrid"), centred.wrench("hybrid")
+    assert_close(Inertia.from_matrix(centred.M_b).rotated(centred.R).matrix(), M, TOLERANCE)
+    assert_close(rigid_body.hybrid_wrench_at_com(M, V, Vd), W, TOLERANCE)
+    at_com = rigid_body.hybrid_components_at_com(M[5, 5], M[:3, :3], V, Vd)
+    assert_close(at_com, W, TOLERANCE)
+    w = so3.hat(V[:3])
+    Theta_rate = w @ M[:3, :3] - M[:3, :3] @ w
+    Pid = M @ Vd + np.array([*(Theta_rate @ V[:3]), 0.0, 0.0, 0.0])
+    assert_close(Pid, W, TOLERANCE)
+    assert_close(rigid_body.hybrid_wrench_from_momentum(M @ V, Pid, V), W, TOLERANCE)
+
+
+def test_mixed(scene):
+    """(56), (57)."""
+    inertia = Inertia.from_matrix(scene.M_b)
+    W = rigid_body.mixed_components(inertia, scene.R, *scene.twist("mixed"))
+    assert_close(W, scene.wrench("mixed"), TOLERANCE)
+
+
+def test_mixed_at_the_centre_of_mass(centred):
+    """(58)."""
+    M = centred.M_b
+    W = rigid_body.mixed_components_at_com(M[5, 5], M[:3, :3], *centred.twist("mixed"))
+    assert_close(W, centred.wrench("mixed"), TOLERANCE)
+
+
+# -- frames that move in any way -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["fixed", "inertial", "body", "tumbling"])
+def test_any_frame(scene, name):
+    """(59), (60), (61)."""
+    frame = frames(scene)[name]
+    A, _ = Ad(frame.C, frame.Cd)
+    M = rigid_body.inertia_in_frame(scene.M_s, frame.C)
+    assert_close(M, A.T @ scene.M_s @ A, TOLERANCE)
+    W = rigid_body.wrench_in_frame(M, *twist_in(scene, frame), frame.V_b)
+    assert_close(W, A.T @ scene.wrench("spatial"), TOLERANCE)
+
+
+def test_special_cases_of_any_frame(scene):
+    """Frame j = 0 is the spatial form, j = i the body-fixed one: below (61), corrected."""
+    at = frames(scene)
+    spatial, body_fixed = scene.twist("spatial"), scene.twist("body_fixed")
+    rest = np.zeros(6)
+    for frame, motion, M in (("inertial", spatial, scene.M_s), ("body", body_fixed, scene.M_b)):
+        V, Vd = twist_in(scene, at[frame])
+        assert_close(V, motion[0], TOLERANCE)
+        assert_close(Vd, motion[1], TOLERANCE)
+        assert_close(rigid_body.inertia_in_frame(scene.M_s, at[frame].C), M, TOLERANCE)
+    W = rigid_body.wrench_in_frame(scene.M_s, *spatial, rest)
+    assert_close(W, rigid_body.spatial_wrench(scene.M_s, *spatial), TOLERANCE)
+    W = rigid_body.wrench_in_frame(scene.M_b, *body_fixed, body_fixed[0])
+    assert_close(W, rigid_body.body_fixed_wrench(scene.M_b, *body_fixed), TOLERANCE)
+
+
+@pytest.mark.parametrize("k", ["fixed", "inertial", "body", "tumbling"])
+@pytest.mark.parametrize("j", ["fixed", "body", "tumbling"])
+def test_any_frame_and_any_axes(scene, j, k):
+    """(62), (63), (64)."""
+    at = frames(scene)
+    J, K = at[j], at[k]
+    if j == k == "tumbling":
+        K = Motion(scene.rng)  # another one
+    turned = np.zeros((2, 4, 4))  # R_k,j as a pose, and its rate
+    turned[0] = np.eye(4)
+    turned[0, :3, :3] = K.R.T @ J.R
+    turned[1, :3, :3] = K.Cd[:3, :3].T @ J.R + K.R.T @ J.Cd[:3, :3]
+    T, T_rate = Ad(*turned)
+    V, Vd = twist_in(scene, J)
+    A, _ = Ad(J.C, J.Cd)
+    M = rigid_body.inertia_at_and_in(scene.M_s, J.C, J.R.T @ K.R)
+    assert_close(M, T @ A.T @ scene.M_s @ A @ T.T, TOLERANCE)  # T is orthogonal
+    W = rigid_body.wrench_at_and_in(M, T @ V, T_rate @ V + T @ Vd, T @ J.V_b, K.V_b[:3])
+    assert_close(W, T @ A.T @ scene.wrench("spatial"), TOLERANCE)
+
+
+def test_hybrid_is_a_special_case(scene):
+    """Frame j = i and k = 0: below (64)."""
+    R = scene.R
+    V_b, V = scene.V_b, scene.twist("hybrid")
+    M = rigid_body.inertia_at_and_in(scene.M_s, scene.C, R.T)
+    assert_close(M, scene.M_h, TOLERANCE)
+    V_j = np.array([*(R @ V_b[:3]), *(R @ V_b[3:])])
+    W = rigid_body.wrench_at_and_in(M, *V, V_j, np.zeros(3))
+    assert_close(W, rigid_body.hybrid_wrench(scene.M_h, *V), TOLERANCE)
+
+
+# -- reconstruction, parts of twists, wrenches -----------------------------------------------------
+
+
+def test_kinematic_reconstruction(scene):
+    """(88), (89) for an increment on the right, C = C_k-1 exp(X), for which V^s is corrected."""
+    X, Xd = scene.rng.normal(size=(2, 6))
+    wide = np.block([[hat(X), hat(Xd)], [np.zeros((4, 4)), hat(X)]])
+    E, Ed = exponential(wide)[:4, :4], exponential(wide)[:4, 4:]  # exp(X) and its rate
+    C, Cd = scene.C @ E, scene.C @ Ed
+    assert_close(se3.dexp(-X) @ Xd, twist(C, Cd, "body_fixed"), TOLERANCE)
+    V_s = twist(C, Cd, "spatial")
+    assert_close(se3.Ad(scene.C) @ se3.dexp(X) @ Xd, V_s, TOLERANCE)
+    assert np.abs(se3.dexp(X) @ Xd - V_s).max() > 1e-2  # as printed: for exp(X) C_k-1
+    assert_close(se3.dexp(X) @ Xd, twist(E @ scene.C, Ed @ scene.C, "spatial"), TOLERANCE)
+    assert_close(se3.hat(V_s) @ C, Cd, TOLERANCE)
+    assert_close(C @ se3.hat(se3.dexp(-X) @ Xd), Cd, TOLERANCE)
+
+
+def test_parts_of_a_twist(scene):
+    """(118), (119)."""
+    V = scene.rng.normal(size=6)
+    w, v, zero = hat([*V[:3], 0, 0, 0])[:3, :3], hat([*V[3:], 0, 0, 0])[:3, :3], np.zeros((3, 3))
+    assert_close(se3.ad(angular(V)), np.block([[w, zero], [zero, w]]), 0.0)
+    assert_close(se3.ad(linear(V)), np.block([[zero, zero], [v, zero]]), 0.0)
+    assert_close(angular(V) + linear(V), V, 0.0)
+
+
+def test_wrench_in_another_frame(scene):
+    """(120): the power of a wrench is the same in all frames."""
+    V, W, S = scene.rng.normal(size=6), scene.rng.normal(size=6), scene.C  # S_1,2
+    V_1, W_2 = se3.Ad(S) @ V, se3.Ad(S).T @ W
+    assert_close(W_2 @ V, W @ V_1, TOLERANCE)
+    moment = W[:3] - np.cross(S[:3, 3], W[3:])  # about the origin of frame 2
+    assert_close(W_2, [*(scene.R.T @ moment), *(scene.R.T @ W[3:])], TOLERANCE)
+    assert_close(convert_wrench(W, S, source="spatial", target="body_fixed"), W_2, TOLERANCE)
+
+
+# -- symbols ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_equations_can_be_traced(backend):
+    rng = np.random.default_rng(5)
+    given = {
+        "M": rng.normal(size=(6, 6)),
+        "V": rng.normal(size=6),
+        "Vd": rng.normal(size=6),
+        "P": rng.normal(size=6),
+        "R": rotation(rng),
+        "mass": rng.normal(size=10),
+    }
+
+    def equations(M, V, Vd, P, R, mass):
+        inertia = Inertia.from_parameters(mass)
+        m, Theta = inertia.mass, inertia.tensor
+        C = se3.pose(R, P[:3])
+        W = [
+            rigid_body.spatial_momentum_rate(M, V, Vd),
+            rigid_body.spatial_wrench(M, V, Vd),
+            rigid_body.body_fixed_wrench(M, V, Vd),
+            rigid_body.body_fixed_components(inertia, V, Vd),
+            rigid_body.body_fixed_wrench_at_com(M, V, Vd),
+            rigid_body.body_fixed_components_at_com(m, Theta, V, Vd),
+            rigid_body.hybrid_wrench_at_com(M, V, Vd),
+            rigid_body.hybrid_components_at_com(m, Theta, V, Vd),
+            rigid_body.hybrid_wrench_from_momentum(P, Vd, V),
+            rigid_body.hybrid_wrench(M, V, Vd),
+            rigid_body.hybrid_components(inertia, V, Vd),
+            rigid_body.mixed_components(inertia, R, V, Vd),
+            rigid_body.mixed_components_at_com(m, Theta, V, Vd),
+            rigid_body.wrench_in_frame(M, V, Vd, P),
+            rigid_body.wrench_at_and_in(M, V, Vd, P, P[:3]),
+            rigid_body.general_wrench(M, M.T, V, Vd, P),
+            rigid_body.own_wrench(M, V, Vd),
+            rigid_body.own_wrench_at_com(m, Theta, V, Vd),
+            *rigid_body.spatial_inertia_rate(M, V),
+            *rigid_body.inertia_in_frame(M, C),
+            *rigid_body.inertia_at_and_in(M, C, R),
+        ]
+        return np.array(W)
+
+    shapes = {name: value.shape for name, value in given.items()}
+    found = compiled(equations, backend, shapes)(*given.values())
+    assert_close(found, equations(**given), TOLERANCE)

@@ -1,0 +1,397 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models from screws and joint frames, against products of exponentials written out here."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from math import cos, sin, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
+from mbs_dynamics.model.inertia import spatial_inertia
+from mbs_dynamics.model.screws import FRAMES, from_joint_frames, from_screws, screws
+from mbs_dynamics.model.tree import Model
+
+pytestmark = pytest.mark.backend_independent
+
+KINDS = ("revolute", "prismatic", "screw")
+SEEDS = range(12)
+
+
+def hat(X):
+    """4x4 matrix of a screw (e, v); nothing of the package is used."""
+    (a, b, c), v = X[:3], X[3:]
+    return np.array([[0, -c, b, v[0]], [c, 0, -a, v[1]], [-b, a, 0, v[2]], [0, 0, 0, 0.0]])
+
+
+def vee(matrix):
+    return np.array([matrix[2, 1], matrix[0, 2], matrix[1, 0], *matrix[:3, 3]])
+
+
+def seen_from(C, X):
+    """The screw X in the frame from which its own frame has the pose C, by conjugation."""
+    return vee(C @ hat(X) @ np.linalg.inv(C))
+
+
+def exponential(X, q):
+    """exp(X q) as a power series with scaling and squaring."""
+    small = hat(X) * q / 2**10
+    total, term = np.eye(4), np.eye(4)
+    for k in range(1, 12):
+        term = term @ small / k
+        total = total + term
+    return np.linalg.matrix_power(total, 2**10)
+
+
+def rotation(rng):
+    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return Q * np.linalg.det(Q)
+
+
+def pose(rng):
+    C = np.eye(4)
+    C[:3, :3] = rotation(rng)
+    C[:3, 3] = rng.uniform(-1.0, 1.0, 3)
+    return C
+
+
+def joint_screw(rng, kind):
+    e = rng.normal(size=3)
+    e /= np.linalg.norm(e)
+    if kind == "prismatic":
+        return np.array([0.0, 0.0, 0.0, *e])
+    pitch = rng.uniform(0.05, 0.5) if kind == "screw" else 0.0
+    return np.array([*e, *(np.cross(rng.uniform(-1.0, 1.0, 3), e) + pitch * e)])
+
+
+def inertia(rng):
+    points = rng.uniform(-0.3, 0.3, (6, 3))
+    masses = rng.uniform(0.1, 1.0, 6)
+    com = masses @ points / masses.sum()
+    arms = zip(masses, points - com, strict=True)
+    Theta = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in arms)
+    return spatial_inertia(masses.sum(), com, Theta)
+
+
+class Mechanism:
+    """A random tree, given by joint frames; its other descriptions by inverting 4x4 matrices."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.nb = 1 if seed == 0 else int(rng.integers(2, 10))
+        self.parents = [int(rng.integers(-1, i)) for i in range(self.nb)]
+        self.parents[0] = -1
+        self.kinds = [str(kind) for kind in rng.choice(KINDS, self.nb)]
+        self.S_parent = np.array([pose(rng) for _ in self.parents])
+        self.S_body = np.array([pose(rng) for _ in self.parents])
+        self.Z = np.array([joint_screw(rng, kind) for kind in self.kinds])
+        self.M = np.array([inertia(rng) for _ in self.parents])
+        self.q = rng.uniform(-2.0, 2.0, self.nb)
+        self.A = self.configuration(np.zeros(self.nb))
+        self.B = self.S_parent @ np.linalg.inv(self.S_body)
+        self.Y = np.array([seen_from(A, X) for A, X in zip(self.A, self.X, strict=True)])
+
+    @property
+    def X(self):
+        return np.array([seen_from(S, Z) for S, Z in zip(self.S_body, self.Z, strict=True)])
+
+    @property
+    def X_bar(self):
+        return np.array([seen_from(S, Z) for S, Z in zip(self.S_parent, self.Z, strict=True)])
+
+    def configuration(self, q):
+        """C_i by eq. (3), the one with the joint frames, down the tree."""
+        C: list[Any] = [None] * self.nb + [np.eye(4)]
+        for i, p in enumerate(self.parents):
+            D = exponential(self.Z[i], q[i])
+            C[i] = C[p] @ self.S_parent[i] @ D @ np.linalg.inv(self.S_body[i])
+        return np.array(C[:-1])
+
+    def described(self, frame):
+        homes = self.A if frame == "spatial" else self.B
+        given = {"spatial": self.Y, "body_fixed": self.X, "parent": self.X_bar}[frame]
+        return self.parents, homes, given, self.M
+
+    def models(self):
+        yield from_joint_frames(self.parents, self.S_parent, self.S_body, self.Z, self.M)
+        for frame in FRAMES:
+            yield from_screws(*self.described(frame), frame=frame)
+
+
+def configuration(model, q):
+    """C_i by eq. (8), upper line."""
+    C: list[Any] = [None] * model.nb + [np.eye(4)]
+    for i, p in enumerate(model.parents):
+        C[i] = C[p] @ model.home_rel[i] @ exponential(model.screw_body[i], q[i])
+    return np.array(C[:-1])
+
+
+def test_the_seeds_cover_several_roots_branches_and_all_kinds():
+    made = [Mechanism(seed) for seed in SEEDS]
+    assert any(m.parents.count(-1) > 1 for m in made)
+    assert any(sorted(set(m.parents)) != list(range(-1, m.nb - 1)) for m in made)
+    assert any(np.any(np.diff(m.parents) < 0) for m in made)  # not depth first
+    assert {kind for m in made for kind in m.kinds} == set(KINDS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_descriptions_give_the_same_mechanism(seed):
+    truth = Mechanism(seed)
+    expected = truth.configuration(truth.q)
+    for model in truth.models():
+        np.testing.assert_allclose(configuration(model, truth.q), expected, atol=1e-12)
+        np.testing.assert_allclose(model.home_rel, truth.B, atol=1e-13)
+        np.testing.assert_allclose(model.screw_body, truth.X, atol=1e-13)
+        np.testing.assert_allclose(model.M_body, truth.M, atol=1e-15)
+        assert model.parents == tuple(truth.parents)
+        assert [joint.kind for joint in model.joints] == truth.kinds
+        pitches = [Z[:3] @ Z[3:] if Z[:3].any() else np.inf for Z in truth.Z]
+        np.testing.assert_allclose([j.pitch for j in model.joints], pitches, atol=1e-14)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_export_inverts_import(seed, frame):
+    truth = Mechanism(seed)
+    for model in truth.models():
+        for got, given in zip(screws(model, frame), truth.described(frame), strict=True):
+            np.testing.assert_allclose(got, given, atol=1e-13)
+        again = from_screws(*screws(model, frame), frame=frame)
+        np.testing.assert_allclose(again.home_rel, model.home_rel, atol=1e-13)
+        np.testing.assert_allclose(again.screw_body, model.screw_body, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exported_spatial_screws_satisfy_the_product_of_exponentials(seed):
+    truth = Mechanism(seed)
+    model = from_screws(*truth.described("body_fixed"), frame="body_fixed")
+    exported = screws(model, "spatial")
+    for i, expected in enumerate(truth.configuration(truth.q)):
+        C = np.eye(4)
+        for j in model.path(i):
+            C = C @ exponential(exported.screws[j], truth.q[j])
+        np.testing.assert_allclose(C @ exported.homes[i], expected, atol=1e-12)  # (10)
+
+
+def test_the_surgical_robot_of_the_paper():
+    # Mueller (kinematics), section 2.5, with e_4 and Y_4 as corrected.
+    d2, d3, d4, d5, h4 = 0.31, 0.47, 0.83, 0.59, 0.22
+    x1, x2, x3, x4, x5 = 0.11, 0.13, 0.17, 0.19, 0.23
+    z1, z2, z3, z4, z5 = 0.29, 0.37, 0.41, 0.43, 0.53
+    w = 1.0 / sqrt(2.0)
+    Y = [
+        (0, 0, 1, 0, 0, 0),
+        (0, 0, 1, 0, d2, 0),
+        (0, 0, 1, 0, -d3, 0),
+        (-w, 0, w, 0, -d4 * w - h4 * w, 0),
+        (0, 0, 1, 0, -d5, 0),
+    ]
+    A = np.array([np.eye(4)] * 5)
+    A[3, :3, :3] = [[w, 0, -w], [0, 1, 0], [w, 0, w]]
+    A[:, :3, 3] = [(-x1, 0, z1), (-x2, 0, -z2), (x3, 0, z3), (x4, 0, z4), (x5, 0, z5)]
+    M = np.array([spatial_inertia(1.0, (0, 0, 0), np.eye(3))] * 5)
+    model = Model.from_screws(range(-1, 4), A, Y, M, frame="spatial")
+    X = [
+        (0, 0, 1, 0, -x1, 0),
+        (0, 0, 1, 0, d2 - x2, 0),
+        (0, 0, 1, 0, -d3 + x3, 0),
+        (0, 0, 1, 0, w * (-d4 - h4 + x4 + z4), 0),
+        (0, 0, 1, 0, -d5 + x5, 0),
+    ]
+    np.testing.assert_allclose(model.screw_body, X, atol=1e-15)
+    q = np.array([0.3, -0.7, 1.1, 0.0, 0.0])
+    a, b, c = np.cumsum(q[:3])
+    C_3 = [
+        [cos(c), -sin(c), 0, -d2 * cos(a) + (d2 + d3) * cos(b) + (x3 - d3) * cos(c)],
+        [sin(c), cos(c), 0, -d2 * sin(a) + (d2 + d3) * sin(b) + (x3 - d3) * sin(c)],
+        [0, 0, 1, z3],
+        [0, 0, 0, 1],
+    ]
+    np.testing.assert_allclose(configuration(model, q)[2], C_3, atol=1e-14)
+
+
+def arguments(nb: int = 3, **changed: Any) -> dict[str, Any]:
+    """A correct chain for from_screws, with one argument or another changed."""
+    given = {
+        "parents": list(range(-1, nb - 1)),
+        "homes": np.array([np.eye(4)] * nb),
+        "screws": np.array([(0.0, 0.0, 1.0, 0.0, 0.0, 0.0)] * nb),
+        "M_body": np.array([spatial_inertia(1.0, (0.1, 0, 0), np.eye(3))] * nb),
+        "frame": "body_fixed",
+    }
+    return given | changed
+
+
+def test_names_gravity_and_what_the_model_keeps():
+    model = Model.from_screws(**arguments())
+    assert model.body_names == ("body1", "body2", "body3")
+    assert model.joint_names == ("joint1", "joint2", "joint3")
+    assert model.name == "mechanism"
+    np.testing.assert_array_equal(model.gravity, (0.0, 0.0, -9.81))
+    assert not [doubt for doubt in model.doubts if doubt.severity == "warning"]
+    named = Model.from_screws(
+        **arguments(),
+        gravity=(0.0, 1.62, 0.0),
+        body_names=["a", "b", "c"],
+        joint_names=["x", "y", "z"],
+        name="moon",
+    )
+    assert named.name == "moon"
+    assert named.body_names == ("a", "b", "c")
+    assert named.joint_names == ("x", "y", "z")
+    np.testing.assert_array_equal(named.gravity, (0.0, 1.62, 0.0))
+
+
+def test_names_and_gravity_of_joint_frames():
+    eyes = np.array([np.eye(4)] * 2)
+    Z, M = arguments(2)["screws"], arguments(2)["M_body"]
+    model = Model.from_joint_frames(
+        [-1, -1], eyes, eyes, Z, M, gravity=(0, 0, 0), body_names=["a", "b"], name="twins"
+    )
+    assert model.name == "twins"
+    assert model.body_names == ("a", "b")
+    assert model.joint_names == ("joint1", "joint2")
+    np.testing.assert_array_equal(model.gravity, np.zeros(3))
+
+
+def test_rounding_left_in_the_axis_of_a_prismatic_joint_is_dropped():
+    rounded = [(1e-17, 0.0, -3e-16, 0.0, 1.0, 0.0)]
+    model = from_screws(**arguments(1, screws=rounded))
+    assert model.joints[0].kind == "prismatic"
+
+
+def test_the_caller_keeps_the_arrays():
+    given = arguments()
+    before = {name: np.copy(given[name]) for name in ("homes", "screws", "M_body")}
+    model = from_screws(**given)
+    for name, value in before.items():
+        np.testing.assert_array_equal(given[name], value)
+        given[name] += 1.0
+    np.testing.assert_array_equal(model.screw_body, before["screws"])
+    np.testing.assert_array_equal(model.home_rel, before["homes"])
+    np.testing.assert_array_equal(model.M_body, before["M_body"])
+
+
+def but(array, index, value):
+    copy = np.array(array, dtype=float)
+    copy[index] = value
+    return copy
+
+
+GOOD = arguments()
+HOMES, SCREWS, M_BODY = GOOD["homes"], GOOD["screws"], GOOD["M_body"]
+WRONG = [
+    (ArgumentError, {"frame": "spatail"}, r"frame must be one of spatial, body_fixed, parent; got"),
+    (ArgumentError, {"parents": 3}, r"parents must be a sequence of integers; got 3"),
+    (ArgumentError, {"parents": [-1, 0.0, 1]}, r"parents\[1\] must be an integer; got 0.0"),
+    (ArgumentError, {"parents": [-1, None, 1]}, r"parents\[1\] must be an integer; got None"),
+    (ModelError, {"parents": [-1, 2, 1]}, r"parents\[1\] is 2; valid is -1 .* before body 1"),
+    (ModelError, {"parents": [-1, 0, 2]}, r"parents\[2\] is 2; valid is -1"),
+    (ModelError, {"parents": [-1, -2, 0]}, r"parents\[1\] is -2; valid is -1"),
+    (ModelError, {"parents": []}, r"parents is empty"),
+    (ArgumentError, {"parents": [-1, 0]}, r"homes has shape \(3, 4, 4\); valid is \(2, 4, 4\)"),
+    (ArgumentError, {"homes": np.eye(4)}, r"homes has shape \(4, 4\); valid is \(3, 4, 4\)"),
+    (ArgumentError, {"homes": "here"}, r"homes must be numbers"),
+    (ArgumentError, {"homes": but(HOMES, (1, 0, 0), 1.1)}, r"homes\[1\] has no rotation"),
+    (ArgumentError, {"homes": but(HOMES, (2, 2, 2), -1.0)}, r"homes\[2\] has no rotation"),
+    (ArgumentError, {"homes": but(HOMES, (2, 3, 0), 1.0)}, r"the last row of homes\[2\]"),
+    (ArgumentError, {"homes": but(HOMES, (2, 0, 3), np.nan)}, r"homes must be finite"),
+    (ArgumentError, {"screws": np.eye(6)}, r"screws has shape \(6, 6\); valid is \(3, 6\)"),
+    (
+        ModelError,
+        {"screws": but(SCREWS, (1, 2), 2.0)},
+        r"screws\[1\] must be .* unit length; got .* length 2",
+    ),
+    (ModelError, {"screws": but(SCREWS, 2, 0.0)}, r"screws\[2\] must be .* length 0"),
+    (
+        ModelError,
+        {"screws": but(SCREWS, 0, (0, 0, 0, 1, 1, 0))},
+        r"screws\[0\] must be .* length 1.41421",
+    ),
+    (ArgumentError, {"M_body": np.eye(6)}, r"M_body has shape \(6, 6\); valid is \(3, 6, 6\)"),
+    (ModelError, {"M_body": but(M_BODY, (2, 0, 3), 1.0)}, r"M_body\[2\]: .* not the inertia of a"),
+    (ModelError, {"M_body": but(M_BODY, (1, 2, 2), 0.0)}, r"M_body\[1\]: .* semidefinite"),
+    (ArgumentError, {"gravity": 9.81}, r"gravity has shape \(\); valid is \(3,\)"),
+    (ArgumentError, {"gravity": (0, 0, np.inf)}, r"gravity must be finite"),
+    (ArgumentError, {"body_names": ["a", "b"]}, r"body_names must be 3 names.*; got \['a', 'b'\]"),
+    (ArgumentError, {"body_names": "abc"}, r"body_names must be 3 names.*; got 'abc'"),
+    (ArgumentError, {"joint_names": ["a", "b", 3]}, r"joint_names must be 3 names"),
+    (ArgumentError, {"joint_names": ["a", "", "c"]}, r"joint_names must be 3 names"),
+    (ModelError, {"body_names": ["a", "b", "a"]}, r"body names must be unique.*\['a'\]"),
+    (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names must be unique.*\['x'\]"),
+]
+
+
+@pytest.mark.parametrize(("error", "wrong", "message"), WRONG)
+def test_wrong_input_names_the_argument(error, wrong, message):
+    from_screws(**GOOD)  # what is wrong is the change alone
+    with pytest.raises(error, match=message):
+        from_screws(**GOOD | wrong)
+
+
+@pytest.mark.parametrize(
+    ("error", "wrong", "message"),
+    [
+        (ArgumentError, {"S_parent": np.zeros((3, 4, 4))}, r"S_parent\[0\] has no rotation"),
+        (ArgumentError, {"S_body": np.zeros((2, 4, 4))}, r"S_body has shape \(2, 4, 4\)"),
+        (ModelError, {"Z": np.zeros((3, 6))}, r"Z\[0\] must be .* length 0"),
+        (ModelError, {"M_body": -M_BODY}, r"M_body\[0\]"),
+        (ModelError, {"parents": [0, 0, 0]}, r"parents\[0\] is 0"),
+        (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names must be unique"),
+    ],
+)
+def test_wrong_joint_frames_name_the_argument(error, wrong, message):
+    good = {"S_parent": HOMES, "S_body": HOMES, "Z": SCREWS}
+    good |= {"parents": GOOD["parents"], "M_body": M_BODY}
+    from_joint_frames(**good)
+    with pytest.raises(error, match=message):
+        from_joint_frames(**good | wrong)
+
+
+def test_an_unknown_frame_cannot_be_exported():
+    model = from_screws(**GOOD)
+    with pytest.raises(ArgumentError, match=r"frame must be one of .*; got 'body'"):
+        screws(model, "body")
+
+
+def impossible():
+    """A massive body whose moments break the triangle inequality, and a body without anything."""
+    return np.array([spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, 3.0])), np.zeros((6, 6))])
+
+
+@pytest.mark.parametrize("constructor", ["from_screws", "from_joint_frames"])
+def test_doubts_are_said_where_the_model_is_made(constructor):
+    given = arguments(2, M_body=impossible())
+    if constructor == "from_joint_frames":
+        frames = {"S_parent": given["homes"], "S_body": given["homes"], "Z": given["screws"]}
+        given = frames | {"parents": given["parents"], "M_body": given["M_body"]}
+    with pytest.warns(ModelWarning) as said:
+        model = getattr(Model, constructor)(**given)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert re.search(r"'body1': .*triangle.*\n.*'body2', .*singular", str(said[0].message))
+    doubted = [doubt.subject for doubt in model.doubts if doubt.severity == "warning"]
+    assert doubted == ["link 'body1'", "joint 'joint2'"]
+
+
+def test_a_sound_mechanism_causes_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in SEEDS:
+            list(Mechanism(seed).models())

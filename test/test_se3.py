@@ -1,0 +1,330 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""SE(3): the axioms of the group, and each function against power series in 60 digits."""
+
+from __future__ import annotations
+
+import math
+
+import exact
+import numpy as np
+import pytest
+from backends import BACKENDS, compiled
+from test_so3 import BEYOND_PI, PI, UP_TO_PI, axes, half_turns, near
+
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.se3 import InverseAdjoint
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+ROUNDING = 4e-15
+
+
+def screws(angles):
+    """Screws with these rotation angles about many axes, and linear parts of every direction."""
+    rng = np.random.default_rng(5)
+    made = []
+    for angle in angles:
+        for k, e in enumerate(axes()):
+            along, across = e, np.roll(e, 1)
+            y = (0.7 * along, across, rng.normal(size=3), np.zeros(3), 1e-9 * across)[k % 5]
+            made.append(np.concatenate([angle * e, y]))
+    return np.array(made)
+
+
+def random_screws(count, seed):
+    return np.random.default_rng(seed).normal(size=(count, 6))
+
+
+def random_poses(count, seed):
+    return np.array([exact.exponential(se3.hat(X)) for X in random_screws(count, seed)])
+
+
+def conjugated(C, X):
+    """C X^ C^-1 as a screw: the adjoint by its definition."""
+    return se3.vee(C @ se3.hat(X) @ np.linalg.inv(C))
+
+
+# -- the algebra ----------------------------------------------------------------------------------
+
+
+def test_hat_and_vee():
+    X = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    expected = [[0, -3, 2, 4], [3, 0, -1, 5], [-2, 1, 0, 6], [0, 0, 0, 0]]
+    np.testing.assert_array_equal(se3.hat(X), expected)
+    np.testing.assert_array_equal(se3.vee(se3.hat(X)), X)
+
+
+def test_ad_is_the_commutator_of_matrices():
+    for X, Y in random_screws(40, 6).reshape(20, 2, 6):
+        A, B = se3.hat(X), se3.hat(Y)
+        near(se3.hat(se3.ad(X) @ Y), A @ B - B @ A, ROUNDING)
+
+
+def test_ad_is_bilinear_and_antisymmetric():
+    for X, Y, Z in random_screws(60, 7).reshape(20, 3, 6):
+        near(se3.ad(2.5 * X - Y), 2.5 * se3.ad(X) - se3.ad(Y), ROUNDING)
+        near(se3.ad(X) @ (2.5 * Y - Z), 2.5 * se3.ad(X) @ Y - se3.ad(X) @ Z, 1e-14)
+        near(se3.ad(X) @ Y, -(se3.ad(Y) @ X), ROUNDING)
+        near(se3.ad(X) @ X, np.zeros(6), ROUNDING)
+
+
+def test_ad_dual_is_the_other_argument_of_the_dual_bracket():
+    for X, P in random_screws(40, 23).reshape(20, 2, 6):
+        near(se3.ad_dual(P) @ X, -(se3.ad(X).T @ P), ROUNDING)
+
+
+def test_jacobi_identity():
+    for X, Y, Z in random_screws(60, 8).reshape(20, 3, 6):
+        a, b, c = se3.ad(X), se3.ad(Y), se3.ad(Z)
+        near(a @ (b @ Z) + b @ (c @ X) + c @ (a @ Y), np.zeros(6), 2e-14)
+        near(se3.ad(a @ Y), a @ b - b @ a, 2e-14)
+
+
+# -- the group ------------------------------------------------------------------------------------
+
+
+def test_pose_puts_its_blocks():
+    R, r = so3.exp([0.1, 0.2, 0.3]), np.array([4.0, 5.0, 6.0])
+    C = se3.pose(R, r)
+    np.testing.assert_array_equal(C[:3, :3], R)
+    np.testing.assert_array_equal(C[:3, 3], r)
+    np.testing.assert_array_equal(C[3], [0, 0, 0, 1])
+    assert se3.pose(np.eye(3), np.zeros((5, 2, 3))).shape == (5, 2, 4, 4)
+    assert se3.pose(np.zeros((5, 1, 3, 3)), np.zeros((2, 3))).shape == (5, 2, 4, 4)
+
+
+def test_inverse():
+    for C in random_poses(20, 9):
+        near(se3.inverse(C) @ C, np.eye(4), ROUNDING)
+        near(C @ se3.inverse(C), np.eye(4), ROUNDING)
+        near(se3.inverse(C), np.linalg.inv(C), ROUNDING)
+
+
+def test_Ad_is_conjugation():
+    for C, X in zip(random_poses(20, 10), random_screws(20, 11), strict=True):
+        near(se3.Ad(C) @ X, conjugated(C, X), 2e-14)
+
+
+def test_Ad_is_a_homomorphism():
+    for C, D in random_poses(40, 12).reshape(20, 2, 4, 4):
+        near(se3.Ad(C @ D), se3.Ad(C) @ se3.Ad(D), 2e-14)
+        near(se3.Ad(se3.inverse(C)), np.linalg.inv(se3.Ad(C)), 2e-14)
+    np.testing.assert_array_equal(se3.Ad(np.eye(4)), np.eye(6))
+
+
+def test_Ad_maps_brackets_to_brackets():
+    for C, (X, Y) in zip(
+        random_poses(20, 13), random_screws(40, 14).reshape(20, 2, 6), strict=True
+    ):
+        A = se3.Ad(C)
+        near(se3.ad(A @ X) @ (A @ Y), A @ (se3.ad(X) @ Y), 1e-13)
+        near(C @ se3.exp(X) @ se3.inverse(C), se3.exp(A @ X), 2e-14)
+
+
+def test_inverse_adjoint_and_its_transpose_are_the_matrices():
+    for C, V in zip(random_poses(20, 15), random_screws(20, 16), strict=True):
+        inverse = np.linalg.inv(se3.Ad(C))
+        operator = InverseAdjoint(C[:3, :3], C[:3, 3])
+        near(operator @ V, inverse @ V, 2e-14)
+        near(operator.T @ V, inverse.T @ V, 2e-14)
+
+
+def test_products_with_the_inverse_adjoint_on_both_sides():
+    for k, C in enumerate(random_poses(20, 22)):
+        M = np.random.default_rng(k).normal(size=(6, 6))
+        inverse, operator = np.linalg.inv(se3.Ad(C)), InverseAdjoint(C[:3, :3], C[:3, 3])
+        near(operator.bilinear(M), inverse.T @ M @ inverse, 1e-13)
+        M = M + M.T
+        found = operator.congruence(M)
+        near(found, inverse.T @ M @ inverse, 1e-13)
+        np.testing.assert_array_equal(found, found.T)
+
+
+# -- exp and log ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
+def test_exp_is_the_exponential_of_the_matrix(angle):
+    for X in screws([angle]):
+        near(se3.exp(X), exact.exponential(se3.hat(X)), ROUNDING * max(1.0, angle))
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_Ad_of_exp_is_exp_of_ad(angle):
+    for X in screws([angle]):
+        near(se3.Ad(se3.exp(X)), exact.exponential(se3.ad(X)), ROUNDING)
+
+
+@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if a < PI])
+def test_log_of_exp(angle):
+    for X in screws([angle]):
+        found = se3.log(exact.exponential(se3.hat(X)))
+        near(found[:3], X[:3], 2e-15 * angle)
+        near(found[3:], X[3:], ROUNDING)
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_exp_of_log(angle):
+    for X in screws([angle]):
+        C = exact.exponential(se3.hat(X))
+        found = se3.log(C)
+        assert np.linalg.norm(found[:3]) <= PI * (1.0 + 4e-16)
+        near(exact.exponential(se3.hat(found)), C, ROUNDING)
+
+
+def test_exp_of_log_of_half_turns():
+    for k, R in enumerate(half_turns()):
+        for r in (np.zeros(3), random_screws(k + 1, 17)[k, :3]):
+            found = se3.log(se3.pose(R, r))
+            assert np.linalg.norm(found[:3]) == pytest.approx(PI, rel=1e-15)
+            near(exact.exponential(se3.hat(found)), se3.pose(R, r), ROUNDING)
+
+
+def test_the_identity_and_pure_translations_are_exact():
+    np.testing.assert_array_equal(se3.exp(np.zeros(6)), np.eye(4))
+    np.testing.assert_array_equal(se3.log(np.eye(4)), np.zeros(6))
+    X = np.array([0.0, 0.0, 0.0, 1e5, -2.0, 3e-7])
+    np.testing.assert_array_equal(se3.exp(X), se3.pose(np.eye(3), X[3:]))
+    np.testing.assert_array_equal(se3.log(se3.exp(X)), X)
+
+
+def test_exp_inverts_by_the_sign_and_adds_along_one_screw():
+    for X in screws([0.3, 1.7, 2.9]):
+        near(se3.exp(X) @ se3.exp(-X), np.eye(4), ROUNDING)
+        near(se3.exp(0.3 * X) @ se3.exp(0.7 * X), se3.exp(X), ROUNDING)
+
+
+def joint_screws():
+    """Unit screws of joints with any axis: revolute, prismatic and with a pitch of any size."""
+    rng = np.random.default_rng(18)
+    for e in axes():
+        for p in (np.zeros(3), rng.normal(size=3)):
+            for pitch in (0.0, 0.3, -0.05, 1e-9):
+                yield np.concatenate([e, np.cross(p, e) + pitch * e])
+        yield np.concatenate([np.zeros(3), e])
+
+
+def test_exp_screw_is_exp_for_any_joint():
+    for X in joint_screws():
+        for q in (0.0, 1e-12, 0.3, -1.7, PI, -PI, 20.0):
+            expected = exact.exponential(se3.hat(X * q))
+            near(se3.exp_screw(X, q), expected, ROUNDING * max(1.0, abs(q)))
+
+
+def test_exp_screw_along_coordinate_axes_keeps_zeros_and_ones():
+    c, s = math.cos(0.7), math.sin(0.7)
+    np.testing.assert_array_equal(
+        se3.exp_screw(np.array([0.0, 0, 1, 0, 0, 0]), 0.7),
+        [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
+    )
+    np.testing.assert_array_equal(
+        se3.exp_screw(np.array([0.0, -1, 0, 0, 0, 0]), 0.7),
+        [[c, 0, -s, 0], [0, 1, 0, 0], [s, 0, c, 0], [0, 0, 0, 1]],
+    )
+
+
+# -- differentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
+def test_dexp_is_its_power_series(angle):
+    for X in screws([angle]):
+        near(se3.dexp(X), exact.dexp(se3.ad(X)), ROUNDING)
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
+def test_dexp_gives_the_spatial_twist(angle):
+    rate = np.array([0.3, -0.8, 0.6, -1.1, 0.2, 0.5])
+    for X in screws([angle])[::3]:
+        twist = se3.vee(exact.logarithmic_rate(se3.hat(X), se3.hat(rate)))
+        near(se3.dexp(X) @ rate, twist, ROUNDING)
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_dexp_inv_is_the_inverse(angle):
+    for X in screws([angle]):
+        near(se3.dexp_inv(X) @ exact.dexp(se3.ad(X)), np.eye(6), ROUNDING)
+
+
+def test_dexp_inv_beyond_pi_up_to_its_singularity():
+    for X in screws([4.0, 5.0, 6.0, 2 * PI - 1e-2]):
+        inverse = se3.dexp_inv(X)
+        near(inverse @ exact.dexp(se3.ad(X)), np.eye(6), ROUNDING * np.abs(inverse).max())
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_Ad_of_exp_is_dexp_forward_over_dexp_backward(angle):
+    for X in screws([angle]):
+        near(se3.Ad(se3.exp(X)) @ se3.dexp(-X), se3.dexp(X), ROUNDING)
+
+
+# -- batches and symbols --------------------------------------------------------------------------
+
+OF_SCREWS = ("hat", "ad", "exp", "dexp", "dexp_inv")
+OF_POSES = ("inverse", "Ad", "log")
+
+
+def samples(name, angles=(*UP_TO_PI, 4.0)):
+    X = screws(angles)
+    return se3.exp(X) if name in OF_POSES else X
+
+
+@pytest.mark.parametrize("name", [*OF_SCREWS, *OF_POSES])
+def test_batch_axes(name):
+    function = getattr(se3, name)
+    given = samples(name)
+    one_by_one = np.array([function(X) for X in given])
+    near(function(given), one_by_one, ROUNDING)
+    folded = given[:192].reshape(4, 3, 16, *given.shape[1:])
+    expected = one_by_one[:192].reshape(4, 3, 16, *one_by_one.shape[1:])
+    near(function(folded), expected, ROUNDING)
+    assert function(given[:1]).shape == (1, *one_by_one.shape[1:])
+    assert function(given[:0]).shape == (0, *one_by_one.shape[1:])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", [*OF_SCREWS, *OF_POSES])
+def test_traced(name, backend):
+    function = getattr(se3, name)
+    # the sign of the axis is open at pi
+    given = samples(name, [a for a in (*UP_TO_PI, 4.0) if name != "log" or a != PI])
+    kernel = compiled(lambda X: function(X), backend, {"X": given.shape[1:]})
+    near(kernel(given), function(given), ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_traced_exp_screw_and_adjoints(backend):
+    q = np.linspace(-4.0, 4.0, 17)
+    for X in list(joint_screws())[::7]:
+        kernel = compiled(lambda q, X=X: se3.exp_screw(X, q[()]), backend, {"q": ()})
+        near(kernel(q), [se3.exp_screw(X, x) for x in q], ROUNDING)
+
+    def both(C, V):
+        operator = InverseAdjoint(C[:3, :3], C[:3, 3])
+        return {"twist": operator @ V, "wrench": operator.T @ V}
+
+    C, V = random_poses(20, 19), random_screws(20, 20)
+    twist, wrench = compiled(both, backend, {"C": (4, 4), "V": (6,)})(C, V)
+    inverse = np.linalg.inv(se3.Ad(C))
+    near(twist, np.einsum("nij,nj->ni", inverse, V), 2e-14)
+    near(wrench, np.einsum("nji,nj->ni", inverse, V), 2e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_traced_log_of_half_turns(backend):
+    kernel = compiled(lambda C: se3.log(C), backend, {"C": (4, 4)})
+    for R, X in zip(half_turns(), random_screws(len(half_turns()), 21), strict=True):
+        C = se3.pose(R, X[:3])
+        near(exact.exponential(se3.hat(kernel(C))), C, ROUNDING)

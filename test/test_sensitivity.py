@@ -1,0 +1,208 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Geometric sensitivities, against finite differences of mechanisms that are built otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, pose
+from reference import Reference, assert_close, exponential, hat, twist
+from test_algorithms import POSITIONS
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.sensitivity import jacobian_sensitivity, pose_sensitivity
+from mbs_dynamics.model import Frame
+
+REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
+STEP = 1e-3
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+every_position = pytest.mark.parametrize("where", POSITIONS)
+every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
+
+
+def with_frame(model, name, body, placement):
+    frames = {name: Frame(name, body, placement)}
+    return mbs.Model(model.name, model.bodies, model.gravity, frames)
+
+
+class Case:
+    """A mechanism, a frame on its last body or on body 2, and parameters of several joints."""
+
+    def __init__(self, name, where="generic"):
+        rng = np.random.default_rng(len(name))
+        self.mechanism = mechanism = MECHANISMS[name]
+        self.q = POSITIONS[where](rng, mechanism.n)
+        self.body = rng.integers(mechanism.nb)
+        self.placement = pose(rng)
+        self.model = with_frame(mechanism.model, "tip", int(self.body), self.placement)
+        path = self.model.path(int(self.body))
+        chosen = [*path[-2:], path[0], rng.integers(mechanism.nb)]  # with one perhaps elsewhere
+        self.joints = [f"joint{i + 1}" for i in chosen]
+        self.screws = rng.normal(size=(len(chosen), 6))
+
+    def reference(self, parameters):
+        """The reference with B_i(pi) = B_i exp(U_1 pi_1) ... exp(U_m pi_m)."""
+        homes = self.mechanism.homes.copy()
+        for joint, U, pi in zip(self.joints, self.screws, parameters, strict=True):
+            i = int(joint.removeprefix("joint")) - 1
+            homes[i] = homes[i] @ exponential(hat(U * pi))
+        return Reference(replace(self.mechanism, homes=homes), self.q)
+
+    def derivative(self, quantity):
+        """Central differences of fourth order, by each parameter; its index is the last one."""
+        slopes = []
+        for unit in np.eye(len(self.joints)):
+            near, nearer = (
+                quantity(self.reference(h * unit)) - quantity(self.reference(-h * unit))
+                for h in (STEP, STEP / 2)
+            )
+            slopes.append((8 * nearer - near) / (6 * STEP))
+        return np.stack(slopes, axis=-1)
+
+
+@every_position
+@every_mechanism
+def test_pose_and_jacobian(name, where):
+    case = Case(name, where)
+    C = case.reference(np.zeros(len(case.joints))).pose(case.body, case.placement)
+    dC = case.derivative(lambda reference: reference.pose(case.body, case.placement))
+    for representation in REPRESENTATIONS:
+        args = case.model, case.q, case.screws, "tip", case.joints
+        K = pose_sensitivity(*args, representation=representation)
+        expected = [twist(C, dC[..., k], representation) for k in range(len(case.joints))]
+        assert_close(K, np.stack(expected, axis=1), 1e-10, representation)
+
+        def jacobian(reference, representation=representation):
+            return reference.jacobian(case.body, representation, case.placement)
+
+        dJ = jacobian_sensitivity(*args, representation=representation)
+        assert_close(dJ, case.derivative(jacobian), 1e-10, representation)
+
+
+@every_representation
+@pytest.mark.parametrize("name", ["screw chain", "tree", "forest"])
+def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representation):
+    model = MECHANISMS[name].model
+    q = model.random_state(1).q
+    args = model, q, model.screw_body, model.body_names[-1], model.joint_names
+    body = model.body_names[-1]
+    J = mbs.jacobian(model, q, body, representation=representation)
+    assert_close(pose_sensitivity(*args, representation=representation), J, 1e-13)
+    H = mbs.kinematic_hessian(model, q, body, representation=representation)
+    assert_close(jacobian_sensitivity(*args, representation=representation), H, 1e-12)
+
+
+@every_representation
+def test_sensitivities_are_linear_in_the_screws(representation):
+    """So those of all unit screws, as calibration takes them, give those of any other."""
+    model = MECHANISMS["tree"].model
+    q, U = model.random_state(2).q, np.array([0.3, -2.0, 0.5, 1.0, 0.7, -4.0])
+    for sensitivity in (pose_sensitivity, jacobian_sensitivity):
+        args = ("body7", ["joint3"] * 6)
+        units = sensitivity(model, q, np.eye(6), *args, representation=representation)
+        one = sensitivity(model, q, [U], "body7", ["joint3"], representation=representation)
+        assert_close(units @ U, one[..., 0], 1e-13)
+
+
+def test_parameters_beside_the_path_have_no_effect():
+    model = MECHANISMS["tree"].model
+    q, U = model.random_state(3).q, np.ones((2, 6))
+    joints = ["joint4", "joint7"]  # body 5 hangs on body 3, beside body 4 that carries body 7
+    assert not pose_sensitivity(model, q, U, "body5", joints).any()
+    assert not jacobian_sensitivity(model, q, U, "body5", joints).any()
+
+
+def test_batch_axes_broadcast():
+    model = MECHANISMS["tree"].model
+    rng = np.random.default_rng(4)
+    q, U = rng.uniform(-3.0, 3.0, (4, 1, model.n)), rng.normal(size=(3, 2, 6))
+    joints = ("joint1", "joint3")
+    K = pose_sensitivity(model, q, U, "body5", joints)
+    assert K.shape == (4, 3, 6, 2)
+    assert_close(K[2, 1], pose_sensitivity(model, q[2, 0], U[1], "body5", joints), 1e-14)
+    dJ = jacobian_sensitivity(model, q, U[0], "body5", joints)
+    assert dJ.shape == (4, 1, 6, model.n, 2)
+
+
+def test_other_screws_compile_nothing():
+    model = MECHANISMS["tree"].model
+    kernel = mbs.compile(pose_sensitivity, model, body="body5", joints=["joint1"])
+    assert [port.name for port in kernel.inputs] == ["q", "screws"]
+    q = model.random_state(5).q
+    for U in np.eye(6):
+        expected = pose_sensitivity(model, q, [U], "body5", ["joint1"])
+        np.testing.assert_array_equal(kernel(q, U[None]), expected)
+
+
+def test_links_that_do_not_move_are_insensitive():
+    placement = pose(np.random.default_rng(6))
+    model = with_frame(MECHANISMS["tree"].model, "base", -1, placement)
+    q, U = model.random_state(6).q, np.ones((1, 6))
+    for representation in REPRESENTATIONS:
+        for sensitivity in (pose_sensitivity, jacobian_sensitivity):
+            found = sensitivity(model, q, U, "base", ["joint1"], representation=representation)
+            assert not found.any()
+
+
+@pytest.mark.parametrize("sensitivity", [pose_sensitivity, jacobian_sensitivity])
+def test_bad_input_is_refused(sensitivity):
+    model = MECHANISMS["tree"].model
+    q, U = model.random_state(0).q, np.ones((1, 6))
+    for args, named, error, said in (
+        ((U, "body", ["joint1"]), {}, mbs.UnknownBodyError, "no body 'body'"),
+        ((U, "body1", ["joint"]), {}, mbs.UnknownJointError, "no joint 'joint' .*are: joint1, j"),
+        ((U, "body1", [3]), {}, mbs.UnknownJointError, "no joint 3"),
+        ((U, "body1", "joint1"), {}, mbs.ArgumentError, "sequence of names; got 'joint1'"),
+        ((U, "body1", 3), {}, mbs.ArgumentError, "sequence of names; got 3"),
+        ((U, "body1"), {}, mbs.ArgumentError, "needs the argument 'joints'"),
+        ((np.ones(6), "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws has shape \(6,\)"),
+        ((U, "body1", ["joint1"] * 2), {}, mbs.ArgumentError, r"valid is \(2, 6\)"),
+        ((U[:, :5], "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws has shape \(1, 5\)"),
+        (
+            (U, "body1", ["joint1"]),
+            {"representation": "local"},
+            mbs.UnknownRepresentationError,
+            "no representation 'local'",
+        ),
+    ):
+        with pytest.raises(error, match=said):
+            sensitivity(model, q, *args, **named)
+
+
+@every_position
+@every_mechanism
+def test_torques(name, where):
+    case = Case(name, where)
+    mechanism, rng = case.mechanism, np.random.default_rng(7)
+    qd, qdd = rng.uniform(-1.0, 1.0, (2, mechanism.n))
+
+    def torques(parameters):
+        homes = mechanism.homes.copy()
+        for joint, U, pi in zip(case.joints, case.screws, parameters, strict=True):
+            i = int(joint.removeprefix("joint")) - 1
+            homes[i] = homes[i] @ exponential(hat(U * pi))
+        model = replace(mechanism, homes=homes).model
+        kernel = mbs.compile(
+            mbs.inverse_dynamics, model, backend="python", representation="spatial"
+        )
+        return kernel(case.q, qd, qdd)
+
+    found = mbs.torque_sensitivity(case.model, case.q, qd, qdd, case.screws, case.joints)
+    for k, unit in enumerate(np.eye(len(case.joints))):
+        near, nearer = (torques(h * unit) - torques(-h * unit) for h in (STEP, STEP / 2))
+        assert_close(found[:, k], (8 * nearer - near) / (6 * STEP), 1e-8, what=case.joints[k])

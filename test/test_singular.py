@@ -1,0 +1,295 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Mass matrices that are singular or indefinite, and arguments that make no sense: errors by name.
+
+Where a mass matrix is singular at every state, tracing already says so; where it depends on the
+state or on a payload, the kernel does, in both back ends, and for a batch with the index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+from mechanisms import MECHANISMS, random_mechanism
+from reference import Reference, assert_close
+from robots import robot
+from urdf_reference import joint, link, load, urdf
+
+import mbs_dynamics as mbs
+from mbs_dynamics import linearize
+from mbs_dynamics.algorithms.mass_matrix import factorize
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent  # where a kernel is evaluated, both are named
+
+METHODS = ("articulated_body", "udut", "mass_matrix")
+SOLVERS = [
+    *[(mbs.forward_dynamics, 3, {"method": method}) for method in METHODS],
+    (mbs.inverse_mass_matrix, 1, {}),
+    (mbs.forward_dynamics_derivatives, 3, {}),
+    (linearize, 3, {}),
+]
+every_solver = pytest.mark.parametrize(
+    ("solver", "arrays", "options"),
+    SOLVERS,
+    ids=[" ".join((f.__name__, *options.values())) for f, _, options in SOLVERS],
+)
+every_backend = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def body(name, mass, inertia):
+    xx, yy, zz = inertia
+    return link(
+        name,
+        f'<inertial><mass value="{mass}"/><origin xyz="0.5 0 0"/><inertia ixx="{xx}" iyy="{yy}" '
+        f'izz="{zz}" ixy="0" ixz="0" iyz="0"/></inertial>',
+    )
+
+
+AXIS = '<axis xyz="0 0 1"/><origin xyz="1 0 0"/>'
+HEAVY = (0.1, 0.2, 0.2)
+
+
+def planar(*links):
+    """Links in a row, which turn about parallel axes one metre apart; the joints are 1, 2, ..."""
+    names = "abcdefg"[: len(links)]
+    joints = [
+        joint(f"joint{k + 1}", parent, child, "continuous", AXIS)
+        for k, (parent, child) in enumerate(zip("_" + names, names, strict=False))
+    ]
+    bodies = [body(name, *numbers) for name, numbers in zip(names, links, strict=True)]
+    return load(urdf(link("_", ""), *bodies, *joints))
+
+
+# -- singular at every state: said while tracing --------------------------------------------------
+
+
+@every_solver
+def test_a_leaf_without_mass(solver, arrays, options):
+    model = planar((1.0, HEAVY), (0.0, (0.0, 0.0, 0.0)))
+    zeros = [np.zeros(2)] * arrays
+    with pytest.raises(mbs.SingularError, match="singular: joint 'joint2' moves no inertia"):
+        mbs.compile(solver, model, **options)
+    with pytest.raises(mbs.SingularError, match="singular: joint 'joint2' moves no inertia"):
+        solver(model, *zeros, **options)
+    assert_close(mbs.mass_matrix(model, zeros[0]), [[0.45, 0.0], [0.0, 0.0]])
+    assert mbs.bias_torques(model, *zeros[:1], np.ones(2)).shape == (2,)
+
+
+@every_solver
+def test_a_chain_without_inertia(solver, arrays, options):
+    nothing = (0.0, (0.0, 0.0, 0.0))
+    model = planar((1.0, HEAVY), nothing, nothing, nothing)
+    with pytest.raises(mbs.SingularError, match="singular: joint 'joint4' moves no inertia"):
+        solver(model, *[np.zeros(4)] * arrays, **options)
+
+
+@every_solver
+def test_massless_bodies_may_carry_others(solver, arrays, options):
+    model = planar((0.0, (0.0, 0.0, 0.0)), (1.0, HEAVY), (1.0, HEAVY))
+    found = solver(model, *[np.full(3, 0.4)] * arrays, **options)
+    for output in found if isinstance(found, tuple) else [found]:
+        assert np.isfinite(output).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "joint"), [("romeo.urdf", "RHand"), ("romeo_laas_small.urdf", "r_gripper_joint")]
+)
+def test_real_robots_with_massless_fingers(name, joint):
+    model = load(robot(name))
+    with pytest.raises(mbs.SingularError, match=f"joint '{joint}' moves no inertia"):
+        mbs.compile(mbs.forward_dynamics, model, representation="body_fixed")
+
+
+# -- singular by rounding -------------------------------------------------------------------------
+
+
+def coaxial(seed):
+    """A chain of four, where joints 2 and 3 have the same axis and nothing lies between them."""
+    mechanism = random_mechanism(seed, range(-1, 3), ["revolute"], massless=(1,))
+    home, X = mechanism.homes[2], mechanism.screws[1]
+    R, p = home[:3, :3], home[:3, 3]
+    screws = mechanism.screws.copy()
+    screws[2] = [*(R.T @ X[:3]), *(R.T @ (X[3:] - np.cross(p, X[:3])))]
+    return replace(mechanism, screws=screws)
+
+
+@every_backend
+@pytest.mark.parametrize("method", METHODS)
+def test_axes_that_coincide_with_nothing_between(method, backend):
+    """The pivot is not zero but rounding, of either sign."""
+    for seed in range(4):
+        mechanism = coaxial(seed)
+        kernel = mbs.compile(mbs.forward_dynamics, mechanism.model, backend=backend, method=method)
+        q = np.random.default_rng(seed).uniform(-3.0, 3.0, (5, 4))
+        for each in q:
+            with pytest.raises(mbs.SingularError, match="joint 'joint2' moves no inertia"):
+                kernel(each, each, each)
+            with pytest.raises(mbs.SingularError, match="joint 'joint2' moves no inertia"):
+                factorize(mechanism.model, Reference(mechanism, each).mass_matrix())
+
+
+@every_backend
+@pytest.mark.parametrize("method", METHODS)
+def test_little_inertia_is_not_none(method, backend):
+    """A speck of dust between bodies of a kilogram: M is badly conditioned, but regular."""
+    mechanism = coaxial(0)
+    masses, tensors = mechanism.masses.copy(), mechanism.tensors.copy()
+    masses[1], tensors[1] = 1e-9, 1e-10 * np.eye(3)
+    light = replace(mechanism, masses=masses, tensors=tensors)
+    q, qd, qdd = np.random.default_rng(1).uniform(-2.0, 2.0, (3, 4))
+    reference = Reference(light, q)
+    tau = reference.inverse_dynamics(qd, qdd)
+    kernel = mbs.compile(mbs.forward_dynamics, light.model, backend=backend, method=method)
+    found = kernel(q, qd, tau)
+    assert_close(found, qdd, 1e-4)
+    assert_close(reference.inverse_dynamics(qd, found), tau, 1e-13)
+
+
+# -- singular or indefinite at some states: said by the kernel ------------------------------------
+
+# The second link has the inertia -0.2 about its centre, 0.05 about its joint; so the inertia that
+# the first joint feels while the second gives way depends on the angle between them.
+INDEFINITE = [(0.1, (0.001, 0.002, 0.002)), (1.0, (-0.2, -0.2, -0.2))]
+
+
+def first_pivot(q2):
+    m1, m2, own1, own2, l = 0.1, 1.0, 0.002, -0.2, 0.5
+    M22 = own2 + m2 * l**2
+    M12 = M22 + m2 * l * np.cos(q2)
+    M11 = own1 + m1 * l**2 + own2 + m2 * (1 + l**2 + 2 * l * np.cos(q2))
+    return M11 - M12**2 / M22
+
+
+@every_backend
+@every_solver
+def test_a_negative_inertia(solver, arrays, options, backend):
+    model = planar(*INDEFINITE)
+    good, bad = np.array([0.3, np.pi / 2]), np.array([0.3, 0.1])
+    assert first_pivot(good[1]) > 0.0 > first_pivot(bad[1])
+    assert_close(np.linalg.det(mbs.mass_matrix(model, bad)), 0.05 * first_pivot(bad[1]))
+    kernel = mbs.compile(solver, model, backend=backend, **options)
+    same = [good] * (arrays - 1)
+    kernel(good, *same)
+    said = "singular: joint 'joint1' moves no inertia"
+    with pytest.raises(mbs.SingularError, match=rf"{solver.__name__}: .*{said}$"):
+        kernel(bad, *same)
+    with pytest.raises(mbs.SingularError, match=rf"{said} at state \[3\] of the batch$"):
+        kernel(np.array([good, good, good, bad, bad]), *same)
+    grid = np.broadcast_to(good, (3, 4, 2)).copy()
+    grid[2, 1] = bad
+    with pytest.raises(mbs.SingularError, match=rf"{said} at state \[2, 1\] of the batch$"):
+        kernel(grid, *same)
+    kernel(good, *same)  # and it still works
+
+
+def test_a_negative_inertia_all_by_itself():
+    with pytest.raises(mbs.SingularError, match=r"joint 'joint1' moves no inertia \(it is -0.1\)"):
+        mbs.inverse_mass_matrix(planar((0.0, (-0.1, -0.1, -0.1))), [0.0])
+
+
+def test_the_loader_says_that_inertia_is_negative():
+    text = urdf(
+        link("base", ""),
+        body("arm", *INDEFINITE[1]),
+        joint("shoulder", "base", "arm", "continuous", AXIS),
+    )
+    with pytest.warns(mbs.ModelWarning, match="link 'arm': inertia is not positive semidefinite"):
+        mbs.Model.from_urdf(text)
+
+
+@every_backend
+def test_a_leaf_without_mass_under_a_payload(backend):
+    """The load is an input: only the kernel can say whether there is any."""
+    model = planar((1.0, HEAVY), (0.0, (0.0, 0.0, 0.0))).with_payload("b", 2.0, (0.5, 0.0, 0.0))
+    kernel = mbs.compile(mbs.forward_dynamics, model, backend=backend)
+    x = np.array([0.3, -0.4])
+    qdd = kernel(x, x, x)
+    assert_close(mbs.inverse_dynamics(model, x, x, qdd), x)
+    with pytest.raises(mbs.SingularError, match=r"joint 'joint2' moves no inertia$"):
+        kernel(x, x, x, model.gravity, np.zeros((1, 10)))
+    loads = np.array([1.0, 0.5, 0.0])[:, None, None] * model.payload_parameters
+    with pytest.raises(mbs.SingularError, match=r"'joint2' moves no inertia at state \[2\]"):
+        kernel(x, x, x, payload=loads)
+
+
+# -- arguments that make no sense -----------------------------------------------------------------
+
+
+def test_misspelled_methods_and_representations():
+    model = MECHANISMS["tree"].model
+    zeros = np.zeros(model.n)
+    methods = r"the methods are: articulated_body, udut, mass_matrix"
+    with pytest.raises(mbs.UnknownMethodError, match=rf"no method 'udu' \(.*'udut'\?\); {methods}"):
+        mbs.forward_dynamics(model, zeros, zeros, zeros, method="udu")
+    with pytest.raises(mbs.UnknownMethodError, match=methods):
+        mbs.compile(mbs.forward_dynamics, model, method=None)
+    named = [
+        (mbs.forward_dynamics, 3),
+        (mbs.mass_matrix, 1),
+        (mbs.inverse_mass_matrix, 1),
+        (mbs.kinetic_energy, 2),
+        (mbs.momenta, 2),
+        (mbs.joint_wrenches, 3),
+        (mbs.joint_reactions, 3),
+        (mbs.inverse_dynamics_rates, 5),
+    ]
+    for function, arrays in named:
+        with pytest.raises(
+            mbs.UnknownRepresentationError,
+            match=r"no representation 'hybird' .*'hybrid'.*: body_fixed, spatial, hybrid, mixed",
+        ):
+            function(model, *[zeros] * arrays, representation="hybird")
+
+
+LOADED = (
+    mbs.inverse_dynamics,
+    mbs.forward_dynamics,
+    mbs.inverse_dynamics_derivatives,
+    mbs.forward_dynamics_derivatives,
+    mbs.joint_wrenches,
+    mbs.joint_reactions,
+    linearize,
+)
+
+
+@every_backend
+@pytest.mark.parametrize("function", LOADED, ids=lambda function: function.__name__)
+def test_wrong_wrenches(function, backend):
+    model = MECHANISMS["mimics"].model  # three coordinates, seven bodies
+    zeros = [np.zeros(model.n)] * 3
+    kernel = mbs.compile(function, model, backend=backend, wrenches=True)
+    kernel(*zeros, np.zeros((7, 6)))
+    for shape in [(3, 6), (7, 5), (6,), (42,), (2, 3, 6), (7, 6, 1)]:
+        said = rf"{function.__name__}: wrenches has shape \({shape[0]},.*\); valid is \(7, 6\), or"
+        with pytest.raises(mbs.ArgumentError, match=said):
+            kernel(*zeros, np.zeros(shape))
+    with pytest.raises(mbs.ArgumentError, match="wrenches must be real numbers; got dtype complex"):
+        kernel(*zeros, np.zeros((7, 6), dtype=complex))
+    with pytest.raises(mbs.ArgumentError, match=r"axes do not broadcast together: .*wrenches"):
+        kernel(np.zeros((3, model.n)), *zeros[1:], np.zeros((2, 7, 6)))
+    with pytest.raises(mbs.ArgumentError, match=r"valid is \(7, 6\)"):
+        function(model, *zeros, np.zeros((3, 6)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_not_finite_is_said(backend):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    kernel = mbs.compile(mbs.forward_dynamics, arm, backend=backend)
+    q = np.full(arm.n, np.nan)
+    with pytest.raises(mbs.SingularError, match=r"; an input is not finite$"):
+        kernel(q, np.zeros(arm.n), np.zeros(arm.n))

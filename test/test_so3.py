@@ -1,0 +1,321 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""SO(3): the axioms of the group, and each function against power series in 60 digits."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import exact
+import numpy as np
+import pytest
+from backends import BACKENDS, compiled
+
+from mbs_dynamics.lie import series, so3
+from mbs_dynamics.lie.arrays import square
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+
+PI = math.pi
+NEAR_ZERO = (0.0, 1e-300, 1e-160, 1e-12, 1e-8, 1e-5)
+THRESHOLDS = tuple(
+    float(angle)
+    for at in (0.5, 1.0)  # where the power series meet the closed forms
+    for angle in (at - 1e-9, np.nextafter(at, 0.0), at, np.nextafter(at, 2.0), at + 1e-9)
+)
+UP_TO_PI = (*NEAR_ZERO, *THRESHOLDS, 0.3, 1.7, 2.9, PI - 1e-3, PI - 1e-9, PI)
+BEYOND_PI = (PI + 1e-9, 4.0, 6.0)
+
+
+def axes():
+    """Coordinate axes and their negatives, diagonals on which entries tie, and generic ones.
+
+    Of the generic ones each has another largest component, so that log takes all of its ways.
+    """
+    special = [*np.eye(3), *-np.eye(3), (1, 1, 1), (-1, 1, 1), (1, 0, -1), (0, 1, 1), (-1, -1, 0)]
+    generic = [(0.9, -0.3, 0.5), (0.5, 0.9, 0.3), (-0.3, 0.5, -0.9), (1.0, 1e-9, -1e-5)]
+    return [np.asarray(e, float) / np.linalg.norm(e) for e in (*special, *generic)]
+
+
+def vectors(angles):
+    return np.array([angle * e for angle in angles for e in axes()])
+
+
+def near(found, expected, tolerance=1e-15):
+    """Compare to rounding: absolutely, entries being of the order of one."""
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
+
+
+# -- hat and vee ---------------------------------------------------------------------------------
+
+
+def test_hat_is_the_cross_product_and_vee_its_inverse():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 20, 3))
+    np.testing.assert_array_equal(so3.hat(x[0]), [
+        [0, -x[0, 2], x[0, 1]], [x[0, 2], 0, -x[0, 0]], [-x[0, 1], x[0, 0], 0]
+    ])  # fmt: skip
+    near((so3.hat(x) @ y[..., None])[..., 0], np.cross(x, y))
+    np.testing.assert_array_equal(so3.vee(so3.hat(x)), x)
+    np.testing.assert_array_equal(so3.hat([1, 2, 3]), so3.hat([1.0, 2.0, 3.0]))
+
+
+def test_congruence_is_the_product_and_exactly_symmetric():
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(3, 3))
+    A = A + A.T
+    R = so3.exp(rng.normal(size=3))
+    found = so3.congruence(R, A)
+    near(found, R @ A @ R.T, 1e-14)
+    np.testing.assert_array_equal(found, found.T)
+
+
+# -- the functions of the angle -------------------------------------------------------------------
+
+
+def quotients(angle: float) -> dict[str, Decimal]:
+    """The functions of lie.series by their closed forms, which 60 digits evaluate for any angle."""
+    with exact.arithmetic():
+        a = Decimal(angle)
+        sin, cos = (exact.power_series(a, first) for first in (1, 0))
+        half = a / 2
+        cot = exact.power_series(half, 0) / exact.power_series(half, 1)
+        return {
+            "sinc": sin / a,
+            "cosc": (1 - cos) / a**2,
+            "sinc3": (a - sin) / a**3,
+            "cosc4": (a**2 / 2 + cos - 1) / a**4,
+            "sinc5": (2 * a - 3 * sin + a * cos) / (2 * a**5),
+            "cotc": (1 - half * cot) / a**2,
+        }
+
+
+@pytest.mark.parametrize("name", ["sinc", "cosc", "sinc3", "cosc4", "sinc5", "cotc"])
+def test_functions_of_the_angle_are_accurate_relatively(name):
+    for angle in (1e-5, 1e-3, 0.1, *THRESHOLDS, 0.7, 1.3, 2.0, 2.9, PI, 4.0, 6.0):
+        x = angle * angle
+        with exact.arithmetic():  # of the angle whose square x is
+            root = float(Decimal(x).sqrt())
+        expected = float(quotients(root)[name])
+        assert getattr(series, name)(x) == pytest.approx(expected, rel=4e-14, abs=0.0), angle
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("sinc", 1.0),
+        ("cosc", 1 / 2),
+        ("sinc3", 1 / 6),
+        ("cosc4", 1 / 24),
+        ("sinc5", 1 / 120),
+        ("cotc", 1 / 12),
+    ],
+)
+def test_functions_of_the_angle_at_zero(name, limit):
+    for x in (0.0, 5e-324, 1e-320, 1e-40):
+        assert getattr(series, name)(x) == pytest.approx(limit, rel=1e-15)
+
+
+# -- exp and log ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
+def test_exp_is_the_exponential_of_the_matrix(angle):
+    for x in vectors([angle]):
+        near(so3.exp(x), exact.exponential(so3.hat(x)), 1e-15 * max(1.0, angle))
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_exp_gives_rotations(angle):
+    R = so3.exp(vectors([angle]))
+    near(R @ np.swapaxes(R, 1, 2), np.broadcast_to(np.eye(3), R.shape), 2e-15)
+    near(np.linalg.det(R), np.ones(len(R)), 2e-15)
+
+
+def test_exp_of_zero_is_exactly_the_identity():
+    np.testing.assert_array_equal(so3.exp(np.zeros(3)), np.eye(3))
+    np.testing.assert_array_equal(so3.log(np.eye(3)), np.zeros(3))
+    np.testing.assert_array_equal(so3.dexp(np.zeros(3)), np.eye(3))
+    np.testing.assert_array_equal(so3.dexp_inv(np.zeros(3)), np.eye(3))
+
+
+@pytest.mark.parametrize("angle", [a for a in UP_TO_PI if a < PI])
+def test_log_of_exp(angle):
+    for x in vectors([angle]):
+        R = exact.exponential(so3.hat(x))
+        near(so3.log(R), x, 2e-15 * angle)  # relative: tiny rotations keep their digits
+
+
+@pytest.mark.parametrize("angle", [PI, np.nextafter(PI, 0.0), np.nextafter(PI, 4.0)])
+def test_log_of_exp_at_pi_is_the_vector_up_to_its_sign(angle):
+    for x in vectors([angle]):
+        found = so3.log(so3.exp(x))
+        near(found * np.sign(found @ x), x, 2e-15)
+
+
+@pytest.mark.parametrize("angle", BEYOND_PI)
+def test_log_takes_the_short_way_round(angle):
+    for e in axes():
+        near(so3.log(so3.exp(angle * e)), (angle - 2 * PI) * e, 4e-15)
+
+
+def half_turns():
+    """Rotations by exactly pi, without rounding wherever their entries allow."""
+    signs = [np.diag(d) for d in ((1.0, -1, -1), (-1, 1, -1), (-1, -1, 1))]
+    swaps = [
+        np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]]),
+        np.array([[0.0, -1, 0], [-1, 0, 0], [0, 0, -1]]),
+        np.array([[-1.0, 0, 0], [0, 0, 1], [0, 1, 0]]),
+        np.array([[-1.0, 0, 0], [0, 0, -1], [0, -1, 0]]),
+        np.array([[0.0, 0, 1], [0, -1, 0], [1, 0, 0]]),
+        np.array([[0.0, 0, -1], [0, -1, 0], [-1, 0, 0]]),
+    ]
+    return [*signs, *swaps, *(2.0 * np.outer(e, e) - np.eye(3) for e in axes())]
+
+
+def test_log_of_half_turns():
+    for R in half_turns():
+        x = so3.log(R)
+        assert np.linalg.norm(x) == pytest.approx(PI, rel=1e-15)
+        near(R @ x, x, 4e-15)  # the axis
+        near(exact.exponential(so3.hat(x)), R, 2e-15)
+
+
+def test_log_of_quarter_and_third_turns():
+    """All rotations of a cube: their matrices are exact, and candidates of the quaternion tie."""
+    for permutation in np.eye(3)[
+        [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]]
+    ]:
+        for signs in np.ndindex(2, 2, 2):
+            R = permutation * (1.0 - 2.0 * np.array(signs))
+            if np.linalg.det(R) > 0.0:
+                x = so3.log(R)
+                near(exact.exponential(so3.hat(x)), R, 2e-15)
+                angle = math.acos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0))
+                assert np.linalg.norm(x) == pytest.approx(angle, rel=1e-15, abs=1e-15)
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_exp_of_log(angle):
+    for x in vectors([angle]):
+        R = exact.exponential(so3.hat(x))
+        found = so3.log(R)
+        assert np.linalg.norm(found) <= PI * (1.0 + 4e-16)
+        near(so3.exp(found), R, 2e-15)
+
+
+def test_exp_is_a_homomorphism_along_one_axis_and_inverts_by_the_sign():
+    for e in axes():
+        near(so3.exp(0.4 * e) @ so3.exp(1.9 * e), so3.exp(2.3 * e), 2e-15)
+        near(so3.exp(-1.9 * e), so3.exp(1.9 * e).T)
+
+
+def test_conjugation_turns_the_axis():
+    rng = np.random.default_rng(4)
+    for x, y in rng.normal(size=(20, 2, 3)):
+        R = so3.exp(x)
+        near(R @ so3.exp(y) @ R.T, so3.exp(R @ y), 4e-15)
+        near(R @ so3.hat(y) @ R.T, so3.hat(R @ y), 4e-15)
+
+
+# -- differentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
+def test_dexp_is_its_power_series(angle):
+    for x in vectors([angle]):
+        near(so3.dexp(x), exact.dexp(so3.hat(x)))
+        near(so3.dexp(-x), so3.dexp(x).T)
+
+
+@pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
+def test_dexp_gives_the_spatial_angular_velocity(angle):
+    rate = np.array([0.3, -0.8, 0.6])
+    for x in vectors([angle])[::3]:
+        omega = so3.vee(exact.logarithmic_rate(so3.hat(x), so3.hat(rate)))
+        near(so3.dexp(x) @ rate, omega, 2e-15)
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_dexp_inv_is_the_inverse(angle):
+    for x in vectors([angle]):
+        near(so3.dexp_inv(x) @ exact.dexp(so3.hat(x)), np.eye(3), 2e-15)
+
+
+def test_dexp_inv_beyond_pi_up_to_its_singularity():
+    for x in vectors([4.0, 5.0, 6.0, 2 * PI - 1e-3]):
+        inverse = so3.dexp_inv(x)
+        size = np.abs(inverse).max()
+        near(inverse @ exact.dexp(so3.hat(x)), np.eye(3), 4e-15 * size)
+
+
+@pytest.mark.parametrize("angle", UP_TO_PI)
+def test_exp_is_dexp_forward_over_dexp_backward(angle):
+    for x in vectors([angle]):
+        near(so3.exp(x) @ so3.dexp(-x), so3.dexp(x), 2e-15)
+
+
+# -- batches and symbols --------------------------------------------------------------------------
+
+FUNCTIONS = ("hat", "exp", "log", "dexp", "dexp_inv")
+
+
+def samples(name, angles=(*UP_TO_PI, 4.0)):
+    x = vectors(angles)
+    return so3.exp(x) if name == "log" else x
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_batch_axes(name):
+    function = getattr(so3, name)
+    given = samples(name)
+    one_by_one = np.array([function(x) for x in given])
+    near(function(given), one_by_one)
+    folded = given[:192].reshape(4, 3, 16, *given.shape[1:])
+    near(function(folded), one_by_one[:192].reshape(4, 3, 16, *one_by_one.shape[1:]))
+    none = function(given[:0])
+    assert none.shape == (0, *one_by_one.shape[1:])
+
+
+def test_a_batch_of_one_does_not_lose_its_axis():
+    assert so3.exp(np.zeros((1, 3))).shape == (1, 3, 3)
+    assert so3.log(np.eye(3)[None]).shape == (1, 3)
+    assert so3.vee(np.zeros((2, 1, 3, 3))).shape == (2, 1, 3)
+    assert square(np.ones((5, 1, 3))).shape == (5, 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_traced(name, backend):
+    function = getattr(so3, name)
+    angles = [a for a in (*UP_TO_PI, 4.0) if name != "log" or a != PI]
+    given = samples(name, angles)
+    kernel = compiled(lambda x: function(x), backend, {"x": given.shape[1:]})
+    near(kernel(given), function(given), 2e-15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_traced_log_of_half_turns(backend):
+    kernel = compiled(lambda R: so3.log(R), backend, {"R": (3, 3)})
+    for R in half_turns():
+        x = kernel(R)
+        assert np.linalg.norm(x) == pytest.approx(PI, rel=1e-15)
+        near(exact.exponential(so3.hat(x)), R, 2e-15)
+
+
+def test_nan_stays_nan():
+    for name in FUNCTIONS:
+        given = np.full((3, 3) if name == "log" else 3, np.nan)
+        assert np.isnan(getattr(so3, name)(given)).all()

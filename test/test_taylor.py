@@ -1,0 +1,95 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Truncated Taylor series: their algebra to every order, and against derivatives known by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import Series, cos, derivative_of, series_of, sin, sqrt
+from mbs_dynamics.tracing.taylor import constant
+
+pytestmark = pytest.mark.backend_independent
+
+ORDER = 7
+
+
+def random_series(seed, value=None):
+    c = np.random.default_rng(seed).uniform(-1.0, 1.0, ORDER + 1)
+    return Series([float(c[0]) if value is None else value, *map(float, c[1:])])
+
+
+def assert_same(found, expected):
+    assert np.abs(np.subtract(found.c, expected.c)).max() < 1e-13
+
+
+@pytest.mark.parametrize("present", [0.0, 1e-9, 0.7, math.pi, -2.0])
+def test_sine_and_cosine_of_time_itself(present):
+    t = Series([present, 1.0, *[0.0] * (ORDER - 1)])
+    for k in range(ORDER + 1):
+        quarter = k * math.pi / 2.0
+        assert derivative_of(sin(t), k) == pytest.approx(math.sin(present + quarter), abs=1e-13)
+        assert derivative_of(cos(t), k) == pytest.approx(math.cos(present + quarter), abs=1e-13)
+
+
+def test_square_root_of_time_itself():
+    t = Series([4.0, 1.0, *[0.0] * (ORDER - 1)])
+    factor, exponent = 1.0, 0.5
+    for k in range(ORDER + 1):
+        assert derivative_of(sqrt(t), k) == pytest.approx(factor * 4.0**exponent, rel=1e-13)
+        factor, exponent = factor * exponent, exponent - 1.0
+
+
+def test_products_are_products_of_polynomials():
+    x, y = random_series(1), random_series(2)
+    full = np.polynomial.polynomial.polymul(x.c, y.c)
+    assert np.allclose((x * y).c, full[: ORDER + 1], atol=1e-15)
+
+
+def test_the_algebra_of_scalars():
+    x, y, z = random_series(1), random_series(2, 1.5), random_series(3)
+    one = constant(1.0, ORDER)
+    assert_same(x + y - y, x)
+    assert_same(x * (y + z), x * y + x * z)
+    assert_same((x / y) * y, x)
+    assert_same((2.0 / y) * y, 2.0 * one)
+    assert_same(x / 4.0, 0.25 * x)
+    assert_same(3.0 - x, -(x - 3.0))
+    assert_same(sin(x) * sin(x) + cos(x) * cos(x), one)
+    assert_same(sqrt(y) * sqrt(y), y)
+    assert_same(sin(x + z), sin(x) * cos(z) + cos(x) * sin(z))
+
+
+def test_series_of_derivatives_and_back():
+    derivatives = [np.random.default_rng(k).normal(size=(2, 3)) for k in range(4)]
+    series = series_of(derivatives)
+    for k, derivative in enumerate(derivatives):
+        assert np.allclose(derivative_of(series, k).astype(float), derivative, rtol=1e-15)
+    assert derivative_of(np.array([5.0]), 0)[0] == 5.0
+    assert derivative_of(np.array([5.0]), 1)[0] == 0.0
+
+
+def test_change_leaves_out_the_present_value():
+    x = random_series(4)
+    assert x.change().c == (0.0, *x.c[1:])
+    assert x.order == ORDER
+
+
+def test_series_compare_by_their_present_values():
+    assert Series([1.0, -9.0]) < Series([2.0, 9.0])
+    assert Series([1.0, 9.0]) < 2.0
+    assert Series([3.0, 0.0]) > Series([2.0, 0.0])

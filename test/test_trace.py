@@ -1,0 +1,219 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Traced functions: their inputs and outputs, what they may not do, and threads."""
+
+from __future__ import annotations
+
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.errors import SingularError, TraceError
+from mbs_dynamics.tracing import Graph, atan2, less, positive, select, sin, trace
+
+pytestmark = pytest.mark.backend_independent
+
+
+# -- inputs and outputs ----------------------------------------------------------------------------
+
+
+def test_unused_inputs_stay_unless_they_may_be_dropped():
+    inputs = {"x": (2,), "y": (3,), "z": ()}
+    program = trace(lambda x, y, z: x, inputs, name="f")
+    assert program.inputs == (("x", (2,)), ("y", (3,)), ("z", ()))
+    program = trace(lambda x, y, z: x, inputs, name="f", droppable=frozenset("xy"))
+    assert program.inputs == (("x", (2,)), ("z", ()))
+
+
+def test_outputs_may_be_scalars_constants_mappings_and_empty():
+    scalar = trace(lambda x: x[0] * x[1], {"x": (2,)}, name="f")
+    assert scalar.outputs == (("f", ()),)
+    constant = trace(lambda x: np.array([[1, 2.5]]), {"x": (2,)}, name="f")
+    assert constant.outputs == (("f", (1, 2)),)
+    assert constant.values == ((1.0, 2.5),)
+    assert constant.nodes == ()
+    several = trace(
+        lambda x: {"a": x, "b": [[x[0]], [3]], "c": np.zeros((0, 6))}, {"x": (2,)}, name="f"
+    )
+    assert several.outputs == (("a", (2,)), ("b", (2, 1)), ("c", (0, 6)))
+    assert [port.size for port in several.outputs] == [2, 2, 0]
+    assert several.values[1][1] == 3.0
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def branch(x):
+    return x[0] if x[0] < x[1] else x[1]
+
+
+def piecewise(x):
+    return np.where(less(x, 1.0), x, 0.0)
+
+
+REFUSED = [
+    (branch, r"cannot branch on a symbol.*select\(less\(a, b\), x, y\)"),
+    (lambda x: max(x[0], x[1]), r"cannot branch on a symbol"),
+    (lambda x: x[0] if x[0] == 0 else x[1], r"two symbols are equal is not known.*select"),
+    (lambda x: x[0] if x[0] != 0 else x[1], r"two symbols are equal is not known.*select"),
+    (lambda x: x[0] if x[0] in (1.0, 2.0) else x[1], r"two symbols are equal is not known"),
+    (lambda x: x[0] if x[0] else x[1], r"cannot branch on a symbol"),
+    (lambda x: x[0] if not x[0] <= 1 else x[1], r"cannot branch on a symbol"),
+    (lambda x: x[0] if (x[0] < 1) == True else x[1], r"cannot branch on a symbol"),  # noqa: E712
+    (lambda x: x if np.any(x) else 0.0, r"cannot branch on a symbol"),
+    (lambda x: x if np.array_equal(x, np.eye(3)[0]) else 0.0, r"two symbols are equal is not"),
+    (piecewise, r"cannot branch on a symbol"),
+    (lambda x: np.maximum(x, 0.0), r"cannot branch on a symbol"),
+    (lambda x: x[0] < x, r"cannot branch on a symbol"),
+    (lambda x: x < 1.0, r"cannot branch on a symbol"),
+    (lambda x: float(x[0]), r"no value while tracing: use sin, cos, sqrt, atan2 and select"),
+    (lambda x: int(x[0]), r"no value while tracing"),
+    (lambda x: complex(x[0]), r"no value while tracing"),
+    (lambda x: range(x[0]), r"no value while tracing"),
+    (lambda x: math.sin(x[0]), r"no value while tracing: use sin"),
+    (lambda x: math.hypot(x[0], x[1]), r"no value while tracing"),
+    (lambda x: x.astype(float), r"no value while tracing"),
+    (lambda x: np.array([x[0], 1.0], dtype=float), r"no value while tracing"),
+    (lambda x: x + 1j, r"f could not be traced: unsupported operand type.*Use sin, cos"),
+    (lambda x: abs(x[0]), r"f could not be traced: bad operand type for abs.*Use sin, cos"),
+    (lambda x: x[0] // 2, r"f could not be traced: unsupported operand type"),
+    (lambda x: x[0] < "1", r"f could not be traced: '<' not supported"),
+    (lambda x: np.hypot(x[0], 2.0), r"f could not be traced.*Use sin, cos"),
+    (lambda x: np.hypot(2.0, x[0]), r"f could not be traced.*Use sin, cos"),
+    (lambda x: np.sin(np.array([x[0], 1.0], dtype=object)), r"f could not be traced.*Use sin, cos"),
+    (lambda x: np.tan(x), r"f could not be traced.*Use sin, cos, sqrt, atan2, less and select"),
+    (lambda x: np.linalg.inv(np.outer(x, x)), r"f could not be traced.*Use sin, cos"),
+    (lambda x: np.arctan2(x, x), r"f could not be traced.*atan2"),
+    (lambda x: x[0] / 0.0, r"divided by the constant zero"),
+    (lambda x: x[0] / 0, r"divided by the constant zero"),
+    (lambda x: x[0] ** 0.5, r"only the powers 1 to 8.*got 0.5"),
+    (lambda x: x[0] ** 9, r"only the powers 1 to 8.*got 9"),
+    (lambda x: x[0] ** -1, r"only the powers 1 to 8.*got -1"),
+    (lambda x: select(x[0] < 1, x[0], None), r"take numbers and symbols.*got a NoneType"),
+    (lambda x: select(x[0] < 1, x[0] < 2, 0.0), r"take numbers and symbols.*got a Condition"),
+    (lambda x: atan2(x[0], "1"), r"take numbers and symbols.*got a str"),
+    (lambda x: x[0] < x[1], r"an output contains a Condition; valid are .*numbers and symbols"),
+    (lambda x: [x[0], None], r"an output contains a NoneType"),
+    (lambda x: [x[0], "1"], r"an output contains a str"),
+    (lambda x: None, r"an output contains a NoneType"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), REFUSED)
+def test_what_only_numbers_can_do_is_refused(function, message):
+    with pytest.raises(TraceError, match=message):
+        trace(function, {"x": (3,)}, name="f")
+
+
+def test_errors_of_the_function_itself_pass_unchanged():
+    class OwnError(Exception):
+        pass
+
+    def fails(x):
+        raise OwnError
+
+    with pytest.raises(OwnError):
+        trace(fails, {"x": (3,)}, name="f")
+    with pytest.raises(TypeError) as said:
+        trace(lambda x: len(3), {"x": (3,)}, name="f")
+    assert not isinstance(said.value, TraceError)
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda x, y: x + y,
+        lambda x, y: x - y,
+        lambda x, y: -x + y,
+        lambda x, y: x * y,
+        lambda x, y: x / y,
+        lambda x, y: -x * -y,
+        lambda x, y: x < y,
+        lambda x, y: x >= y,
+        lambda x, y: atan2(x, y),
+        lambda x, y: atan2(1.0, x) + atan2(y, 1.0),
+        lambda x, y: select(x < 1.0, x, y),
+        lambda x, y: select(x < 1.0, y, 2.0),
+        lambda x, y: select(y < 1.0, x, 2.0),
+    ],
+)
+def test_symbols_of_two_traces_do_not_mix(mix):
+    x, y = Graph().input("x", ()).item(), Graph().input("x", ()).item()
+    with pytest.raises(TraceError, match="symbols of two different traces were mixed"):
+        mix(x, y)
+
+
+def test_a_symbol_does_not_leave_its_trace():
+    kept = []
+    trace(lambda x: kept.append(x[0]) or x, {"x": (1,)}, name="f")
+    with pytest.raises(TraceError, match="an output contains a symbol of another trace"):
+        trace(lambda x: [x[0], kept[0]], {"x": (1,)}, name="f")
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_two_threads_trace_at_the_same_time():
+    """Each step of one trace waits for the same step of the other."""
+    steps = 200
+    barrier = threading.Barrier(2)
+
+    def slowly(factor, meet):
+        def function(x):
+            total = x[0]
+            for k in range(steps):
+                meet()
+                total = sin(total * factor) + x[k % 3] * (k + factor)
+            return total
+
+        return function
+
+    def described(program):
+        return [(node.id, node.op, [str(x) for x in node.args]) for node in program.nodes]
+
+    def run(factor, meet):
+        return described(trace(slowly(factor, meet), {"x": (3,)}, name="f"))
+
+    with ThreadPoolExecutor(2) as pool:
+        together = [pool.submit(run, factor, barrier.wait) for factor in (2.0, 3.0)]
+        together = [future.result(timeout=60) for future in together]
+    assert together == [run(factor, lambda: None) for factor in (2.0, 3.0)]
+    assert together[0] != together[1]
+
+
+# -- guards ----------------------------------------------------------------------------------------
+
+
+def test_a_guard_keeps_what_it_needs_and_stands_once():
+    def guarded(x):
+        pivot = x[0] - x[1]
+        positive(pivot, "first")
+        positive(pivot, "again")
+        positive(x[1] * x[1], "second")
+        return x[2]
+
+    program = trace(guarded, {"x": (3,)}, name="f")
+    assert [message for _, message in program.guards] == ["first", "second"]
+    assert [symbol.op for symbol, _ in program.guards] == ["-", "*"]
+    assert {"-", "*"} <= {node.op for node in program.nodes}
+
+
+def test_a_number_is_guarded_at_once():
+    assert positive(2.0, "mass") == 2.0
+    for x in (0.0, -1.0, math.nan):
+        with pytest.raises(SingularError, match=rf"mass \(it is {x:g}\)"):
+            positive(x, "mass")

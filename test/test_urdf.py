@@ -1,0 +1,338 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models from URDF texts written here: joints, mimics, parts of a file, and what is doubtful."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from urdf_reference import (
+    ORIGIN,
+    STATED,
+    assert_same_poses,
+    chain,
+    joint,
+    link,
+    link_poses,
+    load,
+    mimic,
+    notes,
+    pin_inertia,
+    pin_positions,
+    reference_of,
+    tree,
+    urdf,
+)
+
+from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownBodyError, UrdfError
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.model.tree import Model
+
+pytestmark = pytest.mark.backend_independent
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+def test_axis_need_not_be_of_unit_length(kind):
+    more = ORIGIN + '<axis xyz="0.3 -4 1.2"/><limit lower="-2" upper="2" effort="1" velocity="1"/>'
+    text = chain(("j", kind, more))
+    model = load(text)
+    q = np.array([0.83])
+    e = np.array([0.3, -4, 1.2]) / np.linalg.norm([0.3, -4, 1.2])
+    half = slice(3, 6) if kind == "prismatic" else slice(0, 3)
+    np.testing.assert_allclose(model.bodies[0].joint.screw[half], e, rtol=1e-15)
+    assert_same_poses(model, reference_of(text), q, pin_positions(reference_of(text), {"j": q[0]}))
+
+
+def test_axis_is_x_where_none_is_given():
+    assert load(chain(("j", "revolute", ""))).bodies[0].joint.screw.tolist() == [1, 0, 0, 0, 0, 0]
+
+
+def test_limits_are_none_where_nothing_is_stated():
+    state = '<limit lower="-1.5" upper="2" velocity="3" effort="4"/>'
+    model = load(
+        chain(
+            ("none", "revolute", ""),
+            ("some", "prismatic", '<limit upper="2"/><dynamics friction="0.5"/>'),
+            ("all", "revolute", state + '<dynamics damping="0.1" friction="0.2"/>'),
+            ("endless", "continuous", state),
+        )
+    )
+    none, some, all_, endless = model.joints
+    assert none.limits == Limits()
+    assert some.limits == Limits(upper=2.0)
+    assert (some.damping, some.friction) == (0.0, 0.5)
+    assert all_.limits == Limits(-1.5, 2.0, 3.0, 4.0)
+    assert (all_.damping, all_.friction) == (0.1, 0.2)
+    assert endless.limits == Limits(None, None, 3.0, 4.0)
+
+
+def test_planar_about_z_is_pinocchios():
+    text = chain(
+        ("p", "planar", ORIGIN + '<axis xyz="0 0 2"/>'), ("j", "revolute", ORIGIN + STATED)
+    )
+    model, reference = load(text), reference_of(text)
+    assert model.joint_names == ("p/x", "p/y", "p/rz", "j")
+    assert model.body_names == ("p/x", "p/y", "b", "c")
+    assert [body.inertia.mass for body in model.bodies] == [0, 0, 2, 2]
+    x, y, angle, q = 0.4, -0.7, 2.1, 0.3
+    theirs = np.array([x, y, np.cos(angle), np.sin(angle), q])
+    assert_same_poses(model, reference, np.array([x, y, angle, q]), theirs)
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, -1), (1, -2, 0.5), (1, 1, 1)])
+def test_planar_moves_in_the_plane_orthogonal_to_its_axis(axis):
+    model = load(chain(("p", "planar", f'<axis xyz="{axis[0]} {axis[1]} {axis[2]}"/>')))
+    x, y, rz = (body.joint for body in model.bodies)
+    assert [joint.kind for joint in (x, y, rz)] == ["prismatic", "prismatic", "revolute"]
+    frame = np.array([x.screw[3:], y.screw[3:], rz.screw[:3]])
+    np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(frame) == pytest.approx(1.0)
+    np.testing.assert_allclose(frame[2], np.array(axis) / np.linalg.norm(axis), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("axis", "x", "y"), [("1 0 0", 1, 2), ("0 1 0", 2, 0), ("0 0 1", 0, 1)])
+def test_planar_directions_follow_the_axis_cyclically(axis, x, y):
+    model = load(chain(("p", "planar", f'<axis xyz="{axis}"/>')))
+    assert model.bodies[0].joint.screw[3:].tolist() == np.eye(3)[x].tolist()
+    assert model.bodies[1].joint.screw[3:].tolist() == np.eye(3)[y].tolist()
+
+
+def test_floating_is_pinocchios_free_flyer():
+    text = chain(("f", "floating", ORIGIN), ("j", "revolute", ORIGIN + STATED))
+    model, reference = load(text), reference_of(text)
+    parts = ("f/x", "f/y", "f/z", "f/rx", "f/ry", "f/rz")
+    assert model.joint_names == (*parts, "j")
+    assert model.body_names == (*parts[:-1], "b", "c")
+    assert model.parents == (GROUND, 0, 1, 2, 3, 4, 5)
+    assert [body.inertia.mass for body in model.bodies] == [0] * 5 + [2, 2]
+    xyz, (rx, ry, rz), q = [0.4, -0.7, 1.2], (2.0, -0.9, 0.5), 0.3
+    R = pin.utils.rotate("x", rx) @ pin.utils.rotate("y", ry) @ pin.utils.rotate("z", rz)
+    theirs = np.array([*xyz, *pin.Quaternion(R).coeffs(), q])
+    assert_same_poses(model, reference, np.array([*xyz, rx, ry, rz, q]), theirs)
+
+
+def test_what_a_macro_joint_cannot_use_is_noted():
+    more = '<limit effort="1" velocity="1"/><dynamics damping="1"/>'
+    model = load(chain(("p", "planar", more), ("f", "floating", more)))
+    for said in ("joint 'p': is planar; its <{}>", "joint 'f': is floating; its <{}>"):
+        for tag in ("limit", "dynamics"):
+            assert said.format(tag) + " is left out" in notes(model)
+    assert all(joint.limits == Limits() and joint.damping == 0.0 for joint in model.joints)
+
+
+def test_fixed_links_are_merged_along_the_way():
+    text = chain(
+        ("j1", "revolute", ORIGIN + STATED),
+        ("f1", "fixed", ORIGIN + '<axis xyz="0 0 0"/>'),
+        ("f2", "fixed", ORIGIN),
+        ("j2", "revolute", ORIGIN + STATED),
+    )
+    model, reference = load(text), reference_of(text)
+    assert model.body_names == ("b", "e")
+    assert {name: frame.body for name, frame in model.frames.items()} == {
+        **{"a": GROUND, "b": 0, "c": 0, "d": 0, "e": 1}
+    }
+    merged = pin_inertia(reference.inertias[1])
+    found = model.bodies[0].inertia
+    for ours, theirs in zip((found.mass, found.moment, found.tensor), merged, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    assert_same_poses(model, reference, np.array([0.4, -1.1]), np.array([0.4, -1.1]))
+    assert "link 'd': 2 kg merged into link 'b' by the fixed joint 'f2'" in notes(model)
+
+
+def test_order_in_the_file():
+    """Depth first, in the order of the joints; where links and parents stand does not matter."""
+    joints = [
+        joint("j4", "c", "e"),
+        joint("j2", "b", "d"),
+        joint("j3", "a", "c"),
+        joint("j1", "a", "b"),
+        joint("j5", "b", "f"),
+    ]
+    links = [link(name) for name in "fedcba"]
+    for text in (urdf(*joints, *links), urdf(*links, *joints)):
+        model = load(text)
+        assert model.body_names == ("c", "e", "b", "d", "f")
+        assert model.joint_names == ("j3", "j4", "j1", "j2", "j5")
+        assert model.parents == (GROUND, 0, GROUND, 2, 2)
+
+
+# -- mimics ---------------------------------------------------------------------------------------
+
+
+def test_a_mimic_follows_the_end_of_the_chain():
+    text = chain(
+        ("third", "prismatic", mimic("second", -2, 0.25)),
+        ("second", "revolute", mimic("first", 3, 0.5)),
+        ("first", "revolute", '<axis xyz="0 0 1"/>'),
+        ("plain", "revolute", mimic("first")),
+    )
+    model = load(text)
+    assert model.joint_names == ("first",)
+    assert [body.joint.mimics for body in model.bodies] == ["first", "first", None, "first"]
+    q = 0.7
+    second = 3 * q + 0.5
+    assert model.joint_positions(np.array([q])) == pytest.approx([-2 * second + 0.25, second, q, q])
+
+
+def test_a_fixed_joint_does_not_mimic():
+    model = load(chain(("j", "revolute", ""), ("f", "fixed", mimic("nobody"))))
+    assert model.body_names == ("b",)
+    assert "joint 'f': is fixed; its <mimic> is left out" in notes(model)
+
+
+# -- a part of a file -----------------------------------------------------------------------------
+
+
+def test_root_becomes_the_ground_and_the_rest_is_noted():
+    model = load(tree(), root="c")
+    assert model.body_names == ("e", "f")
+    assert model.parents == (GROUND, GROUND)
+    assert set(model.frames) == set("cdefgh")
+    for name in "cdh":
+        assert model.frame(name).body == GROUND
+    assert "link 'a': left out, as is all that is not below 'c': 4 kg (a 2, b 2)" in notes(model)
+    assert "link 'c': 2 kg fixed to the ground" in notes(model)
+    whole, q = load(tree()), np.array([0.3, 0.5, 0.7, -0.4])
+    before, after = link_poses(whole, q), link_poses(model, q[2:])
+    for name in "cdefgh":
+        relative = np.linalg.inv(before["c"]) @ before[name]
+        np.testing.assert_allclose(after[name], relative, atol=1e-14)
+
+
+def test_tip_keeps_the_bodies_on_the_way_whole():
+    with pytest.warns(
+        ModelWarning, match=r"link 'f': dropped with all beyond it: 4 kg \(f 2, g 2\)"
+    ):
+        model = Model.from_urdf(tree(), tip="e")
+    whole = load(tree())
+    assert model.body_names == ("b", "c", "e")
+    assert set(model.frames) == set("abcdeh")
+    for name in model.body_names:
+        ours = model.bodies[model.frame(name).body].inertia
+        theirs = whole.bodies[whole.frame(name).body].inertia
+        np.testing.assert_array_equal(ours.matrix(), theirs.matrix())
+
+
+def test_tip_may_be_a_merged_link():
+    model = load(tree(), tip="d")
+    assert model.body_names == ("b", "c")
+    assert [d.subject for d in model.doubts if "dropped" in d.message] == ["link 'e'", "link 'f'"]
+
+
+def test_root_and_tip_together():
+    model = load(tree(), root="b", tip="g")
+    assert model.body_names == ("c", "f")
+    assert model.joint_names == ("bc", "cf")
+
+
+def test_dropping_what_has_no_mass_is_only_a_note():
+    text = urdf(
+        *map(link, "ab"), link("c", ""), joint("j", "a", "b"), joint("k", "b", "c", "continuous")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Model.from_urdf(text, tip="b")
+    assert "link 'c': dropped with all beyond it: 0 kg" in notes(model)
+
+
+@pytest.mark.parametrize("option", ["root", "tip"])
+@pytest.mark.parametrize("name", ["elbow", "", 3, ["a"]])
+def test_unknown_root_and_tip(option, name):
+    with pytest.raises(
+        UnknownBodyError, match=r"no body .*the bodies are: a, b, c, d, e, f, g, h$"
+    ):
+        load(tree(), **{option: name})
+
+
+def test_a_tip_above_the_root():
+    with pytest.raises(ArgumentError, match="tip: link 'b' is not below the root 'c'"):
+        load(tree(), root="c", tip="b")
+
+
+def test_a_root_below_which_nothing_moves():
+    with pytest.raises(UrdfError, match="robot 'r' has no joint that moves below the link 'e'"):
+        load(tree(), root="e")
+
+
+def test_a_mimic_whose_owner_is_left_out():
+    text = chain(("j1", "revolute", ""), ("j2", "revolute", ""), ("j3", "revolute", mimic("j1")))
+    with pytest.raises(UrdfError, match="joint 'j3' mimics joint 'j1', which is left out"):
+        load(text, root="b")
+
+
+# -- doubts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["revolute", "fixed"])
+def test_an_impossible_inertia_is_said_once_of_the_link_that_has_it(kind):
+    """Also if the body that the link is merged into becomes impossible by it."""
+    flat = '<inertial><mass value="1"/><inertia ixx="9" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    text = urdf(
+        *map(link, "ab"),
+        link("c", flat + "</inertial>"),
+        joint("j", "a", "b"),
+        joint("k", "b", "c", kind),
+    )
+    model = load(text)
+    assert any(body.inertia.doubts() for body in model.bodies)
+    (said,) = notes(model, "warning")
+    assert said.startswith("link 'c': inertia breaks the triangle inequality")
+
+
+def test_partial_inertials_are_doubted():
+    mass = '<inertial><mass value="3"/></inertial>'
+    tensor = '<inertial><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    text = urdf(link("a", ""), link("b", mass), link("c", tensor), joint("j", "a", "b"))
+    model = load(text.replace("</robot>", joint("k", "b", "c") + "</robot>"))
+    assert notes(model, "warning") == [
+        "link 'b': has a mass of 3 kg without an <inertia>; taken as a point",
+        "link 'c': has an <inertial> without a mass; taken to be 0 kg",
+    ]
+    assert (model.bodies[0].inertia.mass, model.bodies[1].inertia.mass) == (3.0, 0.0)
+    np.testing.assert_array_equal(model.bodies[1].inertia.tensor, np.eye(3))
+
+
+def test_links_without_an_inertial_have_none():
+    text = urdf(link("a", ""), link("b", ""), link("c"), joint("j", "a", "b"), joint("k", "b", "c"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Model.from_urdf(text)
+    assert not model.bodies[0].inertia.matrix().any()
+    assert "link 'b': moves but has no mass of its own" in notes(model)
+
+
+def test_a_chain_that_ends_without_mass_is_a_warning():
+    with pytest.warns(ModelWarning, match="joint 'j': moves link 'b', but nothing .* singular"):
+        Model.from_urdf(urdf(link("a"), link("b", ""), joint("j", "a", "b")))
+
+
+def test_negative_damping_and_friction_are_doubted():
+    model = load(chain(("j", "revolute", '<dynamics damping="-0.1" friction="-2"/>')))
+    assert notes(model, "warning") == [
+        "joint 'j': has the negative damping -0.1: it feeds in energy",
+        "joint 'j': has the negative friction -2: it feeds in energy",
+    ]
+
+
+def test_effort_limits_that_are_missing_or_zero_are_noted():
+    zero = '<limit effort="0" velocity="1"/>'
+    model = load(chain(("j", "revolute", ""), ("k", "revolute", zero)))
+    assert {"joint 'j': has no effort limit", "joint 'k': has an effort limit of 0"} < {
+        *notes(model)
+    }

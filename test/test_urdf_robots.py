@@ -1,0 +1,246 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The robots of example-robot-data and the arm of this package, against Pinocchio."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from robots import MOTIONLESS, NAMELESS, all_files, robot, robot_files
+from urdf_reference import (
+    assert_same_poses,
+    link_poses,
+    load,
+    notes,
+    pin_inertia,
+    pin_model,
+    pin_positions,
+)
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ModelWarning, UrdfError
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.model.tree import Model
+
+pytestmark = pytest.mark.backend_independent
+
+ARM7 = Path(__file__).parents[1] / "urdf" / "arm7.urdf"
+ROBOTS = robot_files()
+
+
+# -- real robots ----------------------------------------------------------------------------------
+
+
+def test_example_robot_data_is_there():
+    assert len(all_files()) >= 60
+    assert {*MOTIONLESS, *NAMELESS} < all_files().keys()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+class TestRealRobot:
+    def test_joints_and_bodies_are_pinocchios(self, name):
+        model, reference = load(ROBOTS[name]), pin_model(ROBOTS[name])
+        mimics = {
+            joint.get("name")
+            for joint in ElementTree.parse(ROBOTS[name]).getroot().iterfind("joint")
+            if joint.find("mimic") is not None and joint.get("type") != "fixed"
+        }
+        by_joint = {body.joint.name: body for body in model.bodies}
+        assert by_joint.keys() == set(reference.names[1:])
+        assert set(model.joint_names) == set(reference.names[1:]) - mimics
+        assert {j for j, body in by_joint.items() if body.joint.mimics is not None} == mimics
+        for i, body in enumerate(model.bodies):
+            above = reference.parents[reference.getJointId(body.joint.name)]
+            parent = model.bodies[body.parent].joint.name if body.parent != GROUND else "universe"
+            assert reference.names[above] == parent
+            assert body.parent < i
+
+    def test_merged_inertias_are_pinocchios(self, name):
+        model, reference = load(ROBOTS[name]), pin_model(ROBOTS[name])
+        for body in model.bodies:
+            expected = pin_inertia(reference.inertias[reference.getJointId(body.joint.name)])
+            found = (body.inertia.mass, body.inertia.moment, body.inertia.tensor)
+            for ours, theirs in zip(found, expected, strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, err_msg=body.name)
+
+    def test_all_links_are_where_pinocchio_has_them(self, name):
+        model, reference = load(ROBOTS[name]), pin_model(ROBOTS[name])
+        for seed in range(3):
+            q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
+            positions = {
+                body.joint.name: position
+                for body, position in zip(model.bodies, model.joint_positions(q), strict=True)
+            }
+            assert_same_poses(model, reference, q, pin_positions(reference, positions))
+
+    def test_limits_and_friction_are_pinocchios(self, name):
+        model, reference = load(ROBOTS[name]), pin_model(ROBOTS[name])
+        for body in model.bodies:
+            joint = body.joint
+            theirs = reference.joints[reference.getJointId(joint.name)]
+            assert joint.damping == reference.damping[theirs.idx_v]
+            assert joint.friction == reference.friction[theirs.idx_v]
+            if joint.limits != Limits():  # Pinocchio has its own numbers where nothing is stated
+                assert joint.limits.velocity == reference.velocityLimit[theirs.idx_v]
+                assert joint.limits.effort == reference.effortLimit[theirs.idx_v]
+            if joint.limits.lower is not None:
+                assert joint.limits.lower == reference.lowerPositionLimit[theirs.idx_q]
+                assert joint.limits.upper == reference.upperPositionLimit[theirs.idx_q]
+
+    def test_nothing_is_printed(self, name, capfd):
+        load(ROBOTS[name])
+        assert capfd.readouterr() == ("", "")
+
+    def test_all_mass_is_accounted_for(self, name):
+        model = load(ROBOTS[name])
+        stated = {}
+        for link in ElementTree.parse(ROBOTS[name]).getroot().iterfind("link"):
+            mass = link.find("inertial/mass")
+            stated[link.get("name")] = 0.0 if mass is None else float(mass.get("value"))
+        moving = sum(body.inertia.mass for body in model.bodies)
+        grounded = sum(m for name, m in stated.items() if model.frame(name).body == GROUND)
+        assert moving + grounded == pytest.approx(sum(stated.values()), rel=1e-12)
+        own = set(model.body_names)
+        said = " ".join(notes(model))
+        for link, mass in stated.items():
+            if mass > 0.0 and link not in own:
+                assert f"link '{link}': {mass:g} kg " in said
+
+
+@pytest.mark.parametrize("name", MOTIONLESS)
+def test_a_robot_without_joints_loads_and_says_so(name):
+    with pytest.warns(mbs.ModelWarning, match="has no joint that moves"):
+        model = mbs.Model.from_urdf(robot(name))
+    assert (model.n, model.nb) == (0, 0)
+    base = next(iter(model.frames))
+    assert np.array_equal(mbs.forward_kinematics(model, [], bodies=[base])[0], np.eye(4))
+    assert mbs.gravity_torques(model, []).shape == (0,)
+    assert mbs.jacobian(model, [], base).shape == (6, 0)
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_a_robot_without_a_name_is_refused(name):
+    with pytest.raises(UrdfError, match=r"ur3\.urdf: the robot has no name"):
+        load(robot(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("romeo_laas_small.urdf", ["body", "LHipPitch_link", "RHipPitch_link"]),
+        ("tiago.urdf", ["base_antenna_left_link", "base_antenna_right_link"]),
+    ],
+)
+def test_an_indefinite_inertia_is_a_warning_by_name(name, links):
+    with pytest.warns(ModelWarning) as caught:
+        Model.from_urdf(robot(name))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    said = re.findall(r"link '(\w+)': inertia is not positive semidefinite", str(caught[0].message))
+    assert said == links
+
+
+@pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
+def test_mimics_of_real_robots_are_pinocchios(name):
+    """In those files whose mimic joints Pinocchio can follow."""
+    model = load(robot(name))
+    reference = pin.buildModelFromUrdf(str(robot(name)), mimic=True)
+    q = np.random.default_rng(1).uniform(-1.0, 1.0, model.n)
+    positions = dict(zip(model.joint_names, q, strict=True))
+    assert model.n == reference.nv
+    assert_same_poses(model, reference, q, pin_positions(reference, positions))
+
+
+def test_a_mimic_without_its_prefix_means_the_joint_beside_it():
+    model = load(robot("alex_psyonic_hands.urdf"))
+    assert model.joint("Left_index_q2").mimics == "Left_index_q1"
+    assert model.joint("Right_index_q2").mimics == "Right_index_q1"
+    said = "'index_q1', which does not exist; taken to mean 'Left_index_q1'"
+    assert f"joint 'Left_index_q2': mimics {said}" in notes(model, "warning")
+
+
+# -- the arm that comes with the package ----------------------------------------------------------
+
+
+def test_arm7_loads_without_a_warning_or_a_word(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Model.from_urdf(ARM7)
+    assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
+    assert model.body_names == tuple(f"link{k}" for k in range(1, 8))
+    assert notes(model) == [
+        "link 'base_link': 4.6 kg fixed to the ground",
+        "link 'tool': 0.7 kg merged into link 'link7' by the fixed joint 'tool_joint'",
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_arm7_is_filled_uniformly():
+    """Each link's inertia is that of its visual shapes, by Pinocchio's formulas for solids."""
+    for link in ElementTree.parse(ARM7).getroot().iterfind("link"):
+        if link.find("inertial") is None:
+            assert link.find("visual") is None
+            continue
+        solids = []
+        for visual in link.iterfind("visual"):
+            origin = visual.find("origin")
+            xyz = np.array(origin.get("xyz").split(), float)
+            rpy = np.array(origin.get("rpy", "0 0 0").split(), float)
+            place = pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
+            if (shape := visual.find("geometry/cylinder")) is not None:
+                radius, length = float(shape.get("radius")), float(shape.get("length"))
+                volume = np.pi * radius**2 * length
+                solid = pin.Inertia.FromCylinder(volume, radius, length)
+            else:
+                size = np.array(visual.find("geometry/box").get("size").split(), float)
+                solid = pin.Inertia.FromBox(size.prod(), *size)
+            solids.append(place.act(solid))
+        whole = sum(solids[1:], start=solids[0])
+        inertial = link.find("inertial")
+        density = float(inertial.find("mass").get("value")) / whole.mass
+        rows = (("ixx", "ixy", "ixz"), ("ixy", "iyy", "iyz"), ("ixz", "iyz", "izz"))
+        tensor = [[float(inertial.find("inertia").get(k)) for k in row] for row in rows]
+        com = np.array(inertial.find("origin").get("xyz").split(), float)
+        name = link.get("name")
+        np.testing.assert_allclose(com, whole.lever, rtol=1e-5, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            tensor, density * whole.inertia, rtol=1e-5, atol=1e-9, err_msg=name
+        )
+
+
+def test_arm7_is_the_arm_that_its_comment_describes():
+    model, reference = Model.from_urdf(ARM7), pin_model(ARM7)
+    assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(15.4)
+    poses = link_poses(model, np.zeros(7))
+    assert all(np.array_equal(C[:3, :3], np.eye(3)) for name, C in poses.items() if name != "tool")
+    heights = {name: C[2, 3] for name, C in poses.items()}
+    assert heights["link4"] - heights["link2"] == pytest.approx(0.40)
+    assert heights["link6"] - heights["link4"] == pytest.approx(0.38)
+    assert heights["flange"] - heights["link2"] == pytest.approx(0.89)
+    axes = [tuple(joint.screw) for joint in model.joints]
+    z, y = (0, 0, 1, 0, 0, 0), (0, 1, 0, 0, 0, 0)
+    assert axes == [z, y, z, y, z, y, z]
+    data = reference.createData()
+    for seed in range(20):
+        q = model.random_state(seed).q
+        assert_same_poses(model, reference, q, q)
+        gravity = pin.computeGeneralizedGravity(reference, data, q)
+        assert (np.abs(gravity) < 0.5 * reference.effortLimit).all()

@@ -1,0 +1,156 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Where the text of a URDF comes from, and what a text may not do."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lxml import etree
+from urdf_reference import joint, link, load, notes, tree, urdf
+
+from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.model.tree import Model
+
+pytestmark = pytest.mark.backend_independent
+
+
+def test_path_text_and_bytes_are_the_same(tmp_path):
+    text = tree()
+    path = tmp_path / "r.urdf"
+    path.write_text(text)
+    expected = load(path)
+    for source in (
+        str(path),
+        text,
+        "\n  " + text,
+        "\ufeff" + text,
+        text.encode(),
+        path.read_bytes(),
+    ):
+        model = load(source)
+        assert model.body_names == expected.body_names
+        np.testing.assert_array_equal(model.M_body, expected.M_body)
+        np.testing.assert_array_equal(model.home_rel, expected.home_rel)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_the_encoding_is_the_one_declared(encoding, tmp_path):
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + tree().replace('"b"', '"Schürze"')
+    path = tmp_path / "r.urdf"
+    path.write_bytes(text.encode(encoding))
+    for source in (text, path, text.encode(encoding)):
+        assert load(source).body_names[0] == "Schürze"
+
+
+def test_what_dynamics_does_not_need_is_passed_over(capfd):
+    """Comments, instructions, textures, transmissions, tags and attributes nobody knows."""
+    text = """<?xml version="1.0"?><!DOCTYPE robot><!-- <link/> -->
+    <robot name="r" version="9.9" xmlns:xacro="http://ros.org/wiki/xacro" xmlns="http://drake.mit.edu">
+      <?target something?>
+      <material name="m"><texture/></material> <gazebo/> <transmission name="t"/> <ros2_control/>
+      <link name="a" type="?"><origin xyz="1 2 3"/><visual/><visual/>
+        <collision><geometry/></collision><inertial><!-- c --><mass value=" 1.5e0 "/>
+          <inertia ixx="+1" ixy="0" ixz="0" iyy=".9" iyz="-0" izz="1."/></inertial></link>
+      <link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0"
+          izz="1"/></inertial></link>
+      <joint name="j" type="revolute"><!-- c --><parent link="a"/><child link="b"/>
+        <safety_controller/><calibration nothing="1"/><hardwareInterface>x</hardwareInterface>
+        <limit effort="1" velocity="1" lower="-1" upper="1" current="a lot"/></joint>
+    </robot>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Model.from_urdf(text)
+    assert model.body_names == ("b",)
+    assert "link 'a': 1.5 kg fixed to the ground" in notes(model)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ten_thousand_links_in_a_row():
+    n = 10_000
+    links = [f'<link name="l{k}"/>' for k in range(n + 1)]
+    joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}", "fixed") for k in range(n)]
+    last = [link("end"), joint("end", f"l{n}", "end")]
+    assert load(urdf(*links, *joints, *last)).body_names == ("end",)
+
+
+# -- entities -------------------------------------------------------------------------------------
+
+LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
+BOMB = f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB + tree(),
+        BOMB + urdf("&l11;"),
+        BOMB + urdf('<link name="&l11;"/>'),
+        '<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/hostname">]>' + urdf("&x;"),
+        '<!DOCTYPE robot [<!ENTITY % x SYSTEM "file:///etc/hostname"> %x;]>' + tree(),
+        '<!DOCTYPE robot SYSTEM "http://localhost/urdf.dtd">' + tree(),
+    ],
+    ids=["unused", "in text", "in a name", "file", "parameter", "external"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_are_refused(text, encoding):
+    """Quickly: written out, the bomb is 200 GB."""
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>' + text
+    with pytest.raises(
+        UrdfError, match="DOCTYPE declares or loads XML entities, which are refused"
+    ):
+        Model.from_urdf(declared.encode(encoding))
+
+
+# -- what is not even XML -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["no such file.urdf", "a\nb", "x\0y", "robot.urdf" * 1000])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_that_does_not_exist(source, kind):
+    with pytest.raises(
+        UrdfError, match=r"cannot read the URDF .*valid is the path of a file"
+    ) as info:
+        Model.from_urdf(kind(source))
+    assert len(str(info.value)) < 500
+
+
+def test_the_reason_is_given():
+    with pytest.raises(UrdfError, match=r"'nowhere\.urdf': No such file or directory"):
+        Model.from_urdf("nowhere.urdf")
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(UrdfError, match=r"cannot read the URDF .*Is a directory"):
+        Model.from_urdf(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["", " \n", b"", b"\x7fELF\x00\x01", "<r name='\udc80'/>"])
+def test_no_text(source):
+    with pytest.raises(UrdfError, match=r"empty string|not well-formed XML"):
+        Model.from_urdf(source)
+
+
+@pytest.mark.parametrize("source", [None, 7, ["<robot/>"], etree.fromstring("<robot/>")])
+def test_neither_path_nor_text(source):
+    with pytest.raises(ArgumentError, match="source must be a path or XML text of a URDF; got "):
+        Model.from_urdf(source)
+
+
+def test_gravity_is_checked():
+    with pytest.raises(ArgumentError, match="gravity has shape"):
+        Model.from_urdf(tree(), gravity=[9.81])

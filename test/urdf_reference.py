@@ -1,0 +1,162 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of URDF share: texts, poses from a model by hand, and Pinocchio's numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pinocchio as pin
+
+from mbs_dynamics.errors import ModelWarning
+from mbs_dynamics.model.tree import Model
+
+
+def load(source, **options):
+    """The model, whatever it warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return Model.from_urdf(source, **options)
+
+
+def notes(model, severity="note"):
+    return [str(doubt) for doubt in model.doubts if doubt.severity == severity]
+
+
+# -- poses from the model alone, with nothing of the package but the numbers in it ----------------
+
+
+def motion(X, q):
+    """exp(X q) of an axis e through the origin, by Rodrigues' formula; X is (e, 0) or (0, e)."""
+    C = np.eye(4)
+    (a, b, c), v = X[:3], X[3:]
+    e_hat = np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]])
+    C[:3, :3] += np.sin(q) * e_hat + (1 - np.cos(q)) * e_hat @ e_hat
+    C[:3, 3] = v * q
+    return C
+
+
+def link_poses(model, q):
+    """The pose of every link by name: C_i = C_p B_i exp(X_i q_i), times its placement."""
+    C = [None] * model.nb + [np.eye(4)]
+    for i, body in enumerate(model.bodies):
+        joint = body.joint
+        angle = joint.ratio * q[joint.coordinate] + joint.offset
+        C[i] = C[body.parent] @ body.home_rel @ motion(joint.screw, angle)
+    return {name: C[frame.body] @ frame.placement for name, frame in model.frames.items()}
+
+
+# -- the same from Pinocchio ----------------------------------------------------------------------
+
+
+def pin_positions(reference, positions):
+    """Pinocchio's q from positions by joint name; it has cos and sin for a continuous joint."""
+    q = pin.neutral(reference)
+    for name, value in positions.items():
+        joint = reference.joints[reference.getJointId(name)]
+        entries = [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
+        q[joint.idx_q : joint.idx_q + joint.nq] = entries
+    return q
+
+
+def pin_link_poses(reference, q):
+    data = reference.createData()
+    pin.framesForwardKinematics(reference, data, q)
+    return {
+        frame.name: data.oMf[k].homogeneous
+        for k, frame in enumerate(reference.frames)
+        if frame.type == pin.BODY
+    }
+
+
+def pin_inertia(inertia):
+    """Mass, first moment and tensor about the frame's origin."""
+    c = pin.skew(inertia.lever)
+    return inertia.mass, inertia.mass * inertia.lever, inertia.inertia - inertia.mass * c @ c
+
+
+def pin_model(source):
+    """Pinocchio's model, in which mimic joints are free: not all in these files can it follow."""
+    return pin.buildModelFromUrdf(str(source))
+
+
+def assert_same_poses(model, reference, q, q_reference):
+    expected = pin_link_poses(reference, q_reference)
+    found = link_poses(model, q)
+    assert expected.keys() <= found.keys()
+    for name, C in expected.items():
+        np.testing.assert_allclose(found[name], C, rtol=0, atol=1e-12, err_msg=name)
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+INERTIAL = """
+  <inertial>
+    <origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>
+    <mass value="2"/>
+    <inertia ixx="0.03" ixy="0.001" ixz="-0.002" iyy="0.04" iyz="0.003" izz="0.05"/>
+  </inertial>"""
+ORIGIN = '<origin xyz="0.3 -0.1 0.2" rpy="0.7 -0.8 2.9"/>'
+
+
+def link(name, inertial=INERTIAL):
+    return f'<link name="{name}">{inertial}</link>\n'
+
+
+def joint(name, parent, child, kind="revolute", more='<axis xyz="0 0 1"/>'):
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{more}</joint>\n'
+
+
+STATED = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="1" effort="1"/>'
+
+
+def urdf(*elements):
+    return f'<robot name="r">\n{"".join(elements)}</robot>'
+
+
+def chain(*joints):
+    """A chain a, b, c, ...; each joint is (name, type, what stands in it)."""
+    names = "abcdefgh"[: len(joints) + 1]
+    between = [
+        joint(name, parent, child, kind, more)
+        for (name, kind, more), parent, child in zip(joints, names, names[1:], strict=False)
+    ]
+    return urdf(*map(link, names), *between)
+
+
+def reference_of(text):
+    """Pinocchio's model of a text; it wants limits in each revolute joint."""
+    return pin.buildModelFromXML(text)
+
+
+def mimic(of, multiplier=None, offset=None):
+    numbers = "" if multiplier is None else f' multiplier="{multiplier}"'
+    numbers += "" if offset is None else f' offset="{offset}"'
+    return f'<axis xyz="0 0 1"/><mimic joint="{of}"{numbers}/>'
+
+
+def tree():
+    """a - b - c - d - e, where c carries the arm f - g and the fixed link h."""
+    return urdf(
+        *map(link, "abcdefgh"),
+        joint("ab", "a", "b"),
+        joint("bc", "b", "c"),
+        joint("cd", "c", "d", "fixed"),
+        joint("de", "d", "e"),
+        joint("cf", "c", "f"),
+        joint("fg", "f", "g", "fixed"),
+        joint("ch", "c", "h", "fixed"),
+    )
