@@ -1,0 +1,60 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Run benchmarks by name, or all: print their tables, and keep them in benchmarks/results."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from benchmarks import report
+from mbs_dynamics.tracing import default_backend
+
+BENCHMARKS = {
+    "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
+    "startup": "From a fresh process to compiled kernels.",
+    "operations": "Operations of each algorithm in each representation.",
+    "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
+    "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
+    "accuracy": "The largest difference from Pinocchio.",
+}
+
+
+def main() -> None:
+    """Run what the command line names."""
+    listed = "\n".join(f"  {name:19}{what}" for name, what in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks",
+        description=f"{__doc__}\n\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="a benchmark; all by default")
+    names = parser.parse_args().names
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
+    if default_backend() != "llvm":
+        parser.error("machine code is measured: install llvmlite, and unset MBS_BACKEND")
+    for name in names or BENCHMARKS:
+        benchmark = getattr(importlib.import_module(f"benchmarks.{name}"), name)
+        print(f"# {name}\n\n{BENCHMARKS[name]}\n\n{report.conditions()}\n", flush=True)
+        tables = []
+        for table in benchmark():
+            tables.append(table)
+            print(table, flush=True)
+        report.write(name, BENCHMARKS[name], report.conditions(), tables)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The mechanisms that are measured, each with its twin in Pinocchio."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.lie import se3
+from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import Program
+
+FloatArray = NDArray[np.float64]
+
+ARMS = {
+    "Panda": "panda_description/urdf/panda.urdf",
+    "UR5": "ur_description/urdf/ur5_robot.urdf",
+    "arm7": "",
+}
+"""Arms by their path in example-robot-data; arm7 comes with this package."""
+
+HUMANOIDS = {
+    "G1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "Talos": "talos_data/robots/talos_reduced.urdf",
+}
+
+
+FRAMES = {
+    "body_fixed": pin.LOCAL,
+    "spatial": pin.WORLD,
+    "hybrid": pin.LOCAL_WORLD_ALIGNED,
+}
+"""Pinocchio's name of a representation; it has none for the mixed one."""
+
+OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
+    "body": lambda model: model.leaves[0],
+    "joints": lambda model: (0, model.n // 2),
+    "order": lambda model: 3,
+}
+"""A value for each option that an algorithm cannot do without."""
+
+
+@dataclass
+class Twins:
+    """One mechanism in both libraries."""
+
+    name: str
+    model: mbs.Model
+    pin_model: Any
+    pin_data: Any
+
+    def joint_ids(self) -> list[int]:
+        """Return Pinocchio's index of the joint of each body."""
+        return [self.pin_model.getJointId(body.joint.name) for body in self.model.bodies]
+
+    def velocity(self, x: FloatArray) -> FloatArray:
+        """Return rates or torques (n,) in the order of Pinocchio's velocity vector."""
+        v = np.zeros(self.pin_model.nv)
+        v[self.columns()] = x
+        return v
+
+    def columns(self) -> list[int]:
+        """Return the index in Pinocchio's velocity vector of each coordinate."""
+        joints = [self.pin_model.getJointId(name) for name in self.model.joint_names]
+        return [self.pin_model.joints[joint].idx_v for joint in joints]
+
+    def configuration(self, q: FloatArray) -> FloatArray:
+        """Return q (n,) as Pinocchio wants it."""
+        neutral = pin.neutral(self.pin_model)
+        return np.asarray(pin.integrate(self.pin_model, neutral, self.velocity(q)))
+
+
+def robot(name: str) -> Twins:
+    """Return one of ARMS or HUMANOIDS, with its base fixed; mimic joints on both sides."""
+    path = urdf(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        model = mbs.Model.from_urdf(path)
+    pin_model = pin.buildModelFromUrdf(str(path), mimic=True)
+    return Twins(name, model, pin_model, pin_model.createData())
+
+
+def urdf(name: str) -> Path:
+    """Return the URDF of a robot."""
+    below = {**ARMS, **HUMANOIDS}[name]
+    if not below:
+        return robot_path(name)
+    distribution = importlib.metadata.distribution("example-robot-data")
+    found = [file for file in distribution.files or () if str(file).endswith(below)]
+    return Path(str(distribution.locate_file(found[0])))
+
+
+def chain(n: int, *, generic: bool = True, seed: int = 0) -> mbs.Model:
+    """Return a random serial chain of n revolute joints about the z axes of the bodies.
+
+    Bodies have generic inertias. Placements are generic, or those of a Denavit-Hartenberg table:
+    a translation along and a rotation about x, then a translation along z.
+    """
+    rng = np.random.default_rng(seed)
+    homes = np.tile(np.eye(4), (n, 1, 1))
+    inertias = np.empty((n, 6, 6))
+    for i in range(n):
+        twist, offset = rng.uniform(-2.0, 2.0, 3), rng.uniform(-0.2, 0.2, 3)
+        if generic:
+            homes[i] = se3.exp(np.concatenate([twist, offset]))
+        else:
+            along_x = se3.exp(np.array([twist[0], 0.0, 0.0, offset[0], 0.0, 0.0]))
+            homes[i] = along_x @ se3.exp(np.array([0.0, 0.0, 0.0, 0.0, 0.0, offset[1]]))
+        points = rng.normal(size=(8, 3)) * 0.1
+        mass, com = float(rng.uniform(0.5, 2.0)), points.mean(axis=0)
+        about = points - com
+        tensor = mass / 8.0 * sum(np.dot(x, x) * np.eye(3) - np.outer(x, x) for x in about)
+        inertias[i] = mbs.spatial_inertia(mass, com, tensor)
+    z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (n, 1))
+    return mbs.Model.from_screws(range(-1, n - 1), homes, z, inertias, frame="body_fixed")
+
+
+def chain_twins(n: int) -> Twins:
+    """Return a generic chain of n joints in both libraries."""
+    model = chain(n)
+    pin_model = pin.Model()
+    for body in model.bodies:
+        B, inertia = body.home_rel, body.inertia
+        placement = pin.SE3(B[:3, :3], B[:3, 3])
+        joint = pin_model.addJoint(body.parent + 1, pin.JointModelRZ(), placement, body.joint.name)
+        own = pin.Inertia(inertia.mass, inertia.com, inertia.tensor_at_com)
+        pin_model.appendBodyToJoint(joint, own, pin.SE3.Identity())
+        pin_model.addFrame(pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+    return Twins(f"chain of {n}", model, pin_model, pin_model.createData())
+
+
+def program(function: Callable[..., Any], model: mbs.Model, representation: str) -> Program:
+    """Return a traced algorithm, with a value from OPTIONS for each option that it needs."""
+    made = algorithm_of(function)
+    options = {
+        name: OPTIONS[name](model) if default is inspect.Parameter.empty else default
+        for name, default in made.options.items()
+    }
+    if "representation" in options:
+        options["representation"] = representation
+    return made.program(model, made.required, options)
+
+
+def representations(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the representations of an algorithm; one empty text if it has no such option."""
+    return tuple(REPRESENTATIONS) if "representation" in algorithm_of(function).options else ("",)

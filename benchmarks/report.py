@@ -1,0 +1,90 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Tables, and the conditions under which they were measured."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mbs_dynamics as mbs
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass
+class Table:
+    """A titled table: a text column, then numbers or texts. None is left blank."""
+
+    title: str
+    columns: Sequence[str]
+    rows: list[Sequence[Any]] = field(default_factory=list)
+    note: str = ""
+
+    def __str__(self) -> str:
+        cells = [[str(column) for column in self.columns]]
+        cells += [[_text(entry) for entry in row] for row in self.rows]
+        width = [max(len(row[k]) for row in cells) for k in range(len(self.columns))]
+        rule = ["-" * width[0], *("-" * (w - 1) + ":" for w in width[1:])]
+        lines = []
+        for row in (cells[0], rule, *cells[1:]):
+            first = row[0].ljust(width[0])
+            rest = [entry.rjust(w) for entry, w in zip(row[1:], width[1:], strict=True)]
+            lines.append("| " + " | ".join([first, *rest]) + " |")
+        note = f"\n{self.note}\n" if self.note else ""
+        return f"### {self.title}\n\n" + "\n".join(lines) + "\n" + note
+
+
+def _text(entry: Any) -> str:
+    if entry is None:
+        return ""
+    if isinstance(entry, float):
+        return f"{entry:.2e}" if 0.0 < abs(entry) < 1e-4 else f"{entry:#.3g}".rstrip(".")
+    return str(entry)
+
+
+def conditions() -> str:
+    """Return processor, versions and load in one paragraph."""
+    packages = ("numpy", "llvmlite", "pin")
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
+    load = ", ".join(f"{x:.2f}" for x in os.getloadavg())
+    return (
+        f"{_processor()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}; "
+        f"{platform.python_implementation()} {platform.python_version()}; "
+        f"mbs_dynamics {mbs.__version__}, {', '.join(versions)}; load average {load}."
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    said = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in said.items()}
+    name = fields.get("model name", platform.processor())
+    numbers = [f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
+
+
+def write(name: str, summary: str, said: str, tables: Iterable[Table]) -> None:
+    """Write the tables of one benchmark to results/<name>.md."""
+    RESULTS.mkdir(exist_ok=True)
+    text = f"# {name}\n\n{summary}\n\n{said}\n\n" + "\n".join(str(table) for table in tables)
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")

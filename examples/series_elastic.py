@@ -1,0 +1,97 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Feed-forward for an arm with elastic joints: it follows a trajectory without any feedback.
+
+Springs of stiffness K (N m/rad) lie between the motors and the links (Spong, Modeling and control
+of elastic joint robots, 1987), with motor positions theta and rotor inertias B seen at the joints:
+
+    M(q) qdd + h(q, qd) = K (theta - q)             the links, driven by the springs
+    B thetadd + K (theta - q) = tau_motor           the rotors, driven by the motors
+
+The link positions q are a flat output (De Luca and Book, Robots with flexible elements, 2016): a
+trajectory q(t) that is four times differentiable determines all else. With the spring torque tau =
+M qdd + h and its rates, Mueller (dynamics), section 6.3:
+
+    theta = q + K^-1 tau,    thetadd = qdd + K^-1 taudd,    tau_motor = B thetadd + tau
+
+Run it to see what the motors must do, and what would be wrong without the springs in the model.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+FloatArray = NDArray[np.float64]
+
+
+class FeedForward(NamedTuple):
+    """What the motors do, each (..., n): rad, rad/s and N m."""
+
+    theta: FloatArray
+    thetad: FloatArray
+    tau_motor: FloatArray
+
+
+def feed_forward(arm: mbs.Model, motion: FloatArray, K: FloatArray, B: FloatArray) -> FeedForward:
+    """Return what the motors must do for ``motion`` (5, ..., n), q and its first derivatives."""
+    q, qd, qdd = motion[:3]
+    tau = mbs.inverse_dynamics(arm, q, qd, qdd)
+    taud, taudd = mbs.inverse_dynamics_rates(arm, *motion)
+    return FeedForward(q + tau / K, qd + taud / K, B * (qdd + taudd / K) + tau)
+
+
+def elastic_dynamics(
+    arm: mbs.Model, x: FloatArray, tau_motor: FloatArray, K: FloatArray, B: FloatArray
+) -> FloatArray:
+    """Return the rate of the state x = (q, theta, qd, thetad), (4, n)."""
+    q, theta, qd, thetad = x
+    tau = K * (theta - q)
+    return np.array([qd, thetad, mbs.forward_dynamics(arm, q, qd, tau), (tau_motor - tau) / B])
+
+
+def rest_to_rest(start: FloatArray, goal: FloatArray, duration: float, t: FloatArray) -> FloatArray:
+    """Return q and its first four derivatives (5, len(t), n), the latter zero at both ends."""
+    shape = np.polynomial.Polynomial([0, 0, 0, 0, 0, 126, -420, 540, -315, 70])
+    s = np.asarray(t) / duration
+    rates = [shape(s)] + [shape.deriv(k)(s) / duration**k for k in range(1, 5)]
+    motion: FloatArray = np.multiply.outer(np.array(rates), goal - start)
+    motion[0] += start
+    return motion
+
+
+def main() -> None:
+    """Print torques of the motors and windings of the springs along a motion of the arm."""
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    K, B = np.full(arm.n, 300.0), np.full(arm.n, 0.3)
+    start, goal = np.zeros(arm.n), np.linspace(0.9, -0.6, arm.n)
+    t = np.linspace(0.0, 1.0, 6)
+    motion = rest_to_rest(start, goal, 1.0, t)
+    theta, _, tau_motor = feed_forward(arm, motion, K, B)
+    print("  time   winding of the springs in mrad, and below it torques of the motors in N m")
+    for k, now in enumerate(t):
+        print(f"{now:4.1f} s", *(f"{1e3 * x:9.2f}" for x in theta[k] - motion[0, k]))
+        print("      ", *(f"{x:9.2f}" for x in tau_motor[k]))
+    rigid = mbs.inverse_dynamics(arm, *motion[:3]) + B * motion[2]
+    winding, missing = np.abs(theta - motion[0]).max(), np.abs(tau_motor - rigid).max()
+    print(f"Without springs in the model: off by up to {winding:.2f} rad and {missing:.1f} N m.")
+
+
+if __name__ == "__main__":
+    main()
