@@ -26,6 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
 from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.c import emit_c
+from mbs_dynamics.tracing.llvm_body import emit_llvm
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
@@ -117,7 +118,7 @@ class Kernel:
 
     def to_llvm(self) -> str:
         """Return the program as LLVM IR."""
-        return llvm.emit_llvm(self.program)
+        return emit_llvm(self.program)
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
@@ -133,13 +134,20 @@ class Kernel:
 
     def _compile_llvm(self) -> None:
         program = self.program
-        ir = llvm.emit_llvm(program) + llvm.emit_loop(program)
+        shared = llvm.shared()
+        ir = emit_llvm(program)
         slow = self._slow
         builtin = native.supported()
         if builtin:
             ir += native.emit_builtin(program, self.required, self.defaults, slow)
         self._code = llvm.MachineCode(ir)
-        self._loop = llvm.LOOP(self._code.address(f"{program.name}.loop"))
+        function = self._code.address(program.name)
+        ports, guards = len(self.inputs) + len(self.outputs), len(program.guards)
+
+        def loop(states: int, pointers: int, strides: int) -> int:
+            return int(shared.loop(function, states, pointers, strides, ports, guards))
+
+        self._loop = loop
         self.call = (
             native.make_builtin(program, self._code, self.defaults, slow) if builtin else slow
         )
