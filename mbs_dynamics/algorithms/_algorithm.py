@@ -207,7 +207,8 @@ class Algorithm:
                 Payload(load.body, parameters)
                 for load, parameters in zip(model.payloads, payload, strict=True)
             )
-            traced = replace(model, gravity=gravity, payloads=loads).loaded()
+            turned = gravity[0].graph.turn
+            traced = replace(model, gravity=gravity, payloads=loads, turned=turned).loaded()
             return self.equations(traced, **symbols, **options)
 
         return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +36,10 @@ from mbs_dynamics.model.joint import Joint
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class State(NamedTuple):
@@ -65,6 +69,8 @@ class Model:
     """All names under which a frame can be asked for; the bodies' own are added by themselves."""
     doubts: tuple[Doubt, ...] = ()
     payloads: tuple[Payload, ...] = ()
+    turned: Callable[[], Any] = _nothing
+    """Called whenever a loop over the bodies turns or ends; a tracer so learns of the loops."""
     kernels: dict[Any, Any] = field(init=False, repr=False)
     """Compiled kernels by algorithm and options; shared by the models made from this one."""
     bound: dict[Any, Any] = field(init=False, repr=False)
@@ -284,11 +290,17 @@ class Model:
 
     def outward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), parents before children."""
-        return iter(enumerate(self.parents))
+        for pair in enumerate(self.parents):
+            self.turned()
+            yield pair
+        self.turned()
 
     def inward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), children before parents."""
-        return reversed(list(self.outward()))
+        for pair in reversed(list(enumerate(self.parents))):
+            self.turned()
+            yield pair
+        self.turned()
 
     def per_body(self, ground: Any) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""

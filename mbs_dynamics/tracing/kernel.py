@@ -27,7 +27,7 @@ from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendErro
 from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
-from mbs_dynamics.tracing.llvm_body import emit_llvm
+from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 

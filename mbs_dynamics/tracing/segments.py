@@ -49,9 +49,6 @@ LONGEST = 256
 SHORTEST = 64
 """Turns of loops are joined until a segment has at least so many operations."""
 
-WIDTH = 8
-"""The sines of so many angles stand side by side in the memory, their cosines after them."""
-
 MEMORY = -1
 """In place of the index of a port: the memory of frames."""
 
@@ -146,16 +143,23 @@ def prologue(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     return tuple(early[::-1]), tuple(trig)
 
 
-def segmented(program: Program, *, longest: int = LONGEST, shortest: int = SHORTEST) -> Plan:
-    """Return a program as calls of functions."""
-    return _Planner(program).plan(longest, shortest)
+def segmented(
+    program: Program, *, together: int = 1, longest: int = LONGEST, shortest: int = SHORTEST
+) -> Plan:
+    """Return a program as calls of functions.
+
+    The sines of so many angles as are ``together`` stand side by side in the memory, and their
+    cosines after them.
+    """
+    return _Planner(program, together).plan(longest, shortest)
 
 
 class _Planner:
     """The nodes of a program as rows of arrays; inputs and what comes early at the end."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, together: int) -> None:
         self.program = program
+        self.together = together
         self.early, self.trig = prologue(program)
         before = {node.id for node in (*self.early, *self.trig)}
         self.nodes = [x for x in program.nodes if x.op != g.INPUT and x.id not in before]
@@ -291,13 +295,14 @@ class _Planner:
         angles: dict[int, int] = {}
         for x in self.trig:
             angles.setdefault(x.args[0].id, len(angles))
-        top = 2 * WIDTH * (-(-len(angles) // WIDTH))
+        side = self.together
+        top = 2 * side * -(-len(angles) // side)
         for k, x in enumerate(self.outside, self.count):
             if x.op == g.INPUT:
                 self.port[k], self.address[k] = ports[x.args[0]], x.args[1]
             elif x.op in (g.SIN, g.COS):
-                group, lane = divmod(angles[x.args[0].id], WIDTH)
-                self.address[k] = (2 * group + (x.op == g.COS)) * WIDTH + lane
+                group, lane = divmod(angles[x.args[0].id], side)
+                self.address[k] = (2 * group + (x.op == g.COS)) * side + lane
             else:
                 self.address[k] = top
                 top += 1
@@ -384,7 +389,7 @@ def _frames(sizes: Sequence[int], until: Sequence[int], top: int) -> tuple[IntAr
     ending: list[list[int]] = [[] for _ in range(len(sizes) + 1)]
     for s, size in enumerate(sizes):
         if size:
-            room = -(-size // WIDTH) * WIDTH
+            room = -(-size // 8) * 8
             spare = free.get(room)
             if spare:
                 bases[s] = spare.pop()
@@ -392,7 +397,7 @@ def _frames(sizes: Sequence[int], until: Sequence[int], top: int) -> tuple[IntAr
                 bases[s], top = top, top + room
             ending[until[s]].append(s)
         for dead in ending[s]:
-            free.setdefault(-(-sizes[dead] // WIDTH) * WIDTH, []).append(int(bases[dead]))
+            free.setdefault(-(-sizes[dead] // 8) * 8, []).append(int(bases[dead]))
     return bases, top
 
 
