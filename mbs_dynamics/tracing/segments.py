@@ -28,6 +28,7 @@ whatever its length.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,6 +49,15 @@ LONGEST = 256
 
 SHORTEST = 64
 """Turns of loops are joined until a segment has at least so many operations."""
+
+PERIODS = 8, 1024
+"""A stretch without turns is searched for periods between these, in operations."""
+
+SAMPLE = 4096
+"""Operations among which a period is looked for."""
+
+ALIKE = 0.97
+"""Share of operations that have to come again after a period."""
 
 MEMORY = -1
 """In place of the index of a port: the memory of frames."""
@@ -208,7 +218,7 @@ class _Planner:
         """Return the plan."""
         turns = np.unique(np.searchsorted(self.ids[: self.count], self.program.turns))
         soft = np.unique(self.born[0]) + 1
-        self.starts = _cut(self.count, turns, soft, longest, shortest)
+        self.starts = cut(self.operations, turns, soft, longest, shortest)
         self.ends = np.append(self.starts[1:], self.count)
         segments = len(self.starts)
         self.segment = np.full(len(self.ids), segments, dtype=np.int64)
@@ -362,21 +372,61 @@ class _Planner:
         return Function(nodes, loads, stores, numbers, *sizes), rows, constants
 
 
-def _cut(count: int, turns: IntArray, soft: IntArray, longest: int, shortest: int) -> IntArray:
-    """Return where segments begin: at turns of loops, and in long ones after an output."""
+def cut(
+    operations: NDArray[np.int8], turns: IntArray, born: IntArray, longest: int, shortest: int
+) -> IntArray:
+    """Return where segments begin: at turns of loops, and in long ones after an output.
+
+    A loop inside a turn shows by the outputs of which it makes one or some each time. As many of
+    its turns go together as a power of two, so that loops of any length consist of the same pieces.
+    What has no outputs is cut at its period, if it has one.
+    """
+    count = len(operations)
     starts = [0] if count else []
     begin = 0
     for end in [*turns[(turns > 0) & (turns < count)].tolist(), count]:
+        first, last = np.searchsorted(born, (begin + 1, end)).tolist()
+        pieces: Iterable[int] = ()
+        if last - first > 1 and end - begin > shortest:
+            pieces = _at_outputs(born[first:last].tolist(), begin, end, longest, shortest)
+        elif end - begin > longest:
+            pieces = _at_period(operations[begin:end], begin, longest)
         whole = True
-        while end - begin > longest:
-            k = int(np.searchsorted(soft, begin + longest, side="right")) - 1
-            cut = int(soft[k]) if k >= 0 and soft[k] >= begin + shortest else begin + longest
-            starts.append(cut)
-            begin, whole = cut, False
+        for begin in pieces:
+            starts.append(begin)
+            whole = False
         if begin < end < count and (end - begin >= shortest or not whole):
             starts.append(end)
             begin = end
     return np.array(starts, dtype=np.int64)
+
+
+def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: int) -> list[int]:
+    """Return where to cut after outputs; no piece is longer than ``longest`` without need."""
+    cuts = []
+    at = 0
+    while end - begin > shortest and at < len(born):
+        fit = bisect.bisect_right(born, begin + longest, lo=at) - at
+        at += 1 << max(fit.bit_length() - 1, 0)
+        begin = born[at - 1]
+        if begin < end:
+            cuts.append(begin)
+    return cuts
+
+
+def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
+    """Return where to cut a stretch in which the same operations come again and again."""
+    size = len(operations)
+    sample = operations[size // 4 : size // 4 + SAMPLE]
+    found = longest
+    for period in range(PERIODS[0], min(PERIODS[1], len(sample) // 2)):
+        if np.mean(sample[period:] == sample[:-period]) > ALIKE:
+            found = period * max(longest // period, 1)
+            break
+    step = -(-found // -(-found // longest))
+    return [
+        begin + k + j for k in range(0, size, found) for j in range(0, found, step) if 0 < k + j < size
+    ]
 
 
 def _frames(sizes: Sequence[int], until: Sequence[int], top: int) -> tuple[IntArray, int]:
