@@ -189,6 +189,7 @@ class Model:
             frames[body.name] = Frame(body.name, i, checks.snap(np.eye(4)))
         object.__setattr__(self, "frames", MappingProxyType(frames))
         object.__setattr__(self, "joints", tuple(owners[k] for k in range(len(owners))))
+        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
         object.__setattr__(self, "bound", {})
         object.__setattr__(self, "kernels", {})
         object.__setattr__(self, "lock", threading.RLock())
@@ -201,6 +202,8 @@ class Model:
 
     joints: tuple[Joint, ...] = field(init=False)
     """The n joints that own a coordinate, in the order of q."""
+    parents: tuple[int, ...] = field(init=False)
+    """Index of each body's parent; GROUND (-1) for a root."""
     carriers: tuple[int, ...] = field(init=False)
     """The bodies that carry a payload, in order."""
 
@@ -225,11 +228,6 @@ class Model:
     def body_names(self) -> tuple[str, ...]:
         """Names of the moving bodies, after the joints' child links, in order."""
         return tuple(body.name for body in self.bodies)
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        """Index of each body's parent; GROUND (-1) for a root."""
-        return tuple(body.parent for body in self.bodies)
 
     @property
     def leaves(self) -> tuple[str, ...]:

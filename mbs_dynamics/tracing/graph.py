@@ -243,7 +243,8 @@ class Graph:
         key = (op, *self._keys(a), *self._keys(b))
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = Condition(self, op, (a, b), len(self.nodes))
+            args = (_operand(a), _operand(b))
+            known = self._known[key] = Condition(self, op, args, len(self.nodes))
             self.nodes.append(known)
         return known
 
@@ -256,7 +257,7 @@ class Graph:
 
     def negated(self, x: Symbol) -> Symbol:
         """Return -x."""
-        if x.op == NEG:
+        if x.op is NEG:
             return x.args[0]  # type: ignore[no-any-return]
         return self.node(NEG, (x,), (x.id,))
 
@@ -266,7 +267,7 @@ class Graph:
             return 0.0
         if c == 1.0:
             return x
-        if x.op == NEG:
+        if x.op is NEG:
             return self.scaled(x.args[0], -c)
         if c == -1.0:
             return self.negated(x)
@@ -280,7 +281,7 @@ class Graph:
         """Return x + c."""
         if c == 0.0:
             return x
-        if x.op == NEG:
+        if x.op is NEG:
             y = x.args[0]
             if y.op in (ADD, SUB) and type(y.args[0]) is float:
                 return self.shifted(-y.args[1] if y.op == ADD else y.args[1], c - y.args[0])
@@ -293,40 +294,39 @@ class Graph:
 
     def product(self, a: Symbol, b: Symbol) -> Any:
         """Return a b."""
-        if a.op == NEG:
+        if a.op is NEG:
             return -self.product(a.args[0], b)
-        if b.op == NEG:
+        if b.op is NEG:
             return -self.product(a, b.args[0])
-        self._same(a, b)
-        if a.id > b.id:
-            a, b = b, a
-        return self.node(MUL, (a, b), (a.id, b.id))
+        if a.graph is not b.graph:
+            raise TraceError(MIXED)
+        return self._binary(MUL, a, b) if a.id <= b.id else self._binary(MUL, b, a)
 
     def sum(self, a: Symbol, b: Symbol) -> Any:
         """Return a + b."""
-        if b.op == NEG:
+        if b.op is NEG:
             return self.difference(a, b.args[0])
-        if a.op == NEG:
+        if a.op is NEG:
             return self.difference(b, a.args[0])
-        self._same(a, b)
+        if a.graph is not b.graph:
+            raise TraceError(MIXED)
         if a is b:
             return self.scaled(a, 2.0)
-        if a.id > b.id:
-            a, b = b, a
-        return self.node(ADD, (a, b), (a.id, b.id))
+        return self._binary(ADD, a, b) if a.id <= b.id else self._binary(ADD, b, a)
 
     def difference(self, a: Symbol, b: Symbol) -> Any:
         """Return a - b."""
         if a is b:
             return 0.0
-        if b.op == NEG:
+        if b.op is NEG:
             return self.sum(a, b.args[0])
-        if a.op == NEG:
+        if a.op is NEG:
             return -self.sum(a.args[0], b)
-        self._same(a, b)
+        if a.graph is not b.graph:
+            raise TraceError(MIXED)
         if a.id > b.id:
-            return -self.node(SUB, (b, a), (b.id, a.id))
-        return self.node(SUB, (a, b), (a.id, b.id))
+            return self.negated(self._binary(SUB, b, a))
+        return self._binary(SUB, a, b)
 
     def quotient(self, a: Any, b: Symbol) -> Any:
         """Return a / b."""
@@ -334,8 +334,9 @@ class Graph:
             return 0.0 if a == 0.0 else self.node(DIV, (a, b), ("c", a, b.id))
         if a is b:
             return 1.0
-        self._same(a, b)
-        return self.node(DIV, (a, b), (a.id, b.id))
+        if a.graph is not b.graph:
+            raise TraceError(MIXED)
+        return self._binary(DIV, a, b)
 
     def sin(self, x: Symbol) -> Any:
         """Return sin(x)."""
@@ -347,19 +348,25 @@ class Graph:
 
     def atan2(self, y: Any, x: Any) -> Symbol:
         """Return the angle of (x, y)."""
-        return self.node(ATAN2, (y, x), (*self._keys(y), *self._keys(x)))
+        keys = (*self._keys(y), *self._keys(x))
+        return self.node(ATAN2, (_operand(y), _operand(x)), keys)
 
     def select(self, condition: Condition, x: Any, y: Any) -> Any:
         """Return x where the condition holds, else y."""
         if x is y or (type(x) is float and type(y) is float and x == y):
             return x
         keys = (condition.id, *self._keys(x), *self._keys(y))
-        return self.node(SELECT, (condition, x, y), keys)
+        return self.node(SELECT, (condition, _operand(x), _operand(y)), keys)
 
-    @staticmethod
-    def _same(a: Symbol, b: Symbol) -> None:
-        if a.graph is not b.graph:
-            raise TraceError(MIXED)
+    def _binary(self, op: str, a: Symbol, b: Symbol) -> Symbol:
+        """Return the node of an operation on two symbols; :meth:`node`, but faster."""
+        key = (op, a.id, b.id)
+        known = self._known.get(key)
+        if known is None:
+            nodes = self.nodes
+            known = self._known[key] = Symbol(self, op, (a, b), len(nodes))
+            nodes.append(known)
+        return known  # type: ignore[return-value]
 
     def _keys(self, x: Any) -> tuple[Any, ...]:
         """Return what tells an operand apart, or raise TraceError if it is none."""
@@ -373,3 +380,8 @@ class Graph:
         if x.graph is not self:
             raise TraceError(MIXED)
         return ("s", x.id)
+
+
+def _operand(x: Any) -> Any:
+    """Return a symbol as it is and any number as a float."""
+    return x if isinstance(x, Symbol) else float(x)

@@ -189,6 +189,6 @@ def _needed(
     for node in reversed(graph.nodes):
         if needed[node.id] and node.op != g.INPUT:
             for x in node.args:
-                if isinstance(x, (Symbol, Condition)):
+                if type(x) is not float:
                     needed[x.id] = 1
     return tuple(node for node in graph.nodes if needed[node.id])

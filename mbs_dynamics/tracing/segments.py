@@ -188,11 +188,11 @@ class _Planner:
         padding = ((), (NONE, NONE), (NONE,), ())
         for node in self.nodes:
             for x in node.args:
-                if isinstance(x, (Symbol, Condition)):
-                    flat.append(x.id)
-                else:
+                if type(x) is float:
                     flat.append(NUMBER)
                     numbers.append(x)
+                else:
+                    flat.append(x.id)
             flat += padding[len(node.args)]
         operands = np.array(flat, dtype=np.int64)
         known = operands >= 0
