@@ -131,26 +131,27 @@ def prologue(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
 
     Angles that themselves depend on a sine, a cosine or an arctangent are left out.
     """
-    kept: dict[int, Node | None] = {}  # by id: the node, or None if it comes too late
+    candidates = [x for x in program.nodes if x.op in (g.SIN, g.COS)]
+    late: set[int] = set()
+    for node in _leading_to([x.args[0] for x in candidates]):
+        if node.op in (g.SIN, g.COS, g.ATAN2) or any(
+            type(x) is not float and x.id in late for x in node.args
+        ):
+            late.add(node.id)
+    trig = [x for x in candidates if x.args[0].id not in late]
+    return tuple(_leading_to([x.args[0] for x in trig])), tuple(trig)
 
-    def is_early(node: Node) -> bool:
-        if node.op == g.INPUT:
-            return True
-        if node.id not in kept:
-            early = node.op not in (g.SIN, g.COS, g.ATAN2) and all(
-                [is_early(x) for x in node.args if isinstance(x, (Symbol, Condition))]
-            )
-            kept[node.id] = node if early else None
-        return kept[node.id] is not None
 
-    trig = [x for x in program.nodes if x.op in (g.SIN, g.COS) and is_early(x.args[0])]
-    wanted: set[int] = set()
-    early = []
-    for node in sorted((x for x in kept.values() if x), key=lambda x: x.id, reverse=True):
-        if node.id in wanted or any(x.args[0] is node for x in trig):
-            early.append(node)
-            wanted.update(x.id for x in node.args if isinstance(x, (Symbol, Condition)))
-    return tuple(early[::-1]), tuple(trig)
+def _leading_to(nodes: Sequence[Node]) -> list[Node]:
+    """Return these nodes and all that they need, without inputs, arguments before their users."""
+    found: dict[int, Node] = {}
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        if node.op != g.INPUT and node.id not in found:
+            found[node.id] = node
+            left += [x for x in node.args if type(x) is not float]
+    return sorted(found.values(), key=lambda x: x.id)
 
 
 def segmented(
@@ -219,7 +220,7 @@ class _Planner:
         turns = np.unique(np.searchsorted(self.ids[: self.count], self.program.turns))
         soft = np.unique(self.born[0]) + 1
         self.starts = cut(self.operations, turns, soft, longest, shortest)
-        self.ends = np.append(self.starts[1:], self.count)
+        self.ends = np.append(self.starts, self.count)[1:]
         segments = len(self.starts)
         self.segment = np.full(len(self.ids), segments, dtype=np.int64)
         self.segment[: self.count] = np.repeat(np.arange(segments), self.ends - self.starts)
