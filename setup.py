@@ -77,6 +77,11 @@ setup(
             "colcon-ros",
             "colcon-bash",
         ],
+        # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.
+        "bench": [
+            "matplotlib",
+            'drake; platform_machine == "x86_64" and sys_platform == "linux"',
+        ],
     },
     entry_points={
         "console_scripts": [

@@ -22,6 +22,7 @@ from benchmarks import report
 from mbs_dynamics.tracing import default_backend
 
 BENCHMARKS = {
+    "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",
     "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
     "startup": "From a fresh process to compiled kernels.",
     "operations": "Operations of each algorithm in each representation.",
