@@ -60,13 +60,16 @@ class Kernel:
     """A program, compiled by one back end, as a callable on arrays.
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
-    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one float64
-    array, or a tuple of arrays if the program has several outputs. Inputs with a default may be
-    left out.
+    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one C-contiguous
+    float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
+    may be left out.
 
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
-    float64 array of the right shape. NaN and infinities in the input are computed with, as in
-    NumPy, except where something has to be positive.
+    float64 array of the right shape, or one whose batch axes come last in memory, such as
+    ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and
+    large batches of any layout as vector code, in threads if they are very large (see MBS_THREADS
+    in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are
+    computed with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -193,7 +196,8 @@ class Kernel:
         if out is not None:
             self._check_out(out, batch)
             shared = any(np.may_share_memory(out, array) for array in arrays)
-            if out.flags.aligned and not shared:
+            direct = out.flags.c_contiguous or self.several_at_once(int(np.prod(batch)))
+            if out.flags.aligned and direct and not shared:
                 outputs = [out]
         states = int(np.prod(batch))
         turned = self.several_at_once(states)
@@ -305,12 +309,19 @@ class Kernel:
             raise ArgumentError(f"{self.name} has {len(self.outputs)} outputs: out is not possible")
         shape = batch + self.outputs[0].shape
         good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not out.flags.c_contiguous or not out.flags.writeable:
+        if not good or not (_is_contiguous(out, len(batch)) and out.flags.writeable):
             came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
+            turned = ", or one whose batch axes come last in memory" if batch else ""
             raise ArgumentError(
                 f"{self.name}: out must be a writeable C-contiguous float64 array of shape "
-                f"{shape}; got {came}"
+                f"{shape}{turned}; got {came}"
             )
+
+
+def _is_contiguous(out: FloatArray, batch_axes: int) -> bool:
+    """Whether an array is C-contiguous, or would be if its batch axes came last."""
+    order = (*range(batch_axes, out.ndim), *range(batch_axes))
+    return out.flags.c_contiguous or out.transpose(order).flags.c_contiguous
 
 
 def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
