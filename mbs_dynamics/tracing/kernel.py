@@ -21,13 +21,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
-from mbs_dynamics.tracing import llvm, native
+from mbs_dynamics.tracing import native
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
+from mbs_dynamics.tracing.machine import Machine, Rows, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
@@ -58,13 +60,16 @@ class Kernel:
     """A program, compiled by one back end, as a callable on arrays.
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
-    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one float64
-    array, or a tuple of arrays if the program has several outputs. Inputs with a default may be
-    left out.
+    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one C-contiguous
+    float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
+    may be left out.
 
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
-    float64 array of the right shape. NaN and infinities in the input are computed with, as in
-    NumPy, except where something has to be positive.
+    float64 array of the right shape, or one whose batch axes come last in memory, such as
+    ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and
+    large batches of any layout as vector code, in threads if they are very large (see MBS_THREADS
+    in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are
+    computed with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -96,6 +101,7 @@ class Kernel:
                     f"{self.name}: the default of {port.name} has shape {default.shape}; "
                     f"valid is {port.shape}"
                 )
+        self._machine: Machine | None = None
         self.call: Callable[..., Any]
         """The kernel itself, for calls with arrays in order and nothing else."""
         if self.backend == "llvm":
@@ -152,24 +158,14 @@ class Kernel:
     # -- back ends -------------------------------------------------------------------------------
 
     def _compile_llvm(self) -> None:
-        program = self.program
-        shared = llvm.shared()
-        ir = emit_llvm(program)
+        self._machine = Machine(self.program)
         slow = self._slow
-        builtin = native.supported()
-        if builtin:
-            ir += native.emit_builtin(program, self.required, self.defaults, slow)
-        self._code = llvm.MachineCode(ir)
-        function = self._code.address(program.name)
-        ports, guards = len(self.inputs) + len(self.outputs), len(program.guards)
-
-        def loop(states: int, pointers: int, strides: int) -> int:
-            return int(shared.loop(function, states, pointers, strides, ports, guards))
-
-        self._loop = loop
-        self.call = (
-            native.make_builtin(program, self._code, self.defaults, slow) if builtin else slow
-        )
+        self.call = slow
+        if native.supported():
+            ir = native.emit_builtin(
+                self.program, self._machine, self.required, self.defaults, slow
+            )
+            self.call = native.make_builtin(self.program, self._machine, ir, self.defaults, slow)
 
     def _call_python(self, *args: Any) -> Any:
         """Take neat arguments without further ado, and anything else through the slow path."""
@@ -200,18 +196,17 @@ class Kernel:
         if out is not None:
             self._check_out(out, batch)
             shared = any(np.may_share_memory(out, array) for array in arrays)
-            if out.flags.aligned and not shared:
+            direct = out.flags.c_contiguous or self.several_at_once(int(np.prod(batch)))
+            if out.flags.aligned and direct and not shared:
                 outputs = [out]
         states = int(np.prod(batch))
-        flats, steps = [], []
-        for array, port in zip(arrays, self.inputs, strict=True):
-            batched = array.ndim > len(port.shape)
-            each = np.broadcast_to(array, batch + port.shape) if batched else array
-            flats.append(np.require(each, requirements=("C", "A")).reshape(-1))
-            steps.append(port.size if batched else 0)
-        flats += [array.reshape(-1) for array in outputs]
-        steps += [port.size for port in self.outputs]
-        status = self.evaluate(states, flats, steps)
+        turned = self.several_at_once(states)
+        ports = (*self.inputs, *self.outputs)
+        rows = [
+            rows_of(array, port, batch, turned)
+            for array, port in zip((*arrays, *outputs), ports, strict=True)
+        ]
+        status = self.evaluate(states, rows)
         if status:
             state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
@@ -221,36 +216,40 @@ class Kernel:
             return out
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def evaluate(self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]) -> int:
-        """Evaluate one state after the other, on arrays that have been checked; for this package.
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states that have been checked; for this package.
 
-        ``flats`` are the inputs and outputs as flat contiguous arrays of their entries, ``steps``
-        the entries from one state to the next in each (0 to use the same ones for all). Returns 0,
-        or for the first state i at which the guard k, counted from 1, fails, i times the number of
-        guards, plus k.
+        ``rows`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
+        may depend on the one before. Returns 0, or for the first state i at which the guard k,
+        counted from 1, fails, i times the number of guards, plus k.
         """
-        if self.backend == "python":
-            return self._evaluate_python(states, flats, steps)
-        pointers = np.array([flat.ctypes.data for flat in flats], dtype=np.uint64)
-        strides = np.array(steps, dtype=np.int64) * 8
-        return self._loop(states, pointers.ctypes.data, strides.ctypes.data)
+        if self._machine is None:
+            return self._evaluate_python(states, rows)
+        if in_turn or not self._machine.several_at_once(states):
+            status = self._machine.one_by_one(states, rows)
+        else:
+            status = self._machine.several(states, rows)
+        if status < 0:
+            raise MemoryError(f"{self.name}: no memory for the values between its segments")
+        return status
 
-    def _evaluate_python(
-        self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]
-    ) -> int:
-        ports = (*self.inputs, *self.outputs)
-        count = len(self.inputs)
-        for state in range(states):
-            rows = [
-                flat[state * step : state * step + port.size]
-                for flat, step, port in zip(flats, steps, ports, strict=True)
-            ]
+    def several_at_once(self, states: int) -> bool:
+        """Whether vector code would evaluate so many states; for this package."""
+        return self._machine is not None and self._machine.several_at_once(states)
+
+    def _evaluate_python(self, states: int, rows: Sequence[Rows]) -> int:
+        tables = [
+            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
+            for row, port in zip(rows, (*self.inputs, *self.outputs), strict=True)
+        ]
+        into = tables[len(self.inputs) :]
+        for k in range(states):
             try:
-                computed = self._python(*[row.tolist() for row in rows[:count]])
+                computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
             except Failed as failed:
-                return state * len(self.program.guards) + int(failed.args[0]) + 1
-            for row, values in zip(rows[count:], computed, strict=True):
-                row[:] = values
+                return k * len(self.program.guards) + int(failed.args[0]) + 1
+            for table, values in zip(into, computed, strict=True):
+                table[k] = values
         return 0
 
     def singular(
@@ -314,12 +313,19 @@ class Kernel:
             raise ArgumentError(f"{self.name} has {len(self.outputs)} outputs: out is not possible")
         shape = batch + self.outputs[0].shape
         good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not out.flags.c_contiguous or not out.flags.writeable:
+        if not good or not (_is_contiguous(out, len(batch)) and out.flags.writeable):
             came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
+            turned = ", or one whose batch axes come last in memory" if batch else ""
             raise ArgumentError(
                 f"{self.name}: out must be a writeable C-contiguous float64 array of shape "
-                f"{shape}; got {came}"
+                f"{shape}{turned}; got {came}"
             )
+
+
+def _is_contiguous(out: FloatArray, batch_axes: int) -> bool:
+    """Whether an array is C-contiguous, or would be if its batch axes came last."""
+    order = (*range(batch_axes, out.ndim), *range(batch_axes))
+    return out.flags.c_contiguous or out.transpose(order).flags.c_contiguous
 
 
 def _as_floats(name: str, port: Port, value: Any) -> FloatArray:

@@ -18,9 +18,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from mbs_dynamics.errors import BackendError
+from mbs_dynamics.tracing.llvm_batch import emit_batch
 from mbs_dynamics.tracing.llvm_body import WIDTH
 from mbs_dynamics.tracing.llvm_shared import emit_shared
 
@@ -35,6 +37,19 @@ LOOP = ctypes.CFUNCTYPE(
 )
 """C type of the loop of :mod:`mbs_dynamics.tracing.llvm_shared`. ctypes releases the interpreter
 lock."""
+
+BATCH = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+)
+"""C type of the driver of :mod:`mbs_dynamics.tracing.llvm_batch`."""
 
 _lock = threading.Lock()
 _llvm: Any = None
@@ -82,21 +97,34 @@ class MachineCode:
         """Return the address of a function."""
         return int(self._engine.get_function_address(name))
 
+    def export(self, name: str) -> None:
+        """Let later code call a function of this code, which must never be freed."""
+        with _lock:
+            _binding().add_symbol(name, self.address(name))
+
 
 class Shared:
     """What the kernels of a process share, compiled."""
 
     def __init__(self) -> None:
-        self.lanes = vector_lanes()
-        widths = {WIDTH, self.lanes}
-        self._code = MachineCode(emit_shared(widths))
-        for name in (f"mbs.sincos{n}" for n in widths):
-            _binding().add_symbol(name, self._code.address(name))
+        self._code = MachineCode(emit_shared())
+        self._code.export(f"mbs.sincos{WIDTH}")
         self.loop = LOOP(self._code.address("mbs.loop"))
+
+
+class _Batch:
+    """What the vector code of a process shares, for one number of lanes."""
+
+    def __init__(self, lanes: int) -> None:
+        self._code = MachineCode(emit_batch(lanes))
+        if lanes != WIDTH:
+            self._code.export(f"mbs.sincos{lanes}")
+        self.driver = BATCH(self._code.address("mbs.batch"))
 
 
 _shared_lock = threading.Lock()
 _shared: Shared | None = None
+_batch: dict[int, _Batch] = {}
 
 
 def shared() -> Shared:
@@ -109,6 +137,15 @@ def shared() -> Shared:
         if _shared is None:
             _shared = Shared()
     return _shared
+
+
+def batch_driver(lanes: int) -> Callable[..., int]:
+    """Return the driver of bodies with so many lanes, of the IR of :func:`emit_batch`."""
+    shared()
+    with _shared_lock:
+        if lanes not in _batch:
+            _batch[lanes] = _Batch(lanes)
+    return _batch[lanes].driver
 
 
 @functools.lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from mbs_dynamics.tracing.llvm_body import Body
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -200,7 +200,9 @@ failed:
   %before = mul i64 %i, %guards
   %guard = zext i32 %status to i64
   %where = add i64 %before, %guard
-  ret i64 %where
+  %lost = icmp slt i32 %status, 0
+  %said = select i1 %lost, i64 -1, i64 %where
+  ret i64 %said
 end:
   ret i64 0
 }
@@ -211,11 +213,14 @@ end:
 calls a function that :func:`mbs_dynamics.tracing.llvm_body.emit_llvm` wrote. ``pointers`` holds the
 address of each port, of which there is at least one, ``strides`` the bytes from one state to the
 next in each (0 to use the same one for all). It returns 0, or for the first state i at which the
-guard k fails, i times the number of guards, plus k.
+guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.
 """
 
 
-def emit_shared(lanes: Iterable[int]) -> str:
-    """Return the IR of everything that kernels share, for bodies of these numbers of lanes."""
-    texts = [emit_sines_and_cosines(n) for n in sorted(set(lanes))]
-    return "".join(["declare double @sin(double)\ndeclare double @cos(double)\n", *texts, LOOP])
+def emit_shared() -> str:
+    """Return the IR of the loop, and of the sines and cosines of bodies of one state."""
+    return (
+        "declare double @sin(double)\ndeclare double @cos(double)\n"
+        + emit_sines_and_cosines(WIDTH)
+        + LOOP
+    )

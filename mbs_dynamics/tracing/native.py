@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.tracing.llvm import MachineCode
+from mbs_dynamics.tracing.machine import Machine
 from mbs_dynamics.tracing.program import Port, Program
 
 TYPE, DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS = 8, 16, 24, 32, 56, 64
@@ -109,7 +110,11 @@ def _array_new() -> int:
 
 
 def emit_builtin(
-    program: Program, required: int, defaults: Sequence[Any], slow: Callable[..., Any]
+    program: Program,
+    machine: Machine,
+    required: int,
+    defaults: Sequence[Any],
+    slow: Callable[..., Any],
 ) -> str:
     """Return IR of ``PyObject *<name>.call(self, args, nargs)``.
 
@@ -151,7 +156,7 @@ def emit_builtin(
     drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
     lines += [
         *_stored(pointers),
-        f"  %status = call i32 @{program.name}(ptr %ports)",
+        f"  %status = call i32 {_inttoptr(machine.function)}(ptr %ports)",
         "  %good = icmp eq i32 %status, 0",
         "  br i1 %good, label %done, label %guarded",
         "guarded:",  # the slow path comes to the same guard, and says so
@@ -260,14 +265,15 @@ def _result(count: int, drop: int) -> list[str]:
 
 
 def make_builtin(
-    program: Program, code: MachineCode, defaults: Sequence[Any], slow: Callable[..., Any]
+    program: Program, machine: Machine, ir: str, defaults: Sequence[Any], slow: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return the builtin whose IR :func:`emit_builtin` wrote and ``code`` compiled."""
+    code = MachineCode(ir)
     method = _MethodDef(
         program.name.encode(), code.address(f"{program.name}.call"), METH_FASTCALL, None
     )
     _METHODS.append(method)
-    owner = _Owner(code, tuple(defaults), slow)
+    owner = _Owner(code, machine, tuple(defaults), slow)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
