@@ -71,10 +71,10 @@ def flat(results: Any) -> Any:
 
 
 MECHANISMS = {
-    "chain": random_mechanism(1, range(-1, 11)),
-    "tree": random_mechanism(2, (-1, 0, 1, 1, 0, 4, -1, 6, 6, 8, 2, 3)),
-    "breadth first": random_mechanism(3, (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6), ("revolute",)),
-    "aligned": random_mechanism(4, (-1, 0, 1, 2, 2, 1, 0, -1, 7, 8), aligned=True),
+    "chain": random_mechanism(1, range(-1, 5)),
+    "tree": random_mechanism(2, (-1, 0, 1, 1, 0, -1, 5, 5)),
+    "breadth first": random_mechanism(3, (-1, 0, 0, 0, 1, 2, 3), ("revolute",)),
+    "aligned": random_mechanism(4, (-1, 0, 1, 2, 2, 1, -1, 6), aligned=True),
     "mimics": with_mimics(
         random_mechanism(5, (-1, 0, 1, 2, 3, 3)),
         (0, 1, 2, 1, 3, 0),
@@ -89,8 +89,6 @@ ALGORITHMS = [
     (mbs.forward_dynamics, {"representation": "body_fixed"}),
     (mbs.forward_kinematics, {}),
     (mbs.mass_matrix, {"representation": "spatial"}),
-    (mbs.inverse_mass_matrix, {"representation": "body_fixed"}),
-    (mbs.coriolis_matrix, {}),
     (mbs.inverse_dynamics_derivatives, {}),
 ]
 
@@ -99,26 +97,26 @@ ALGORITHMS = [
 def test_segments_give_what_straight_code_gives(name, large):
     model = MECHANISMS[name].model
     for function, options in ALGORITHMS:
-        results = []
-        for on in (False, True):
-            large(on)
-            program = program_of(function, model, **options)
-            ir = llvm_segments.emit_llvm(program)
-            assert (".1.0" in ir) == on
-            results.append(flat(kernel_of(program, model)(*arrays_of(program, model, 5))))
-        straight, segments = results
+        large(False)
+        program = program_of(function, model, **options)
+        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        plain = Kernel(program, backend="python", defaults=defaults)
+        straight = flat(plain(*arrays_of(program, model, 5)))
+        large(True)
+        program = program_of(function, model, **options)
+        segments = flat(kernel_of(program, model)(*arrays_of(program, model, 5)))
         scale = np.abs(straight).max(axis=1, keepdims=True)
         # two orders of evaluation: constants keep their signs in large traces
         np.testing.assert_array_less(np.abs(segments - straight) / scale, 2e-13)
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
-@pytest.mark.parametrize("name", ["tree", "mimics"])
+@pytest.mark.parametrize("name", ["aligned", "mimics"])
 def test_lanes_give_what_single_states_give(name, lanes, large):
     large(True)
     model = MECHANISMS[name].model
-    for function in (mbs.forward_dynamics, mbs.mass_matrix, mbs.forward_kinematics):
-        program = program_of(function, model, representation="body_fixed")
+    for function in (mbs.gravity_torques, mbs.mass_matrix, mbs.coriolis_matrix):
+        program = program_of(function, model)
         arrays = arrays_of(program, model, lanes)
         arrays += [
             np.tile(model.gravity, (lanes, 1))
@@ -133,9 +131,8 @@ def test_lanes_give_what_single_states_give(name, lanes, large):
 
 def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
     """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
-    alive = llvm.shared()
-    text = llvm_segments.emit_segments(program, lanes)
-    code = llvm.MachineCode(shared_lanes(lanes, alive) + text)
+    llvm.batch_driver(lanes)  # makes the sine and cosine of so many lanes known
+    code = llvm.MachineCode(llvm_segments.emit_segments(program, lanes))
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
     tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]
     tiles += [aligned(np.full((port.size, lanes), np.nan)) for port in program.outputs]
@@ -143,14 +140,6 @@ def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list
     pointers = np.array([x.ctypes.data for x in (*tiles, statuses)], dtype=np.uint64)
     status = function(pointers.ctypes.data)
     return status, [x.T for x in tiles[len(arrays) :]]
-
-
-def shared_lanes(lanes: int, shared: Any) -> str:
-    """Return the sine and cosine of this many lanes, if the processor's own number is another."""
-    from mbs_dynamics.tracing.llvm_body import WIDTH
-    from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
-
-    return "" if lanes in (shared.lanes, WIDTH) else emit_sines_and_cosines(lanes)
 
 
 def aligned(array: Any) -> Any:

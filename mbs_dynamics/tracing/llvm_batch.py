@@ -68,10 +68,10 @@ advance:
   br label %tile
 failed:
   %lost = icmp slt i32 %status, 0
-  br i1 %lost, label %empty, label %number
+  br i1 %lost, label %empty, label %lanes
 empty:
   ret i64 -1
-number:
+lanes:
   %k = phi i64 [ 0, %failed ], [ %k.next, %search ]
   %number.at = getelementptr i32, ptr %status.at, i64 %k
   %number = load i32, ptr %number.at
@@ -79,7 +79,7 @@ number:
   br i1 %found, label %say, label %search
 search:
   %k.next = add i64 %k, 1
-  br label %number
+  br label %lanes
 say:
   %state = add i64 %i, %k
   %before = mul i64 %state, %guards

@@ -49,7 +49,19 @@ PARAMETERS = (
 twice, as two that do not overlap."""
 
 
-class _Segment(Body):
+class _Laned(Body):
+    """A body that takes numbers from tables."""
+
+    def in_all_lanes(self, number: str) -> str:
+        """Emit the vector of which every lane is this double, and return it."""
+        if self.lanes == 1:
+            return number
+        one = self.new(f"insertelement {self.real} poison, double {number}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
+
+
+class _Segment(_Laned):
     """The body of a function that segments share."""
 
     def __init__(self, function: Function, lanes: int) -> None:
@@ -93,11 +105,7 @@ class _Segment(Body):
         name = self._columns.get(("numbers", number))
         if name is None:
             at = self.new(f"getelementptr double, ptr %numbers, i64 {number}")
-            name = self.new(f"load double, ptr {at}")
-            if self.lanes > 1:
-                one = self.new(f"insertelement {self.real} poison, double {name}, i64 0")
-                mask = f"<{self.lanes} x i32> zeroinitializer"
-                name = self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
+            name = self.in_all_lanes(self.new(f"load double, ptr {at}"))
             self._columns["numbers", number] = name
         return name
 
@@ -124,7 +132,7 @@ class _Segment(Body):
         return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
 
 
-class _Main(Body):
+class _Main(_Laned):
     """The body of the program's function: what comes before the calls, the calls, the end."""
 
     def __init__(self, program: Program, plan: Plan, lanes: int) -> None:
@@ -170,7 +178,8 @@ class _Main(Body):
         if heap:
             self.lines += ["full:", f"  ret i32 {NO_MEMORY}"]
         head = f"define i32 @{program.name}(ptr %ports) nounwind {{"
-        declarations = "declare ptr @malloc(i64)\ndeclare void @free(ptr)\n" if heap else ""
+        declarations = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+        declarations += "declare ptr @malloc(i64)\ndeclare void @free(ptr)\n" if heap else ""
         return "\n".join([*self.globals, head, *self.lines, "}", declarations])
 
     def ref(self, x: Any) -> str:
@@ -215,14 +224,12 @@ class _Main(Body):
         self._fills += 1
         name = f"fill{self._fills}"
         source = self._table(f"{self.prefix_of_names}.{name}", table)
-        value, splat = f"%{name}", []
-        if self.lanes > 1:
-            value = f"%{name}.all"
-            splat = [
-                f"  %{name}.one = insertelement {self.real} poison, double %{name}, i64 0",
-                f"  {value} = shufflevector {self.real} %{name}.one, {self.real} poison, "
-                f"<{self.lanes} x i32> zeroinitializer",
-            ]
+        if self.lanes == 1:
+            self.lines.append(
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr {output_pointer(port)}, ptr {source}, "
+                f"i64 {8 * len(table)}, i1 false)"
+            )
+            return
         self.lines += [
             f"  br label %{name}.from",
             f"{name}.from:",
@@ -231,7 +238,9 @@ class _Main(Body):
             f"  %{name}.k = phi i64 [ 0, %{name}.from ], [ %{name}.next, %{name}.step ]",
             f"  %{name}.at = getelementptr double, ptr {source}, i64 %{name}.k",
             f"  %{name} = load double, ptr %{name}.at",
-            *splat,
+        ]
+        value = self.in_all_lanes(f"%{name}")
+        self.lines += [
             f"  %{name}.to = getelementptr {self.real}, ptr {output_pointer(port)}, i64 %{name}.k",
             f"  store {self.real} {value}, ptr %{name}.to",
             f"  %{name}.next = add i64 %{name}.k, 1",

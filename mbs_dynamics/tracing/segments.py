@@ -59,6 +59,9 @@ SAMPLE = 4096
 ALIKE = 0.97
 """Share of operations that have to come again after a period."""
 
+ALONE = 1024
+"""Neighbours that share their code with nobody are joined up to so many operations."""
+
 MEMORY = -1
 """In place of the index of a port: the memory of frames."""
 
@@ -181,6 +184,7 @@ class _Planner:
         self.position[self.ids] = np.arange(len(self.ids))
         self._read_operands()
         self._read_outputs()
+        self._place_outside()
 
     def _read_operands(self) -> None:
         """Make operands (count, 3), positions of nodes, NUMBER or NONE, and the numbers."""
@@ -219,28 +223,24 @@ class _Planner:
         """Return the plan."""
         turns = np.unique(np.searchsorted(self.ids[: self.count], self.program.turns))
         soft = np.unique(self.born[0]) + 1
-        self.starts = cut(self.operations, turns, soft, longest, shortest)
-        self.ends = np.append(self.starts, self.count)[1:]
-        segments = len(self.starts)
-        self.segment = np.full(len(self.ids), segments, dtype=np.int64)
-        self.segment[: self.count] = np.repeat(np.arange(segments), self.ends - self.starts)
-        self._wire()
+        groups = self._segments(cut(self.operations, turns, soft, longest, shortest))
+        alone = np.array([group[0] for group in groups if len(group) == 1], dtype=np.int64)
+        joined = _joined(self.starts, self.count, np.isin(np.arange(len(self.starts)), alone))
+        if len(joined) < len(self.starts):
+            groups = self._segments(joined)
         self._place()
-        groups = self._groups()
         functions, rows, constants = [], [], []
-        for first, instances in groups:
-            function, row, number = self._function(first, instances)
+        for instances in groups:
+            function, row, number = self._function(instances)
             functions.append(function)
             rows.append(row)
             constants.append(number)
-        members = [np.array(instances) for _, instances in groups]
-        calls = np.empty(segments, dtype=np.int64)
+        members = [np.array(instances) for instances in groups]
+        calls = np.empty(len(self.starts), dtype=np.int64)
         for k, instances in enumerate(members):
             calls[instances] = k
-        home = {x.id: int(self.address[k]) for k, x in enumerate(self.outside, self.count)
-                if x.op != g.INPUT}
-        home |= {x.id: int(self.address[self.position[x.id]]) for x, _ in self.program.guards
-                 if x.op != g.INPUT}
+        kept = [x for x in self.outside if x.op != g.INPUT]
+        kept += [x for x, _ in self.program.guards if x.op != g.INPUT]
         return Plan(
             self.early,
             self.trig,
@@ -248,9 +248,19 @@ class _Planner:
             tuple(calls.tolist()),
             _in_order(calls, members, rows).astype(np.int32),
             _in_order(calls, members, constants),
-            home,
+            {x.id: int(self.address[self.position[x.id]]) for x in kept},
             self.memory,
         )
+
+    def _segments(self, starts: IntArray) -> list[list[int]]:
+        """Cut the nodes there; return which segments share code."""
+        self.starts = starts
+        self.ends = np.append(self.starts, self.count)[1:]
+        segments = len(self.starts)
+        self.segment = np.full(len(self.ids), segments, dtype=np.int64)
+        self.segment[: self.count] = np.repeat(np.arange(segments), self.ends - self.starts)
+        self._wire()
+        return self._groups()
 
     def _wire(self) -> None:
         """Number what each segment takes from outside, and encode its wiring."""
@@ -278,30 +288,30 @@ class _Planner:
             np.flatnonzero(flat == NUMBER), 3 * np.append(self.starts, self.count)
         )
         self.born_from = np.searchsorted(self.born[0], np.append(self.starts, self.count))
+        self.last = np.full(len(self.ids), -1, dtype=np.int64)
+        """The last segment that takes a value; -1 if none does."""
+        np.maximum.at(self.last, self.taken, self.taker)
+        for x, _ in self.program.guards:
+            self.last[self.position[x.id]] = len(self.starts)
+        self.crosses = self.last[: self.count] >= 0
 
     def _place(self) -> None:
-        """Give everything that crosses a boundary its address, and inputs that in their port."""
-        segments = len(self.starts)
-        last = np.full(len(self.ids), -1, dtype=np.int64)
-        np.maximum.at(last, self.taken, self.taker)
-        for x, _ in self.program.guards:
-            last[self.position[x.id]] = segments
-        self.crosses = last[: self.count] >= 0
+        """Give everything that crosses a boundary its address."""
+        segments, last = len(self.starts), self.last
         crossing = np.flatnonzero(self.crosses)
         frame = self.segment[crossing]
         sizes = np.bincount(frame, minlength=segments)
         until = np.full(segments, -1, dtype=np.int64)
         np.maximum.at(until, frame, last[crossing])
-        self.address = np.zeros(len(self.ids), dtype=np.int64)
-        self.port = np.full(len(self.ids), MEMORY, dtype=np.int64)
-        top = self._place_outside()
-        bases, self.memory = _frames(sizes.tolist(), until.tolist(), top)
+        bases, self.memory = _frames(sizes.tolist(), until.tolist(), self.free)
         self.frame = bases
         offset = np.arange(len(crossing)) - (np.cumsum(sizes) - sizes)[frame]
         self.address[crossing] = bases[frame] + offset
 
-    def _place_outside(self) -> int:
-        """Place inputs, sines and cosines and early nodes; return where free memory begins."""
+    def _place_outside(self) -> None:
+        """Place inputs in their ports, and sines, cosines and early nodes in the memory."""
+        self.address = np.zeros(len(self.ids), dtype=np.int64)
+        self.port = np.full(len(self.ids), MEMORY, dtype=np.int64)
         ports = {port.name: k for k, port in enumerate(self.program.inputs)}
         angles: dict[int, int] = {}
         for x in self.trig:
@@ -317,10 +327,11 @@ class _Planner:
             else:
                 self.address[k] = top
                 top += 1
-        return top
+        self.free = top
+        """Where the memory for frames begins."""
 
-    def _groups(self) -> list[tuple[int, list[int]]]:
-        """Return the segments that share code: the first, and all of them."""
+    def _groups(self) -> list[list[int]]:
+        """Return the segments by the code that they share."""
         groups: dict[tuple[bytes, ...], list[int]] = {}
         at_birth = self.born[0] - self.starts[self.segment[self.born[0]]]
         taken_port = self.port[self.taken]
@@ -336,12 +347,11 @@ class _Planner:
                 self.born[1, born].tobytes(),
             )
             groups.setdefault(key, []).append(s)
-        return [(instances[0], instances) for instances in groups.values()]
+        return list(groups.values())
 
-    def _function(
-        self, first: int, instances: list[int]
-    ) -> tuple[Function, IntArray, FloatArray]:
+    def _function(self, instances: list[int]) -> tuple[Function, IntArray, FloatArray]:
         """Return the function of these segments, and a row of addresses and numbers for each."""
+        first = instances[0]
         a, b = int(self.starts[first]), int(self.ends[first])
         every = np.array(instances)
         taken = slice(self.taken_from[first], self.taken_from[first + 1])
@@ -428,6 +438,18 @@ def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[i
     return [
         begin + k + j for k in range(0, size, found) for j in range(0, found, step) if 0 < k + j < size
     ]
+
+
+def _joined(starts: IntArray, count: int, alone: NDArray[np.bool_]) -> IntArray:
+    """Return where segments begin when those that are alone are joined with such neighbours."""
+    kept: list[int] = []
+    ends = np.append(starts, count)[1:]
+    after_alone = False
+    for begin, end, single in zip(starts.tolist(), ends.tolist(), alone.tolist(), strict=True):
+        if not (single and after_alone and end - kept[-1] <= ALONE):
+            kept.append(begin)
+        after_alone = single
+    return np.array(kept, dtype=np.int64)
 
 
 def _frames(sizes: Sequence[int], until: Sequence[int], top: int) -> tuple[IntArray, int]:
