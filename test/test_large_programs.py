@@ -119,9 +119,7 @@ def test_lanes_give_what_single_states_give(name, lanes, large):
         program = program_of(function, model)
         arrays = arrays_of(program, model, lanes)
         arrays += [
-            np.tile(model.gravity, (lanes, 1))
-            for port in program.inputs
-            if port.name == "gravity"
+            np.tile(model.gravity, (lanes, 1)) for port in program.inputs if port.name == "gravity"
         ]
         status, found = in_lanes(program, lanes, arrays)
         assert status == 0

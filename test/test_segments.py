@@ -41,8 +41,9 @@ from mbs_dynamics.tracing import (
     trace,
 )
 from mbs_dynamics.tracing.graph import Condition
+from mbs_dynamics.tracing.plan import MEMORY, Plan, prologue
 from mbs_dynamics.tracing.python import compile_python
-from mbs_dynamics.tracing.segments import MEMORY, Plan, prologue, segmented
+from mbs_dynamics.tracing.segments import segmented
 
 pytestmark = pytest.mark.backend_independent
 
@@ -80,7 +81,9 @@ def run(plan: Plan, program: Program, inputs: list[list[float]]) -> tuple[list[A
     def known(x: Any) -> float:
         if isinstance(x, float):
             return x
-        return ports[names.index(x.args[0])][x.args[1]] if x.op == "input" else memory[plan.home[x.id]]
+        return (
+            ports[names.index(x.args[0])][x.args[1]] if x.op == "input" else memory[plan.home[x.id]]
+        )
 
     for node in (*plan.early, *plan.trig):
         memory[plan.home[node.id]] = operation(node, [known(x) for x in node.args])
@@ -111,7 +114,8 @@ def run(plan: Plan, program: Program, inputs: list[list[float]]) -> tuple[list[A
             for place in function.stores.get(node.id, ()):
                 where, k = at(place)
                 where[k] = values[node.id]
-    assert not addresses and not constants
+    assert not addresses
+    assert not constants
     outputs = ports[len(inputs) :]
     before = {x.id for x in (*plan.early, *plan.trig)}
     for values_, output in zip(program.values, outputs, strict=True):
@@ -121,7 +125,21 @@ def run(plan: Plan, program: Program, inputs: list[list[float]]) -> tuple[list[A
     return outputs, [known(x) for x, _ in program.guards]
 
 
-STEPS = ("+", "-", "*", "/", "neg", "sin", "cos", "sqrt", "atan2", "choose", "scale", "guard", "turn")
+STEPS = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "neg",
+    "sin",
+    "cos",
+    "sqrt",
+    "atan2",
+    "choose",
+    "scale",
+    "guard",
+    "turn",
+)
 NUMBERS = (2.0, -3.0, 0.5, 0.1, 7.25)
 
 

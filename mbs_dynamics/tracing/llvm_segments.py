@@ -25,8 +25,9 @@ from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
+from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program
-from mbs_dynamics.tracing.segments import MEMORY, Function, Place, Plan, segmented
+from mbs_dynamics.tracing.segments import segmented
 
 DIRECT = 64
 """So many runs of calls at most are written one after the other; more come from a table."""
@@ -334,9 +335,7 @@ class _Main(_Laned):
         """Add a constant array of bytes and return its name."""
         data = np.ascontiguousarray(table).tobytes()
         text = "\\" + data.hex("\\") if data else ""
-        self.globals.append(
-            f'@"{name}" = private constant [{len(data)} x i8] c"{text}", align 64'
-        )
+        self.globals.append(f'@"{name}" = private constant [{len(data)} x i8] c"{text}", align 64')
         return f'@"{name}"'
 
 

@@ -28,42 +28,17 @@ whatever its length.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.tracing import graph as g
-from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.cuts import LONGEST, SHORTEST, IntArray, cut, joined
+from mbs_dynamics.tracing.graph import Symbol
+from mbs_dynamics.tracing.plan import MEMORY, FloatArray, Function, Place, Plan, prologue
 from mbs_dynamics.tracing.program import Program
-
-Node = Symbol | Condition
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-LONGEST = 256
-"""A turn of a loop that has more operations than this is cut again."""
-
-SHORTEST = 64
-"""Turns of loops are joined until a segment has at least so many operations."""
-
-PERIODS = 8, 1024
-"""A stretch without turns is searched for periods between these, in operations."""
-
-SAMPLE = 4096
-"""Operations among which a period is looked for."""
-
-ALIKE = 0.97
-"""Share of operations that have to come again after a period."""
-
-ALONE = 1024
-"""Neighbours that share their code with nobody are joined up to so many operations."""
-
-MEMORY = -1
-"""In place of the index of a port: the memory of frames."""
 
 NONE, NUMBER = -1, -2
 """In place of the position of an operand's node: no operand; a number."""
@@ -76,85 +51,6 @@ OPERATIONS = (
     *(g.LESS, g.LESS_EQUAL, g.SELECT),
 )
 CODE = {op: k for k, op in enumerate(OPERATIONS)}
-
-
-class Place(NamedTuple):
-    """Where a value is loaded from or stored to, in every call of a function.
-
-    Its address is the entry ``column`` of the call's row plus ``offset``; if the column is None, it
-    is the offset itself. Addresses count entries of a port or of the memory.
-    """
-
-    port: int
-    """Index among the inputs and outputs, or MEMORY."""
-    column: int | None
-    offset: int
-
-
-@dataclass(frozen=True)
-class Function:
-    """Code that segments share, as the nodes of the first of them."""
-
-    nodes: tuple[Node, ...]
-    loads: dict[int, Place]
-    """Where an operand that is born outside comes from, by the id of its node."""
-    stores: dict[int, list[Place]]
-    """Where a value goes that is wanted outside, by the id of its node."""
-    numbers: tuple[float | int, ...]
-    """For each number among the operands, in order: itself (float), or its column (int)."""
-    addresses: int
-    """Length of a call's row of addresses."""
-    constants: int
-    """Length of a call's row of numbers."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A program as calls of functions."""
-
-    early: tuple[Node, ...]
-    """Nodes that angles need, to be evaluated before any call."""
-    trig: tuple[Node, ...]
-    """Sines and cosines of these angles, to be evaluated then, before any call."""
-    functions: tuple[Function, ...]
-    calls: tuple[int, ...]
-    """The index of the function of each call."""
-    addresses: NDArray[np.int32]
-    """The rows of addresses of all calls, one after the other."""
-    constants: FloatArray
-    """The rows of numbers of all calls, one after the other."""
-    home: dict[int, int]
-    """Addresses in the memory of early nodes, of sines and cosines and of guards, by id."""
-    memory: int
-    """How many entries the memory has."""
-
-
-def prologue(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Return the nodes that angles need and the sines and cosines of these angles.
-
-    Angles that themselves depend on a sine, a cosine or an arctangent are left out.
-    """
-    candidates = [x for x in program.nodes if x.op in (g.SIN, g.COS)]
-    late: set[int] = set()
-    for node in _leading_to([x.args[0] for x in candidates]):
-        if node.op in (g.SIN, g.COS, g.ATAN2) or any(
-            type(x) is not float and x.id in late for x in node.args
-        ):
-            late.add(node.id)
-    trig = [x for x in candidates if x.args[0].id not in late]
-    return tuple(_leading_to([x.args[0] for x in trig])), tuple(trig)
-
-
-def _leading_to(nodes: Sequence[Node]) -> list[Node]:
-    """Return these nodes and all that they need, without inputs, arguments before their users."""
-    found: dict[int, Node] = {}
-    left = list(nodes)
-    while left:
-        node = left.pop()
-        if node.op != g.INPUT and node.id not in found:
-            found[node.id] = node
-            left += [x for x in node.args if type(x) is not float]
-    return sorted(found.values(), key=lambda x: x.id)
 
 
 def segmented(
@@ -199,7 +95,7 @@ class _Planner:
                 else:
                     flat.append(x.id)
             flat += padding[len(node.args)]
-        operands = np.array(flat, dtype=np.int64)
+        operands: IntArray = np.array(flat, dtype=np.int64)
         known = operands >= 0
         operands[known] = self.position[operands[known]]
         self.operands = operands
@@ -225,9 +121,10 @@ class _Planner:
         soft = np.unique(self.born[0]) + 1
         groups = self._segments(cut(self.operations, turns, soft, longest, shortest))
         alone = np.array([group[0] for group in groups if len(group) == 1], dtype=np.int64)
-        joined = _joined(self.starts, self.count, np.isin(np.arange(len(self.starts)), alone))
-        if len(joined) < len(self.starts):
-            groups = self._segments(joined)
+        single = np.isin(np.arange(len(self.starts)), alone)
+        starts = joined(self.starts, self.count, single)
+        if len(starts) < len(self.starts):
+            groups = self._segments(starts)
         self._place()
         functions, rows, constants = [], [], []
         for instances in groups:
@@ -237,8 +134,8 @@ class _Planner:
             constants.append(number)
         members = [np.array(instances) for instances in groups]
         calls = np.empty(len(self.starts), dtype=np.int64)
-        for k, instances in enumerate(members):
-            calls[instances] = k
+        for k, sharing in enumerate(members):
+            calls[sharing] = k
         kept = [x for x in self.outside if x.op != g.INPUT]
         kept += [x for x, _ in self.program.guards if x.op != g.INPUT]
         return Plan(
@@ -381,75 +278,6 @@ class _Planner:
         nodes = tuple(self.nodes[a:b])
         sizes = rows.shape[1], constants.shape[1]
         return Function(nodes, loads, stores, numbers, *sizes), rows, constants
-
-
-def cut(
-    operations: NDArray[np.int8], turns: IntArray, born: IntArray, longest: int, shortest: int
-) -> IntArray:
-    """Return where segments begin: at turns of loops, and in long ones after an output.
-
-    A loop inside a turn shows by the outputs of which it makes one or some each time. As many of
-    its turns go together as a power of two, so that loops of any length consist of the same pieces.
-    What has no outputs is cut at its period, if it has one.
-    """
-    count = len(operations)
-    starts = [0] if count else []
-    begin = 0
-    for end in [*turns[(turns > 0) & (turns < count)].tolist(), count]:
-        first, last = np.searchsorted(born, (begin + 1, end)).tolist()
-        pieces: Iterable[int] = ()
-        if last - first > 1 and end - begin > shortest:
-            pieces = _at_outputs(born[first:last].tolist(), begin, end, longest, shortest)
-        elif end - begin > longest:
-            pieces = _at_period(operations[begin:end], begin, longest)
-        whole = True
-        for begin in pieces:
-            starts.append(begin)
-            whole = False
-        if begin < end < count and (end - begin >= shortest or not whole):
-            starts.append(end)
-            begin = end
-    return np.array(starts, dtype=np.int64)
-
-
-def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: int) -> list[int]:
-    """Return where to cut after outputs; no piece is longer than ``longest`` without need."""
-    cuts = []
-    at = 0
-    while end - begin > shortest and at < len(born):
-        fit = bisect.bisect_right(born, begin + longest, lo=at) - at
-        at += 1 << max(fit.bit_length() - 1, 0)
-        begin = born[at - 1]
-        if begin < end:
-            cuts.append(begin)
-    return cuts
-
-
-def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
-    """Return where to cut a stretch in which the same operations come again and again."""
-    size = len(operations)
-    sample = operations[size // 4 : size // 4 + SAMPLE]
-    found = longest
-    for period in range(PERIODS[0], min(PERIODS[1], len(sample) // 2)):
-        if np.mean(sample[period:] == sample[:-period]) > ALIKE:
-            found = period * max(longest // period, 1)
-            break
-    step = -(-found // -(-found // longest))
-    return [
-        begin + k + j for k in range(0, size, found) for j in range(0, found, step) if 0 < k + j < size
-    ]
-
-
-def _joined(starts: IntArray, count: int, alone: NDArray[np.bool_]) -> IntArray:
-    """Return where segments begin when those that are alone are joined with such neighbours."""
-    kept: list[int] = []
-    ends = np.append(starts, count)[1:]
-    after_alone = False
-    for begin, end, single in zip(starts.tolist(), ends.tolist(), alone.tolist(), strict=True):
-        if not (single and after_alone and end - kept[-1] <= ALONE):
-            kept.append(begin)
-        after_alone = single
-    return np.array(kept, dtype=np.int64)
 
 
 def _frames(sizes: Sequence[int], until: Sequence[int], top: int) -> tuple[IntArray, int]:
