@@ -18,13 +18,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.tracing.llvm_batch import emit_batch
 from mbs_dynamics.tracing.llvm_body import WIDTH
 from mbs_dynamics.tracing.llvm_shared import emit_shared
+
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+"""C type of a program's function, for one state."""
 
 LOOP = ctypes.CFUNCTYPE(
     ctypes.c_int64,
@@ -99,8 +102,14 @@ class MachineCode:
 
     def export(self, name: str) -> None:
         """Let later code call a function of this code, which must never be freed."""
-        with _lock:
-            _binding().add_symbol(name, self.address(name))
+        add_symbols({name: self.address(name)})
+
+
+def add_symbols(addresses: Mapping[str, int]) -> None:
+    """Give names to addresses, for code that is compiled later."""
+    with _lock:
+        for name, address in addresses.items():
+            _binding().add_symbol(name, address)
 
 
 class Shared:

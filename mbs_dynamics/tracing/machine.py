@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import threading
@@ -95,8 +96,14 @@ class Machine:
         self.shared = llvm.shared()
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
+        self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
         self._vector: Vector | None = None
+
+    def one(self, arrays: Sequence[FloatArray]) -> int:
+        """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
+        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        return int(self.plain((ctypes.c_void_p * len(arrays))(*addresses)))
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
