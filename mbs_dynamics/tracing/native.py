@@ -57,7 +57,17 @@ PYARRAY_NEW = 93  # index of PyArray_New in NumPy's table of functions
 
 TP_CALL, TP_MEMBERS = 50, 72  # Py_tp_call, Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
-PYTHON = ("PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem")
+PYTHON = {
+    "PyObject_Vectorcall": "PyObject_Vectorcall",
+    "Py_IncRef": "Py_IncRef",
+    "Py_DecRef": "Py_DecRef",
+    "PyTuple_New": "PyTuple_New",
+    "PyTuple_SetItem": "PyTuple_SetItem",
+}
+"""Functions of CPython by their names in the IR."""
+if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
+    PYTHON["PyObject_Vectorcall"] = "_PyFunction_Vectorcall"
+
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
 
@@ -194,8 +204,8 @@ def _entry(offset: int) -> int:
                 "out": id(out),
                 "PyArray_New": _array_new(),
             }
-            for name in PYTHON:
-                symbols[name] = ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0
+            for name, real in PYTHON.items():
+                symbols[name] = ctypes.cast(getattr(api, real), ctypes.c_void_p).value or 0
             llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
             code = llvm.MachineCode(emit_call(offset))
             _entries[offset] = code, code.address("mbs.call")
