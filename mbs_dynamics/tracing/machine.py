@@ -15,11 +15,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -95,8 +95,14 @@ class Machine:
         self.shared = llvm.shared()
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
+        self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
         self._vector: Vector | None = None
+
+    def one(self, arrays: Sequence[FloatArray]) -> int:
+        """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
+        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        return int(self.plain((ctypes.c_void_p * len(arrays))(*addresses)))
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
@@ -156,6 +162,8 @@ class Vector:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
         if threads == 1:
             return self._part(0, states, rows)
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
         edges = [k * states // threads for k in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:  # the driver runs without the interpreter lock
             parts = [pool.submit(self._part, a, b, rows) for a, b in itertools.pairwise(edges)]
