@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -30,6 +30,14 @@ from mbs_dynamics.resources import robot_path
 
 ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "rk4": 4}
 every_method = pytest.mark.parametrize("method", ORDERS)
+
+MECHANISMS = {
+    "chain": random_mechanism(2, [-1, 0, 1], ["revolute"]),
+    "tree": random_mechanism(5, [-1, 0, 0]),
+    "mimics": with_mimics(
+        random_mechanism(8, [-1, 0, 0]), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
+    ),
+}
 
 
 def pendulum(mass=2.0, length=0.5, gravity=9.81):
@@ -66,7 +74,7 @@ def test_tanhc():
 
 @every_method
 @pytest.mark.parametrize("damped", [False, True])
-@pytest.mark.parametrize("name", ["revolute chain", "tree", "mimics"])
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_order(name, damped, method):
     """Halving the step divides the error by 2 to the power of the order."""
     model = MECHANISMS[name].model
@@ -89,8 +97,8 @@ def test_wrenches(method):
     model = MECHANISMS["tree"].model
     rng = np.random.default_rng(4)
     state, W = rng.uniform(-1.0, 1.0, (2, model.n)), np.zeros((model.nb, 6))
-    W[3] = rng.uniform(-1.0, 1.0, 6)
-    effort = mbs.jacobian(model, state[0], model.body_names[3], representation="hybrid").T @ W[3]
+    W[2] = rng.uniform(-1.0, 1.0, 6)
+    effort = mbs.jacobian(model, state[0], model.body_names[2], representation="hybrid").T @ W[2]
     pushed = Stepper(model, method=method, wrenches=True, representation="hybrid")
     driven = Stepper(model, method=method)
     h = 1e-6
@@ -116,7 +124,7 @@ def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
     assert np.isfinite(states).all()
     q, qd = states[-1, :, 0]
     net = 20.0 - mbs.gravity_torques(model, [q])[0]
-    assert abs(q - 0.7 - net / stiffness) < 1e-9
+    assert abs(q - 0.7 - net / stiffness) < (1e-7 if method == "rk4" else 1e-12)
     assert abs(qd) < (1e-6 if method == "rk4" else 1e-9)
     assert np.abs(np.diff(states[-100:, 0, 0])).max() < 1e-12
 
@@ -242,7 +250,7 @@ def test_bad_input():
     for h in (0.0, -1e-3, float("nan")):
         with pytest.raises(ArgumentError, match="h must be"):
             stepper.run(state, effort, h, 10)
-    with pytest.raises(ArgumentError, match=r"effort has shape \(7, 1\)"):
+    with pytest.raises(ArgumentError, match="effort has"):
         stepper.run(state, np.zeros((7, 1)), 1e-3, 10)
     massless = mbs.Model.from_screws(
         [-1], np.eye(4)[None], [[0, 1, 0, 0, 0, 0]], np.zeros((1, 6, 6)), frame="body_fixed"

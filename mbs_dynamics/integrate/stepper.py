@@ -137,13 +137,8 @@ class Stepper:
         mass matrix is not positive definite.
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
-        if self.takes_wrenches:
-            given = np.zeros((self.model.nb, 6)) if wrenches is None else wrenches
-            found: FloatArray = self.kernel.call(state, effort, held, given, *self._constants)
-            return found
-        if wrenches is not None:
-            raise ArgumentError("this Stepper was made without wrenches=True")
-        found = self.kernel.call(state, effort, held, *self._constants)
+        loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
+        found: FloatArray = self.kernel.call(state, effort, held, *loads, *self._constants)
         return found
 
     def run(
@@ -154,38 +149,28 @@ class Stepper:
         steps: int,
         wrenches: ArrayLike | None = None,
     ) -> FloatArray:
-        """Return the states (steps + 1, ..., 2, n), the first one included.
+        """Return the states (steps + 1, ..., 2, n), the first one included; a loop in machine code.
 
-        ``effort`` is constant, (n,), or one row for each step, (steps, n) or (steps, ..., n), as
-        are ``wrenches``. Raises ArgumentError for a step or number of steps that is not positive,
-        and as :meth:`step` does.
+        ``effort`` is constant, (n,), or has a leading axis with one value for each step, or 1,
+        followed by axes that broadcast with those of the state. So have ``wrenches`` (nb, 6).
+
+        Raises ArgumentError for a step or number of steps that is not positive, and as
+        :meth:`step` does; SingularError has the states so far as its attribute ``trajectory``.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
             raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
         if checks.number("h", h) <= 0.0:
             raise ArgumentError(f"h must be positive; got {h!r} s")
-        start = np.asarray(state, dtype=float)
-        torques = self._rows("effort", effort, steps, (self.model.n,))
-        loads = None
-        if wrenches is not None:
-            loads = self._rows("wrenches", wrenches, steps, (self.model.nb, 6))
-        states = np.empty((steps + 1, *start.shape))
-        states[0] = start
-        for k in range(steps):
-            load = None if loads is None else loads[k]
-            states[k + 1] = self.step(states[k], torques[k], h, load)
-        return states
+        inputs = [effort, h, *self._loads(wrenches), *self._constants]
+        return self.kernel.iterate(state, *inputs, steps=int(steps))
 
-    def _rows(self, name: str, value: ArrayLike, steps: int, shape: tuple[int, ...]) -> FloatArray:
-        array = np.asarray(value, dtype=float)
-        if array.shape == shape:
-            return np.broadcast_to(array, (steps, *shape))
-        if array.shape[:1] != (steps,) or array.shape[-len(shape) :] != shape:
-            raise ArgumentError(
-                f"{name} has shape {array.shape}; valid is {shape}, or one for each of the "
-                f"{steps} steps"
-            )
-        return array
+    def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
+        """Return the wrenches as the kernel takes them."""
+        if self.takes_wrenches:
+            return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
+        if wrenches is not None:
+            raise ArgumentError("this Stepper was made without wrenches=True")
+        return ()
 
     def _equations(
         self,
