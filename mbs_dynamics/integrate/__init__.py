@@ -13,7 +13,18 @@
 # limitations under the License.
 """Simulation: steps in joint coordinates and on Lie groups, and what keeps their results."""
 
+from mbs_dynamics.integrate.events import stop_events
 from mbs_dynamics.integrate.joint_forces import JointForces
+from mbs_dynamics.integrate.motion import Event, Motion
+from mbs_dynamics.integrate.simulation import METHODS, simulate
 from mbs_dynamics.integrate.stepper import Stepper
 
-__all__ = ["JointForces", "Stepper"]
+__all__ = [
+    "METHODS",
+    "Event",
+    "JointForces",
+    "Motion",
+    "Stepper",
+    "simulate",
+    "stop_events",
+]
