@@ -239,6 +239,9 @@ class Midpoint:
 
     ITERATIONS = 60
 
+    LARGEST = 1e100
+    """Rates beyond this are those of an iteration that runs away."""
+
     def __init__(self, problem: Problem, state: FloatArray) -> None:
         forces = problem.forces
         if forces is not None and (forces.features.friction or forces.features.stops):
@@ -270,13 +273,13 @@ class Midpoint:
         load = self.problem.wrenches
         loads = () if load is None else (load.at(self.k, t, self.state),)
         given = (effort, h, *loads, *self._implicit[1])
-        v = self.v
+        v, change, size = self.v, np.inf, 0.0
         for _ in range(self.ITERATIONS):
             before, v = v, self._implicit[0].call(self.q, self.p, v, *given)
             change, size = float(np.abs(v - before).max()), float(np.abs(v).max())
-            if change <= self.TOLERANCE * (1.0 + size):
+            if not change > self.TOLERANCE * (1.0 + size) or size > self.LARGEST:
                 break
-        else:
+        if not change <= self.TOLERANCE * (1.0 + size):
             raise SimulationError(
                 f"the midpoint scheme does not converge at t = {t:.9g} s with steps of {h:g} s; "
                 "take smaller ones",

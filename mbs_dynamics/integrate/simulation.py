@@ -215,6 +215,8 @@ class _Run:
         finite = np.isfinite(states).all(axis=tuple(range(1, states.ndim)))
         good = len(states) if finite.all() else int(np.argmin(finite))
         shape = (len(states), *states.shape[1:-2], states.shape[-1])
+        batch = (1,) * (len(shape) - efforts.ndim)  # one effort for all
+        efforts = efforts.reshape(len(efforts), *batch, *efforts.shape[1:])
         before = self.states[-1][-1]
         if good:
             self.states.append(states[:good])
@@ -287,7 +289,10 @@ def _accelerations(
     problem: Problem, states: FloatArray, tau: FloatArray, loads: FloatArray | None
 ) -> FloatArray:
     """Return qdd at all states; NaN at those where the mass matrix is singular."""
-    rate = RateKernel(problem)
+    try:
+        rate = RateKernel(problem)
+    except SingularError:  # whatever the state
+        return np.full(tau.shape, np.nan)
     try:
         return rate(states, tau, loads)[..., 1, :]
     except SingularError:
