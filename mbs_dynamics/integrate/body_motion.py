@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Simulation of a rigid body on SO(3) or SE(3), without coordinates and so without singularities."""
+"""Simulation of a rigid body on SO(3) or SE(3): no coordinates, and so no singularities."""
 
 from __future__ import annotations
 
@@ -135,8 +135,10 @@ class BodyStepper:
             C = np.array(C)
             C[3] = [0.0, 0.0, 0.0, 1.0]
         vectors = [state[k + i * dim : k + (i + 1) * dim] for i in range(self._vectors)]
+        after: tuple[Array, ...]
         if self.method == "generalized_alpha":
-            after = generalized_alpha(self.body, C, *vectors, h, self._alpha)
+            V, Vd, a = vectors
+            after = generalized_alpha(self.body, C, V, Vd, a, h, self._alpha)
         elif self.method == "momentum_midpoint":
             after = momentum_midpoint(self.body, C, vectors[0], h)
         else:

@@ -19,9 +19,9 @@ Runge-Kutta scheme, eqs. (88), (89), from X = 0:
     right increments  C = C_0 exp(X),    Xdot = dexp_{-X}^-1 V^b
     left increments   C = exp(X) C_0,    Xdot = dexp_X^-1 V^s
 
-The paper prints V^s = dexp_X Xdot beside right increments; it holds for left ones. dexp^-1 is exact,
-or its series is cut off after ad^(p - 2), which is enough for order p. The twist, or the spatial
-momentum, is integrated by the same scheme.
+The paper prints V^s = dexp_X Xdot beside right increments; it holds for left ones. dexp^-1 is
+exact, or its series is cut off after ad^(p - 2), which is enough for order p. The twist, or the
+spatial momentum, is integrated by the same scheme.
 
 **In momenta**, where no wrench acts the spatial momentum is constant, eq. (36), and any scheme
 keeps it to the last bit. ``momentum_midpoint`` is the implicit midpoint rule on the group: of order
@@ -30,11 +30,12 @@ keeps it to the last bit. ``momentum_midpoint`` is the implicit midpoint rule on
 **The generalized-alpha scheme** on Lie groups is that of Bruels and Cardona (2010): with rho the
 damping of infinite frequencies,
 
-    C_1 = C_0 exp(h ((1/2 - beta) a_0 + beta a_1) h + h V_0),  V_1 = V_0 + h ((1 - gamma) a_0 + gamma a_1)
+    C_1 = C_0 exp(h V_0 + h^2 ((1/2 - beta) a_0 + beta a_1))
+    V_1 = V_0 + h ((1 - gamma) a_0 + gamma a_1)
     (1 - alpha_m) a_1 + alpha_m a_0 = (1 - alpha_f) Vdot_1 + alpha_f Vdot_0
 
-The implicit schemes iterate a fixed number of times and raise SingularError where that is not
-enough, because the step is too long for how fast the body turns.
+The implicit schemes make a fixed number of Newton's iterations, with the gyroscopic part of the
+derivative, and raise SingularError where that is not enough, because the step is too long.
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ import numpy as np
 
 from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS
+from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.tracing import positive
 
 TOLERANCE = 1e-11
 """Change in the last iteration, relative to one plus the size, that counts as converged."""
 
-ITERATIONS = 14
+ITERATIONS = 8
 """Iterations of the implicit schemes in one step."""
 
 TOO_LONG = "the step is too long: the iteration of the scheme does not converge"
@@ -118,7 +120,10 @@ def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Arr
         C_middle = C @ body.group.exp(half * V)
         return body.twist_of(C_middle, Pi + half * body.momentum_rate(C_middle, V))
 
-    V = _iterated(improved, body.twist_of(C, Pi))
+    def slope(V: Array) -> Array:  # of M improved(V)
+        return (-half) * _dual(body, body.inertia @ V)
+
+    V = _solution(body, improved, slope, body.twist_of(C, Pi))
     C_middle = C @ body.group.exp(half * V)
     Pi_new = Pi + h * body.momentum_rate(C_middle, V)
     return body.group.product(C, body.group.exp(h * V)), Pi_new
@@ -158,16 +163,46 @@ def generalized_alpha(
         C_new = C if body.wrench is None else C @ body.group.exp(X)
         return body.acceleration(C_new, V_new)
 
-    Vd_new = _iterated(improved, Vd)
+    def slope(Vd_new: Array) -> Array:  # of M improved(Vd_new)
+        _, V_new, _ = ends(Vd_new)
+        gyroscopic = body.group.ad(V_new).T @ body.inertia - _dual(body, body.inertia @ V_new)
+        return (h * (alpha.gamma * share)) * gyroscopic
+
+    Vd_new = _solution(body, improved, slope, Vd)
     X, V_new, a_new = ends(Vd_new)
     return body.group.product(C, body.group.exp(X)), V_new, Vd_new, a_new
 
 
-def _iterated(improve: Callable[[Array], Array], x: Array) -> Array:
-    """Return the fixed point of ``improve``, guarded."""
-    before = x
+def _dual(body: GroupBody, P: Array) -> Array:
+    """Return the matrix that takes X to -ad_X^T P."""
+    return se3.ad_dual(P) if body.group.dim == 6 else -so3.hat(P)
+
+
+def _solution(
+    body: GroupBody, improved: Callable[[Array], Array], slope: Callable[[Array], Array], x: Array
+) -> Array:
+    """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
+    change = np.zeros(body.group.dim)
     for _ in range(ITERATIONS):
-        before, x = x, improve(x)
-    change, size = x - before, 1.0 + x @ x
-    positive(TOLERANCE**2 * size - change @ change, TOO_LONG)
+        change = _eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
+        x = x + change
+    positive(TOLERANCE**2 * (1.0 + x @ x) - change @ change, TOO_LONG)
     return x
+
+
+def _eliminated(A: Array, b: Array) -> Array:
+    """Return A^-1 b by elimination without pivoting: A is nearly an inertia matrix."""
+    n = len(b)
+    A, x = np.array(A, dtype=object), list(b)
+    for k in range(n):
+        inverse = 1.0 / A[k, k]
+        for i in range(k + 1, n):
+            factor = A[i, k] * inverse
+            for j in range(k + 1, n):
+                A[i, j] = A[i, j] - factor * A[k, j]
+            x[i] = x[i] - factor * x[k]
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            x[k] = x[k] - A[k, j] * x[j]
+        x[k] = x[k] / A[k, k]
+    return np.array(x)

@@ -19,8 +19,8 @@ wrench W, Mueller (dynamics), eqs. (41), (88) and, with the spatial momentum Pi,
     Cdot = C V^,    M Vdot = ad_V^T M V + W                   in twists
     Cdot = C V^,    Pidot = Ad_C^-T W,  V = M^-1 Ad_C^T Pi    in momenta
 
-The same holds for a body that turns about a fixed point, with C in SO(3), V its angular velocity and M
-its tensor about that point.
+The same holds for a body that turns about a fixed point, with C in SO(3), V its angular velocity
+and M its tensor about that point.
 """
 
 from __future__ import annotations
