@@ -46,6 +46,7 @@ from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.outputs import Outputs
 from mbs_dynamics.ros.process import ros
 from mbs_dynamics.ros.robot import Gravity
+from mbs_dynamics.ros.settings import Settings
 from mbs_dynamics.ros.supervisor import Supervisor
 
 LOG_PERIOD = 5.0
@@ -59,10 +60,7 @@ class DynamicsNode(LifecycleNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
-        self._settings = parameters.declare(self)
-        for name in getattr(self, "_parameter_overrides", ()):  # rclpy has no public name for it
-            if not self.has_parameter(name) and not parameters.foreign(name):
-                self.get_logger().warning(parameters.unknown(name))
+        self._settings = parameters.declare(self, Settings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._supervisor = Supervisor(self._settings)
@@ -270,19 +268,19 @@ class DynamicsNode(LifecycleNode):
         """Set parameters, or refuse them all; a name that does not exist is said."""
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
-                reason = parameters.unknown(parameter.name)
+                reason = parameters.unknown(Settings, parameter.name)
                 return SetParametersResult(successful=False, reason=reason)
         return super().set_parameters_atomically(parameter_list)
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._supervisor.check(self._settings.changed(parameters.values(given)))
+            self._supervisor.check(self._settings.changed(parameters.values(Settings, given)))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(given)
+        changed = parameters.values(Settings, given)
         if not changed:
             return
         self._settings = self._settings.changed(changed)

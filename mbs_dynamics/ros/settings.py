@@ -11,16 +11,16 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What can be set on the dynamics node: names, defaults, meanings, ranges, and what is refused.
+"""What can be set on a node: names, defaults, meanings, ranges, and what is refused.
 
 Knows no ROS: :mod:`mbs_dynamics.ros.parameters` declares these fields as parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ CHOICES = (*REPRESENTATIONS, "auto")
 
 LARGEST_GRAVITY = 100.0
 """A free-fall acceleration above this, in m/s^2, is taken for a mistake."""
+
+S = TypeVar("S", bound="NodeSettings")
 
 
 def setting(
@@ -54,7 +56,26 @@ def setting(
 
 
 @dataclass(frozen=True)
-class Settings:
+class NodeSettings:
+    """The parameters of a node; ArgumentError says what is out of range."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            limits = item.metadata["range"]
+            if limits is not None:
+                value = checks.number(item.name, getattr(self, item.name))
+                if not limits[0] <= value <= limits[1]:
+                    raise ArgumentError(
+                        f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
+                    )
+
+    def changed(self: S, values: Mapping[str, Any]) -> S:
+        """Return the settings with some values replaced, checked as a whole."""
+        return replace(self, **values)
+
+
+@dataclass(frozen=True)
+class Settings(NodeSettings):
     """The parameters of the dynamics node, each checked; ArgumentError says what is wrong."""
 
     representation: str = setting(
@@ -124,6 +145,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.representation not in CHOICES:
             raise UnknownRepresentationError(self.representation, CHOICES)
         if self.representation == "mixed" and self.publish_twists:
@@ -132,22 +154,12 @@ class Settings:
                 "velocity in the root's, but a TwistStamped has one frame: valid is another "
                 "representation, or mixed with publish_twists false"
             )
-        twice = sorted({body for body in self.bodies if self.bodies.count(body) > 1})
-        if twice:
-            raise ArgumentError(f"bodies must name each link once; got twice: {', '.join(twice)}")
+        check_once("bodies", "link", self.bodies)
         if self.robot_description and self.robot_description_file:
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
         check_gravity("gravity", self.gravity)
-        for item in fields(self):
-            limits = item.metadata["range"]
-            if limits is not None:
-                value = checks.number(item.name, getattr(self, item.name))
-                if not limits[0] <= value <= limits[1]:
-                    raise ArgumentError(
-                        f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
-                    )
 
     @property
     def body_representation(self) -> str:
@@ -159,9 +171,13 @@ class Settings:
         """Whether anything is published that takes velocities."""
         return self.publish_bias_torques or self.publish_twists
 
-    def changed(self, values: Mapping[str, Any]) -> Settings:
-        """Return the settings with some values replaced, checked as a whole."""
-        return replace(self, **values)
+
+def check_once(name: str, kind: str, given: Iterable[str]) -> None:
+    """Raise ArgumentError if a parameter names something twice."""
+    given = list(given)
+    twice = sorted({one for one in given if given.count(one) > 1})
+    if twice:
+        raise ArgumentError(f"{name} must name each {kind} once; got twice: {', '.join(twice)}")
 
 
 def check_gravity(name: str, value: Any) -> checks.FloatArray:
