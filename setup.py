@@ -58,6 +58,8 @@ setup(
             "ros-jazzy-std-srvs",
             "ros-jazzy-diagnostic-msgs",
             "ros-jazzy-lifecycle-msgs",
+            "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-trajectory-msgs",
         ],
         "test": [
             # References and runner.

@@ -33,14 +33,16 @@ class JointFriction:
     def __init__(self, model: Model, speed: float) -> None:
         joints = [body.joint for body in model.bodies]
         self.speed = speed
-        self._coordinate = np.array([joint.coordinate for joint in joints], dtype=int)
-        self._ratio = np.array([joint.ratio for joint in joints])
+        self._ratios = np.zeros((len(joints), model.n))
+        """Rates of the joints by rates of the coordinates: mimic joints share theirs."""
+        for ratios, joint in zip(self._ratios, joints, strict=True):
+            ratios[joint.coordinate] = joint.ratio
         self._damping = np.array([joint.damping for joint in joints])
         self._coulomb = np.array([joint.friction for joint in joints])
-        self._n = model.n
 
     def torques(self, qd: FloatArray) -> FloatArray:
         """Return the torques (n,) in N m or N that turn against the rates qd (n,)."""
-        rate = self._ratio * qd[self._coordinate]
+        rate = self._ratios @ qd
         opposing = self._damping * rate + self._coulomb * np.tanh(rate / self.speed)
-        return np.bincount(self._coordinate, -self._ratio * opposing, minlength=self._n)
+        torques: FloatArray = -(self._ratios.T @ opposing)
+        return torques

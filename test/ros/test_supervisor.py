@@ -79,7 +79,7 @@ def test_switched_off_is_not_computed():
         publish_twists=False,
         publish_jacobians=False,
     )
-    assert results(made) == (None, None, None, [])
+    assert results(made) == (None, None, None, [], None, None, None, "")
     assert not made.robot.model.kernels
 
 
