@@ -31,13 +31,15 @@ S = TypeVar("S", bound=NodeSettings)
 FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or prefixes of them, that rclpy itself declares."""
 
+ARRAYS = {str: Parameter.Type.STRING_ARRAY, float: Parameter.Type.DOUBLE_ARRAY}
+
 
 def declare(node: Node, kind: type[S]) -> S:
     """Declare all parameters on the node and return their values; say those that do not exist.
 
-    A field whose default is an empty tuple becomes an array of strings. Raises rclpy's exceptions
-    for a value of the wrong type or out of range, and MbsError for values that contradict each
-    other.
+    A field whose default is an empty tuple becomes an array of strings, or of what the field says.
+    Raises rclpy's exceptions for a value of the wrong type or out of range, and MbsError for values
+    that contradict each other.
     """
     for item in fields(kind):
         descriptor = ParameterDescriptor(
@@ -49,7 +51,7 @@ def declare(node: Node, kind: type[S]) -> S:
             low, high = item.metadata["range"]
             descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
         if item.default == ():  # rclpy takes an empty list for an array of bytes
-            _declare_strings(node, item.name, descriptor)
+            _declare_array(node, item.name, descriptor, ARRAYS[item.metadata["element"]])
         else:
             default = item.default
             value = list(default) if isinstance(default, tuple) else default
@@ -61,10 +63,24 @@ def declare(node: Node, kind: type[S]) -> S:
     return kind().changed(values(kind, given))
 
 
-def _declare_strings(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
-    node.declare_parameter(name, Parameter.Type.STRING_ARRAY, descriptor)
+def _declare_array(
+    node: Node, name: str, descriptor: ParameterDescriptor, kind: Parameter.Type
+) -> None:
+    read_only, descriptor.read_only = descriptor.read_only, False
+    node.declare_parameter(name, kind, descriptor)
     if node.get_parameter_or(name).value is None:
-        node.set_parameters([Parameter(name, Parameter.Type.STRING_ARRAY, [])])
+        node.set_parameters([Parameter(name, kind, [])])
+    if read_only:  # from now on: it could not have been set before
+        node.set_descriptor(
+            name,
+            ParameterDescriptor(
+                name=name,
+                type=kind.value,
+                description=descriptor.description,
+                additional_constraints=descriptor.additional_constraints,
+                read_only=True,
+            ),
+        )
 
 
 def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[str, Any]:

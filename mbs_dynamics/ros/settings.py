@@ -47,13 +47,18 @@ def setting(
     read_only: bool = False,
     range: tuple[float, float] | None = None,
     constraints: str = "",
+    element: type = str,
 ) -> Any:
-    """Return a dataclass field that carries all that a parameter declaration needs."""
+    """Return a dataclass field that carries all that a parameter declaration needs.
+
+    ``element`` is the type of what an empty tuple may hold: str or float.
+    """
     about = {
         "description": description,
         "read_only": read_only,
         "range": range,
         "constraints": constraints,
+        "element": element,
     }
     return field(default=default, metadata=about)
 
