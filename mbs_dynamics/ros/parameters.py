@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -40,20 +40,13 @@ def declare(node: Node, kind: type[S]) -> S:
     other.
     """
     for item in fields(kind):
-        descriptor = ParameterDescriptor(
-            description=item.metadata["description"],
-            additional_constraints=item.metadata["constraints"],
-            read_only=item.metadata["read_only"],
-        )
-        if item.metadata["range"] is not None:
-            low, high = item.metadata["range"]
-            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        about = descriptor(item.metadata)
         if item.default == ():  # rclpy takes an empty list for an array of bytes
-            _declare_strings(node, item.name, descriptor)
+            _declare_strings(node, item.name, about)
         else:
             default = item.default
             value = list(default) if isinstance(default, tuple) else default
-            node.declare_parameter(item.name, value, descriptor)
+            node.declare_parameter(item.name, value, about)
     for name in getattr(node, "_parameter_overrides", ()):  # rclpy has no public name for it
         if not node.has_parameter(name) and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(kind, name))
@@ -61,8 +54,21 @@ def declare(node: Node, kind: type[S]) -> S:
     return kind().changed(values(kind, given))
 
 
-def _declare_strings(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
-    node.declare_parameter(name, Parameter.Type.STRING_ARRAY, descriptor)
+def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:
+    """Return what ROS is told about a parameter, from the metadata of its field."""
+    about = ParameterDescriptor(
+        description=metadata["description"],
+        additional_constraints=metadata["constraints"],
+        read_only=metadata["read_only"],
+    )
+    if metadata["range"] is not None:
+        low, high = metadata["range"]
+        about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    return about
+
+
+def _declare_strings(node: Node, name: str, about: ParameterDescriptor) -> None:
+    node.declare_parameter(name, Parameter.Type.STRING_ARRAY, about)
     if node.get_parameter_or(name).value is None:
         node.set_parameters([Parameter(name, Parameter.Type.STRING_ARRAY, [])])
 
@@ -84,7 +90,11 @@ def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[st
 
 def unknown(kind: type[NodeSettings], name: str) -> str:
     """Return a complaint about a parameter that does not exist."""
-    known = [item.name for item in fields(kind)]
+    return unknown_among([item.name for item in fields(kind)], name)
+
+
+def unknown_among(known: Sequence[str], name: str) -> str:
+    """Return a complaint about a name that is not among those of the parameters."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return f"no parameter {name!r}{hint}; the parameters are: {', '.join(known)}"
