@@ -89,7 +89,7 @@ class GravityCompensationSettings(NodeSettings):
         1000.0,
         "Largest change of each torque, N m/s or N/s.",
         range=(0.1, 1e6),
-        constraints="Changes only while disabled. Times ramp_time it must reach the largest torque.",
+        constraints="Changes only while disabled. Times ramp_time at least the largest torque.",
     )
     ramp_time: float = setting(
         2.0,

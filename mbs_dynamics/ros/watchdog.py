@@ -74,11 +74,11 @@ class Envelope:
         for k in joints:
             joint = model.joints[k]
             limits = joint.limits
-            low = -math.inf if limits.lower is None else limits.lower - margin
-            high = math.inf if limits.upper is None else limits.upper + margin
-            if limits.lower is not None and limits.upper is not None:
-                if not limits.lower < limits.upper:
-                    low, high = -math.inf, math.inf
+            lower, upper = limits.lower, limits.upper
+            if lower is not None and lower == upper:
+                lower = upper = None
+            low = -math.inf if lower is None else lower - margin
+            high = math.inf if upper is None else upper + margin
             fastest = limits.velocity or math.inf
             if fastest == math.inf:
                 self.unlimited_speed.append(joint.name)
