@@ -320,9 +320,14 @@ class Compensator:
                 self.limits.check()
             except ArgumentError as error:
                 found.append(str(error))
-        for watch in self._watches():
-            found.append(watch.problem(now, self.settings.stale_timeout))
-        return [said for said in found if said]
+        trouble = self.input_problem(now)
+        return [*found, trouble] if trouble else found
+
+    def input_problem(self, now: float) -> str:
+        """Return what is wrong with the input now; empty if nothing is."""
+        timeout = self.settings.stale_timeout
+        problems = [watch.problem(now, timeout) for watch in self._watches()]
+        return "; ".join(said for said in problems if said)
 
     @property
     def limits(self) -> Limits:

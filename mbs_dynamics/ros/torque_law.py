@@ -47,14 +47,14 @@ class Slew:
     """A vector that reaches each new goal along a straight line, in a given time."""
 
     def __init__(self, value: FloatArray) -> None:
-        self._from = self._goal = self._value = np.array(value, dtype=float)
+        self._from = self.goal = self._value = np.array(value, dtype=float)
         self._begin = self._duration = 0.0
         self.moving = False
 
     def aim(self, goal: FloatArray, now: float, duration: float) -> None:
         """Begin to move to another goal; at once if the duration is 0."""
         self._from = self.at(now)
-        self._goal = np.array(goal, dtype=float)
+        self.goal = np.array(goal, dtype=float)
         self._begin, self._duration = now, duration
         self.moving = True
 
@@ -63,10 +63,10 @@ class Slew:
         if self.moving:
             elapsed = now - self._begin
             if elapsed >= self._duration:
-                self._value, self.moving = self._goal, False
+                self._value, self.moving = self.goal, False
             else:
                 share = max(0.0, elapsed) / self._duration
-                self._value = self._from + share * (self._goal - self._from)
+                self._value = self._from + share * (self.goal - self._from)
         return self._value
 
 
