@@ -16,8 +16,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
@@ -42,20 +42,13 @@ def declare(node: Node, kind: type[S]) -> S:
     that contradict each other.
     """
     for item in fields(kind):
-        descriptor = ParameterDescriptor(
-            description=item.metadata["description"],
-            additional_constraints=item.metadata["constraints"],
-            read_only=item.metadata["read_only"],
-        )
-        if item.metadata["range"] is not None:
-            low, high = item.metadata["range"]
-            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        about = descriptor(item.metadata)
         if item.default == ():  # rclpy takes an empty list for an array of bytes
-            _declare_array(node, item.name, descriptor, ARRAYS[item.metadata["element"]])
+            _declare_array(node, item, about)
         else:
             default = item.default
             value = list(default) if isinstance(default, tuple) else default
-            node.declare_parameter(item.name, value, descriptor)
+            node.declare_parameter(item.name, value, about)
     for name in getattr(node, "_parameter_overrides", ()):  # rclpy has no public name for it
         if not node.has_parameter(name) and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(kind, name))
@@ -63,24 +56,29 @@ def declare(node: Node, kind: type[S]) -> S:
     return kind().changed(values(kind, given))
 
 
-def _declare_array(
-    node: Node, name: str, descriptor: ParameterDescriptor, kind: Parameter.Type
-) -> None:
-    read_only, descriptor.read_only = descriptor.read_only, False
-    node.declare_parameter(name, kind, descriptor)
+def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:
+    """Return what ROS is told about a parameter, from the metadata of its field."""
+    about = ParameterDescriptor(
+        description=metadata["description"],
+        additional_constraints=metadata["constraints"],
+        read_only=metadata["read_only"],
+    )
+    if metadata["range"] is not None:
+        low, high = metadata["range"]
+        about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    return about
+
+
+def _declare_array(node: Node, item: Field[Any], about: ParameterDescriptor) -> None:
+    """Declare an array that may be empty."""
+    name, kind = item.name, ARRAYS[item.metadata["element"]]
+    about.type, about.read_only = kind.value, False
+    node.declare_parameter(name, kind, about)
     if node.get_parameter_or(name).value is None:
         node.set_parameters([Parameter(name, kind, [])])
-    if read_only:  # from now on: it could not have been set before
-        node.set_descriptor(
-            name,
-            ParameterDescriptor(
-                name=name,
-                type=kind.value,
-                description=descriptor.description,
-                additional_constraints=descriptor.additional_constraints,
-                read_only=True,
-            ),
-        )
+    if item.metadata["read_only"]:  # from now on: it could not have been set to nothing before
+        about.name, about.read_only = name, True
+        node.set_descriptor(name, about)
 
 
 def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[str, Any]:
@@ -100,7 +98,11 @@ def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[st
 
 def unknown(kind: type[NodeSettings], name: str) -> str:
     """Return a complaint about a parameter that does not exist."""
-    known = [item.name for item in fields(kind)]
+    return unknown_among([item.name for item in fields(kind)], name)
+
+
+def unknown_among(known: Sequence[str], name: str) -> str:
+    """Return a complaint about a name that is not among those of the parameters."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return f"no parameter {name!r}{hint}; the parameters are: {', '.join(known)}"
