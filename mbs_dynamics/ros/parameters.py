@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
@@ -77,8 +78,9 @@ def _declare_array(node: Node, item: Field[Any], about: ParameterDescriptor) -> 
     if node.get_parameter_or(name).value is None:
         node.set_parameters([Parameter(name, kind, [])])
     if item.metadata["read_only"]:  # from now on: it could not have been set to nothing before
-        about.name, about.read_only = name, True
-        node.set_descriptor(name, about)
+        fixed = copy(about)
+        fixed.name, fixed.read_only = name, True
+        node.set_descriptor(name, fixed)
 
 
 def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[str, Any]:
