@@ -47,9 +47,9 @@ def diagnostics(
         input_status(state, supervisor, report, stale_for),
         *more,
     ]
-    for status in statuses:
-        status.name = f"{node_name}: {status.name}"
-        status.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
+    for one in statuses:
+        one.name = f"{node_name}: {one.name}"
+        one.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
     array.status = statuses
     return array
 
@@ -78,7 +78,7 @@ def model_status(supervisor: Supervisor) -> DiagnosticStatus:
         level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
         said = f"robot_description refused, {kept}: {supervisor.refused}"
-    return _status("model", level, said, values)
+    return status("model", level, said, values)
 
 
 def input_status(
@@ -118,7 +118,7 @@ def input_status(
         level = DiagnosticStatus.WARN
         lacking = " and ".join(supervisor.settings.needing_velocity)
         said = f"no {lacking}: {report.without_velocity}"
-    return _status("input", level, said, values)
+    return status("input", level, said, values)
 
 
 def effort_status(settings: Settings, contact: Contact, why_less: str) -> DiagnosticStatus:
@@ -141,7 +141,7 @@ def effort_status(settings: Settings, contact: Contact, why_less: str) -> Diagno
     why_not = contact.why_not or why_less
     if why_not:
         level, said = DiagnosticStatus.WARN, why_not
-    return _status("effort", level, said, values)
+    return status("effort", level, said, values)
 
 
 def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
@@ -156,11 +156,10 @@ def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
         "rejected": desired.rejected,
         "last rejection": desired.last_rejection or "none",
     }
-    return _status("desired", level, said, values)
+    return status("desired", level, said, values)
 
 
-def _status(
-    name: str, level: bytes, message: str, values: Mapping[str, object]
-) -> DiagnosticStatus:
+def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
+    """Return one status of a node, its values as text."""
     pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

@@ -24,6 +24,7 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
 from sensor_msgs.msg import JointState
@@ -50,6 +51,25 @@ class EffortMessage:
         """Return the message with the torques tau (n,) in N m or N."""
         self._header.stamp = stamp
         self._effort[:] = array("d", tau.tobytes())
+        return self.message
+
+
+class StateMessage:
+    """A JointState with names, positions, velocities and efforts."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        zeros = [0.0] * len(joint_names)
+        self.message = JointState(
+            name=list(joint_names), position=zeros, velocity=zeros, effort=zeros
+        )
+        self._header = self.message.header
+        self._fields = self.message.position, self.message.velocity, self.message.effort
+
+    def fill(self, stamp: Time, q: FloatArray, qd: FloatArray, tau: FloatArray) -> JointState:
+        """Return the message with a state q, qd (n,) and torques tau (n,), SI units."""
+        self._header.stamp = stamp
+        for field, values in zip(self._fields, (q, qd, tau), strict=True):
+            field[:] = array("d", values.tobytes())
         return self.message
 
 
@@ -128,6 +148,18 @@ def energy_message(energies: FloatArray) -> Float64MultiArray:
     size = len(energies)
     label = MultiArrayDimension(label=",".join(ENERGIES[:size]), size=size, stride=size)
     return Float64MultiArray(layout=MultiArrayLayout(dim=[label]), data=array("d", energies))
+
+
+def wrench_of(message: WrenchStamped) -> FloatArray:
+    """Return the wrench (6,) of a message, moment first, in N m and N."""
+    force, torque = message.wrench.force, message.wrench.torque
+    return np.array([torque.x, torque.y, torque.z, force.x, force.y, force.z])
+
+
+def time_of(nanoseconds: int) -> Time:
+    """Return a time stamp from ns."""
+    sec, nanosec = divmod(nanoseconds, 1_000_000_000)
+    return Time(sec=sec, nanosec=nanosec)
 
 
 def stamp_of(stamp: Time) -> int:

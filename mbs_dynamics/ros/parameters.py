@@ -54,7 +54,7 @@ def declare(node: Node, kind: type[S]) -> S:
         if not node.has_parameter(name) and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(kind, name))
     given = node.get_parameters([item.name for item in fields(kind)])
-    return kind().changed(values(kind, given))
+    return kind(**values(kind, given))
 
 
 def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:

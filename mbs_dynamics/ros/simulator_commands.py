@@ -48,7 +48,6 @@ class EffortCommands:
         self.timeout = timeout
         self.accepted = 0
         self.rejected = 0
-        self.last_rejection = ""
         self.latest: float | None = None
         """Simulated time in s of the latest valid command; None if there was none."""
         self._places = {name: k for k, name in enumerate(self.joint_names)}
@@ -114,5 +113,4 @@ class EffortCommands:
 
     def _refuse(self, kind: str, reason: str) -> Rejection:
         self.rejected += 1
-        self.last_rejection = reason
         return Rejection(kind, reason)
