@@ -23,12 +23,14 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from documented import found, missing_parameters, rows, section
 from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.simulator_settings import SimulatorSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -161,3 +163,24 @@ def test_it_does_not_start_with_what_cannot_be(parameters, said):
     with SimulatorProcess(**parameters) as process, Probe(process):
         assert process.wait() == 1
         assert said in process.log
+
+
+def test_a_simulation_that_cannot_keep_up_says_so():
+    with SimulatorProcess(rate=10000.0, step=1e-5) as process, Probe(process) as probe:
+        probe.until(lambda: probe.said("simulation").startswith("too slow: "))
+        assert probe.level("simulation") == DiagnosticStatus.WARN
+
+
+def test_every_topic_service_and_parameter_is_documented():
+    assert missing_parameters("simulator_node", SimulatorSettings) == []
+    with SimulatorProcess(publish_clock=True) as process, Watcher(process) as probe:
+        probe.until(lambda: probe.states and "simulation" in probe.health)
+        probe.spin(0.5)
+        there = {}
+        for kind in ("publishers", "subscribers", "services"):
+            there |= found(probe, kind)
+        there["/forward_effort_controller/commands"] = there.pop("controller/commands")
+        told = {topic: kind for topic, kind, _ in rows("simulator_node")}
+        assert there == told
+        values = [pair.key for status in probe.health.values() for pair in status.values]
+        assert [value for value in values if f"`{value}`" not in section("simulator_node")] == []
