@@ -52,21 +52,40 @@ def rows(name):
 
 def found(probe, kind):
     """Return topics or services of the probed node, by the names of the page, with their types."""
+    return {shortened(probe, name): re.sub(r"/(msg|srv)/", "/", t) for name, t in raw(probe, kind)}
+
+
+def raw(probe, kind):
+    """Yield the full names of topics or services of the probed node, and their types."""
     namespace, name = probe.target.name.rsplit("/", 1)
     ask = {
         "publishers": probe.node.get_publisher_names_and_types_by_node,
         "subscribers": probe.node.get_subscriber_names_and_types_by_node,
         "services": probe.node.get_service_names_and_types_by_node,
     }[kind]
-    result = {}
     for topic, types in ask(name, namespace):
-        if topic in EVERY_NODE or re.search(r"/(\w*parameter\w*|get_type_description)$", topic):
-            continue
-        short = topic.removeprefix(f"{probe.target.name}/")
-        if short != topic:
-            short = f"~/{short}"
-        short = re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", short)
-        short = re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", short)
-        short = short.removeprefix(f"{namespace}/")
-        result[short] = re.sub(r"/(msg|srv)/", "/", types[0])
-    return result
+        if not (topic in EVERY_NODE or re.search(r"/(\w*parameter\w*|get_type_desc\w+)$", topic)):
+            yield topic, types[0]
+
+
+def shortened(probe, topic):
+    """Return the name of a topic or service as the page has it."""
+    short = topic.replace(f"{probe.target.name}/", "~/", 1)
+    short = re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", short)
+    short = re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", short)
+    return short.removeprefix(f"{probe.target.namespace}/")
+
+
+def qualities(probe, kind):
+    """Return the reliability and durability of topics of the probed node, in words."""
+    ask = {
+        "publishers": probe.node.get_publishers_info_by_topic,
+        "subscribers": probe.node.get_subscriptions_info_by_topic,
+    }[kind]
+    told = {}
+    for topic, _ in raw(probe, kind):
+        for end in ask(topic):
+            if f"{end.node_namespace}/{end.node_name}" == probe.target.name:
+                words = [end.qos_profile.reliability.name, end.qos_profile.durability.name]
+                told[shortened(probe, topic)] = ", ".join(words).lower().replace("_", " ")
+    return told

@@ -23,7 +23,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import found, missing_parameters, rows, section
+from documented import found, missing_parameters, qualities, rows, section
 from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
@@ -182,5 +182,9 @@ def test_every_topic_service_and_parameter_is_documented():
         there["/forward_effort_controller/commands"] = there.pop("controller/commands")
         told = {topic: kind for topic, kind, _ in rows("simulator_node")}
         assert there == told
+        quality = qualities(probe, "publishers") | qualities(probe, "subscribers")
+        quality["/forward_effort_controller/commands"] = quality.pop("controller/commands")
+        for topic, _, rest in rows("simulator_node"):
+            assert topic == "~/reset" or rest.startswith(f" {quality[topic]}, "), topic
         values = [pair.key for status in probe.health.values() for pair in status.values]
         assert [value for value in values if f"`{value}`" not in section("simulator_node")] == []
