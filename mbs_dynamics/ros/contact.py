@@ -20,7 +20,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
-from mbs_dynamics.ros.momentum_observer import MomentumObserver
+from mbs_dynamics.ros.momentum_observer import JUST_STARTED, MomentumObserver
 from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.tool_wrench import ToolWrench, tool_wrench
 
@@ -36,7 +36,7 @@ class Contact:
         self.wrench: ToolWrench | None = None
         """What acts on the tool, if that is asked for and known."""
         self.why_not = ""
-        """Why some or all torques are not known; empty if all are."""
+        """Why some or all torques are not known; empty if all are, or will be with next message."""
         self._observer: MomentumObserver | None = None
         self._robot: Robot | None = None
 
@@ -51,6 +51,8 @@ class Contact:
         observer.hear(stamp, reading.q, reading.qd, efforts.tau)
         self.joints, self.torques, self.wrench = (), None, None
         self.why_not = observer.why_not or efforts.why_not
+        if self.why_not == JUST_STARTED:
+            self.why_not = efforts.why_not
         residual = observer.residual
         if residual is None:
             return

@@ -86,8 +86,10 @@ class MomentumObserver:
     def adopt(self, model: Model, friction: JointFriction | None) -> None:
         """Go on with the same joints under another gravity or load, from the residual as it is."""
         self.model, self.friction = model, friction
-        if self._before is not None:
-            self._before = self._sample(*self._before[:4])
+        before = self._before
+        if before is not None:  # the momentum changes with the model, what it went by does not
+            p = mbs.mass_matrix(model, before.q) @ before.qd
+            self._before = before._replace(p=p)
 
     def hear(self, stamp: int, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
         """Take in a state q, qd (n,) with the efforts tau (n,), NaN where there are none.

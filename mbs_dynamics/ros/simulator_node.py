@@ -52,7 +52,7 @@ from mbs_dynamics.ros.simulator_commands import EffortCommands
 from mbs_dynamics.ros.simulator_diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator_pacing import Pacer
 from mbs_dynamics.ros.simulator_settings import SimulatorSettings
-from mbs_dynamics.ros.simulator_world import World
+from mbs_dynamics.ros.simulator_world import World, joint_forces
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""
@@ -219,14 +219,16 @@ class SimulatorNode(Node):
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._settings.changed(parameters.values(SimulatorSettings, given))
+            settings = self._settings.changed(parameters.values(SimulatorSettings, given))
+            joint_forces(self._world.model, settings)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
         changed = parameters.values(SimulatorSettings, given)
-        self._settings = self._world.settings = self._settings.changed(changed)
+        self._settings = self._settings.changed(changed)
+        self._world.change(self._settings)
         self._commands.timeout = self._settings.command_timeout
         if "realtime_factor" in changed:
             self._pacer.change(self._settings.realtime_factor, time.perf_counter())

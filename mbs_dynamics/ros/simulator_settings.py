@@ -75,14 +75,12 @@ class SimulatorSettings(NodeSettings):
     joint_damping: tuple[float, ...] = setting(
         (),
         "Viscous damping, N m s/rad or N s/m. Empty: as the description states.",
-        read_only=True,
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
     )
     joint_friction: tuple[float, ...] = setting(
         (),
         "Coulomb friction, N m or N. Empty: as the description states.",
-        read_only=True,
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
     )
@@ -90,7 +88,6 @@ class SimulatorSettings(NodeSettings):
         0.05,
         "Speed in rad/s or m/s at which Coulomb friction has risen to three quarters; it is smooth "
         "at zero, so that a joint under load creeps.",
-        read_only=True,
         range=(1e-4, 10.0),
     )
     joint_stops: bool = setting(

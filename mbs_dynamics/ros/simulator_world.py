@@ -56,14 +56,7 @@ class World:
         self.halted = ""
         """Why the simulation stands still until a reset; empty while it does not."""
         self.loads: list[Load] = []
-        self.forces = JointForces.of(
-            model,
-            damping=for_each("joint_damping", settings.joint_damping, n),
-            friction=for_each("joint_friction", settings.joint_friction, n),
-            friction_speed=settings.friction_speed,
-            stops=settings.joint_stops,
-            stop_time=settings.stop_time,
-        )
+        self.forces = joint_forces(model, settings)
         limits = [joint.limits.effort for joint in model.joints]
         limited = [limit if settings.limit_efforts and limit else np.inf for limit in limits]
         self.effort_limits = np.array(limited, dtype=float)
@@ -118,6 +111,21 @@ class World:
         self._pushes.clear()
         self._wrenches[:] = 0.0
         self.halted = ""
+
+    def change(self, settings: SimulatorSettings) -> None:
+        """Go on under other settings: damping, friction and durations; the others stay.
+
+        Friction or damping where there was none compiles. Raises ArgumentError, and changes
+        nothing, for settings that do not fit the model.
+        """
+        forces = joint_forces(self.model, settings)
+        if forces.features == self.forces.features:
+            self._stepper.forces = forces
+            self.forces = forces
+        else:
+            self.forces = forces
+            self._stepper = self._stepper_of(self.model)
+        self.settings = settings
 
     def push(self, link: str, W: FloatArray) -> None:
         """Let a wrench (6,), moment first, act on a link, in its origin and axes, for a while.
@@ -179,3 +187,18 @@ class World:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
         name, (q, qd) = self.model.joint_names[joint], state[:, joint]
         return f"the state left all bounds: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
+
+
+def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
+    """Return damping, friction and stops as the settings or the description state them.
+
+    Raises ArgumentError for settings that do not fit the model.
+    """
+    return JointForces.of(
+        model,
+        damping=for_each("joint_damping", settings.joint_damping, model.n),
+        friction=for_each("joint_friction", settings.joint_friction, model.n),
+        friction_speed=settings.friction_speed,
+        stops=settings.joint_stops,
+        stop_time=settings.stop_time,
+    )

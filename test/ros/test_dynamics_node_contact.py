@@ -159,6 +159,11 @@ def test_desired_points_are_answered_and_malformed_ones_refused():
         expected = mbs.gravity_torques(MODEL, standing)[[2, 1]]
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
         assert "no joint 'joint9'" in probe.set(desired_joints=["joint9"])
+        assert probe.set(publish_desired_torques=False) == ""
+        probe.quiet()
+        both()
+        probe.spin(0.3)
+        assert "desired_torques" not in probe.latest
 
 
 def test_every_topic_and_service_is_documented():
