@@ -244,7 +244,7 @@ class CommandPolicy:
         All that is wanted lies within the effort limits, and so do commands on the way there.
         """
         step = self.limits.rate * max(0.0, now - self._commanded_at)
-        command = list(wanted)
+        command = [x + 0.0 for x in wanted]  # which leaves no -0.0
         too_fast: list[int] = []
         for k, before in enumerate(self.latest):
             change = wanted[k] - before
