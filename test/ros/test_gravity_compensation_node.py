@@ -155,10 +155,10 @@ def test_commands_and_named_torques_are_the_same(arm):
 
 
 def test_payload_and_gravity(arm):
+    loaded = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    goal = mbs.gravity_torques(loaded, Q)  # compiles
     arm.enable()
     arm.payload("tool", 2.0, (0.0, 0.02, 0.05))
-    loaded = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
-    goal = mbs.gravity_torques(loaded, Q)
     arm.waits(lambda: np.allclose(arm.commands[-1][1], goal, atol=1e-9))
     between = [c[1] for _, c in arm.commands if min(G[1], goal[1]) < c[1] < max(G[1], goal[1])]
     assert between  # it did not leap
