@@ -87,7 +87,7 @@ class SimulatorSettings(NodeSettings):
         element=float,
     )
     friction_speed: float = setting(
-        0.01,
+        0.05,
         "Speed in rad/s or m/s at which Coulomb friction has risen to three quarters; it is smooth "
         "at zero, so that a joint under load creeps.",
         read_only=True,

@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from documented import found, qualities, rows, section
 from ros_bench import NodeProcess, Probe, wrench_of
 from trajectory_msgs.msg import JointTrajectoryPoint
 
@@ -158,3 +159,35 @@ def test_desired_points_are_answered_and_malformed_ones_refused():
         expected = mbs.gravity_torques(MODEL, standing)[[2, 1]]
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
         assert "no joint 'joint9'" in probe.set(desired_joints=["joint9"])
+
+
+def test_every_topic_and_service_is_documented():
+    asked = {
+        "publish_mass_matrix": True,
+        "publish_energy": True,
+        "joint_wrenches": "[joint4]",
+        "publish_external_torques": True,
+        "publish_tool_wrench": True,
+        "publish_desired_torques": True,
+    }
+    with NodeProcess(**asked) as process, Probe(process) as probe:
+        probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
+        probe.until(
+            lambda: len(probe.health) == 4 and probe.input_value("latency computed max [ms]"),
+            again=lambda: probe.send(JOINTS, Q, QD, efforts=TAU),
+        )
+        there = found(probe, "publishers") | found(probe, "subscribers")
+        del there["~/transition_event"]  # of the lifecycle
+        assert there == {topic: kind for topic, kind, _ in rows("dynamics_node")}
+        page = section("dynamics_node")
+        assert "All are reliable, volatile, depth 10." in page
+        quality = qualities(probe, "publishers")
+        del quality["~/transition_event"]
+        assert set(quality.values()) == {"reliable, volatile"}
+        heard = qualities(probe, "subscribers")
+        told = {topic: rest for topic, _, rest in rows("dynamics_node")}
+        assert [t for t, words in heard.items() if not told[t].startswith(f" {words}, ")] == []
+        assert [name for name in found(probe, "services") if f"`{name}`" not in page] == []
+        values = [pair.key for status in probe.health.values() for pair in status.values]
+        latencies = [value for value in values if value.startswith("latency")]
+        assert [v for v in values if f"`{v}`" not in page and v not in latencies] == []
