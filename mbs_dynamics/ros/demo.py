@@ -33,7 +33,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo_plan import Plan
+from mbs_dynamics.ros.demo_plan import LASTING, Plan
 from mbs_dynamics.ros.demo_stage import MissingError, Stage
 from mbs_dynamics.ros.demo_story import acts
 from mbs_dynamics.ros.demo_table import Table
@@ -80,6 +80,7 @@ def _simulator(path: Path, plan: Plan) -> list[str]:
     return [
         f"robot_description_file:={path.resolve()}",
         f"initial_positions:={_list(plan.posture)}",
+        f"disturbance_duration:={LASTING}",
         f"joint_damping:={_list(plan.own_damping)}",
     ]
 

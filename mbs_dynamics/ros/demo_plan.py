@@ -35,8 +35,9 @@ DECAY = 0.4
 FALL = 0.3
 """Share of its velocity limit that a joint reaches where nothing but its gear holds it up."""
 
-PUSH = 3.0
-"""What the push gives the joint that feels it most, in rad/s^2 or m/s^2."""
+PUSH, LASTING = 0.15, 0.5
+"""How far the push takes the joint that feels it most, against all damping, in rad or m; and for how
+many seconds it lasts."""
 
 LOAD, HEAVIEST = 0.25, 3.0
 """The load needs at most this share of an effort limit, and weighs at most so many kg."""
@@ -81,10 +82,12 @@ class Plan:
         M = mbs.mass_matrix(model, posture)
         tip = max(model.leaves, key=lambda name: len(model.path(model.frame(name).body)))
         J = mbs.jacobian(model, posture, tip)
-        moved = np.linalg.solve(M, J[3:].T)  # by a unit force along each axis of the tip
-        axis = int(np.abs(moved).max(axis=0).argmax())
+        damping = np.diag(M) / DECAY
+        own = damping + gravity.max(axis=0) / (FALL * speeds)
+        speed = J[3:].T / (damping + own)[:, None]  # under a unit force along each axis of the tip
+        axis = int(np.abs(speed).max(axis=0).argmax())
         push = np.zeros(6)
-        push[3 + axis] = PUSH / np.abs(moved[:, axis]).max()
+        push[3 + axis] = PUSH / LASTING / np.abs(speed[:, axis]).max()
         per_kg = mbs.gravity_torques(
             model.with_payload(tip, mass=1.0, com=(0.0, 0.0, 0.0)), posture
         ) - mbs.gravity_torques(model, posture)
@@ -94,8 +97,8 @@ class Plan:
         return cls(
             posture,
             efforts,
-            np.diag(M) / DECAY,
-            np.diag(M) / DECAY + gravity.max(axis=0) / (FALL * speeds),
+            damping,
+            own,
             tip,
             push,
             float(f"{load:.2g}"),

@@ -109,15 +109,15 @@ def check_load(load: Load) -> None:
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
     what = f"payload at {load.link!r}"
+    largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
+    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
+        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     try:
         doubts = Inertia.from_com(load.mass, load.com, load.inertia_at_com).doubts()
     except MbsError as error:
         raise ModelError(f"{what}: {error}") from error
     if doubts:
         raise ModelError(f"{what}: {doubts[0]}")
-    largest = max(load.mass, np.abs(load.com).max(), np.abs(load.inertia_at_com).max())
-    if largest > LARGEST_LOAD:
-        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
 
