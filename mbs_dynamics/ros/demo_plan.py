@@ -36,7 +36,7 @@ FALL = 0.3
 """Share of its velocity limit that a joint reaches where nothing but its gear holds it up."""
 
 PUSH, LASTING = 0.15, 0.5
-"""How far the push takes the joint that feels it most, against all damping, in rad or m; and for how
+"""How far the push takes the joint that feels it most, against all damping, in rad or m; and how
 many seconds it lasts."""
 
 LOAD, HEAVIEST = 0.25, 3.0
@@ -59,7 +59,7 @@ class Plan:
     own_damping: FloatArray
     """(n,) that of the simulated joints: geared motors do not fall freely."""
     tip: str
-    """The link that is pushed and loaded: at the end of the longest branch."""
+    """The body that is pushed and loaded: at the end of the longest branch, but no finger."""
     push: FloatArray
     """(6,) wrench on the tip in its own frame, moment first."""
     load: float
@@ -80,14 +80,15 @@ class Plan:
         weighs = np.linalg.norm(share, axis=1)
         posture = postures[np.where(fits, weighs, -weighs).argmax()].round(3)
         M = mbs.mass_matrix(model, posture)
-        tip = max(model.leaves, key=lambda name: len(model.path(model.frame(name).body)))
+        turns = np.array([joint.kind == "revolute" for joint in model.joints])
+        tip = _tip(model)
         J = mbs.jacobian(model, posture, tip)
         damping = np.diag(M) / DECAY
         own = damping + gravity.max(axis=0) / (FALL * speeds)
         speed = J[3:].T / (damping + own)[:, None]  # under a unit force along each axis of the tip
-        axis = int(np.abs(speed).max(axis=0).argmax())
+        fastest = np.abs(speed[turns] if turns.any() else speed).max(axis=0)
         push = np.zeros(6)
-        push[3 + axis] = PUSH / LASTING / np.abs(speed[:, axis]).max()
+        push[3 + fastest.argmax()] = PUSH / LASTING / fastest.max()
         per_kg = mbs.gravity_torques(
             model.with_payload(tip, mass=1.0, com=(0.0, 0.0, 0.0)), posture
         ) - mbs.gravity_torques(model, posture)
@@ -104,6 +105,14 @@ class Plan:
             float(f"{load:.2g}"),
             bool(np.abs(falls).max() > 1.0),
         )
+
+
+def _tip(model: Model) -> str:
+    """Return the last body on the longest branch that turns, or the last one if none does."""
+    branch = max((model.path(model.frame(name).body) for name in model.leaves), key=len)
+    bodies = [model.bodies[i] for i in branch]
+    turning = [body for body in bodies if body.joint.kind == "revolute"]
+    return (turning or bodies)[-1].name
 
 
 def _postures(model: Model) -> FloatArray:

@@ -189,7 +189,6 @@ def hang(simulated, load):
     simulated.hang(load, simulated.loaded(load))
 
 
-
 def test_a_load_weighs_until_it_is_taken_off():
     no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
