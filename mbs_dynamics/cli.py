@@ -83,10 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     export.set_defaults(run=_export)
 
     demo = commands.add_parser(
-        "demo", help="move an arm and watch the dynamics node, as processes that talk over DDS"
+        "demo",
+        help="an arm held up against gravity, pushed and loaded, as nodes that talk over DDS",
     )
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
-    demo.add_argument("--seconds", type=float, default=10.0, help="how long (default: 10)")
     demo.set_defaults(run=_demo)
 
     options = parser.parse_args(arguments)
@@ -110,7 +110,7 @@ def _demo(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return int(demo.main(robot=options.robot, seconds=options.seconds))
+    return int(demo.main(robot=options.robot))
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -22,6 +22,8 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +45,13 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.input_statistics import Throttle
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.robot import Load
 from mbs_dynamics.ros.simulator_commands import EffortCommands
 from mbs_dynamics.ros.simulator_diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator_pacing import Pacer
@@ -78,6 +82,9 @@ class SimulatorNode(Node):
         self._message = messages.StateMessage(model.joint_names)
         self._throttle = Throttle(LOG_PERIOD)
         self._refused, self._last_refusal = 0, ""
+        self._loads: deque[Load] = deque()
+        self._hanging: tuple[Load, Future[Stepper]] | None = None
+        self._compiler = ThreadPoolExecutor(1)  # the robot must not stand still meanwhile
         self._advertise(text)
         self._subscribe()
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -132,6 +139,7 @@ class SimulatorNode(Node):
 
     def _tick(self) -> None:
         begin = time.perf_counter()
+        self._hang_loads()
         done = 0
         for _ in range(self._pacer.due(begin)):
             if not self._advance():
@@ -180,10 +188,22 @@ class SimulatorNode(Node):
             self._refuse("disturbance", f"disturbance refused: {error}")
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        try:
-            self._world.hang(messages.load_of(message))
-        except MbsError as error:
-            self._refuse("payload", f"payload refused: {error}")
+        self._loads.append(messages.load_of(message))
+
+    def _hang_loads(self) -> None:
+        """Take up loads, one after the other, each once what it needs is compiled."""
+        if self._hanging is None:
+            if self._loads:
+                load = self._loads.popleft()
+                self._hanging = load, self._compiler.submit(self._world.loaded, load)
+            return
+        load, compiled = self._hanging
+        if compiled.done():
+            self._hanging = None
+            try:
+                self._world.hang(load, compiled.result())
+            except MbsError as error:
+                self._refuse("payload", f"payload refused: {error}")
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._world.reset()

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -147,18 +148,25 @@ class World:
         self._pushes[link] = frame.body, on_body, until
         self._sum_pushes()
 
-    def hang(self, load: Load) -> None:
-        """Fix a load to a link, in place of the one that it carries; a mass of zero takes it off.
+    def loaded(self, load: Load) -> Stepper:
+        """Return what advances the robot with a load, in place of the one that its body carries.
 
-        The first load at a body compiles. Raises as :func:`~mbs_dynamics.ros.robot.under_load`.
+        The first load at a body compiles, which takes longer than a period: another thread may do
+        it, as nothing changes here before :meth:`hang`. A mass of zero takes a load off. Raises as
+        :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
         if model.carriers == self.model.carriers:
-            self._stepper.model = model
-        else:
-            self._stepper = self._stepper_of(model)
-        body = model.frame(load.link).body
-        others = [x for x in self.loads if model.frame(x.link).body != body]
+            stepper = copy.copy(self._stepper)
+            stepper.model = model
+            return stepper
+        return self._stepper_of(model)
+
+    def hang(self, load: Load, stepper: Stepper) -> None:
+        """Fix a load to the robot, with what :meth:`loaded` has returned for it."""
+        self._stepper = stepper
+        body = self.model.frame(load.link).body
+        others = [x for x in self.loads if self.model.frame(x.link).body != body]
         self.loads = [*others, load] if load.mass > 0.0 else others
 
     def saturated(self) -> list[str]:

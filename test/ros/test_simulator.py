@@ -201,22 +201,26 @@ def test_a_push_that_cannot_be_is_refused(link, W, error, said):
     assert not simulated._wrenches.any()
 
 
+def hang(simulated, load):
+    simulated.hang(load, simulated.loaded(load))
+
+
 def test_a_load_weighs_until_it_is_taken_off():
     no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
     for mass in (2.0, 3.0):
-        simulated.hang(Load("tool", mass, (0.0, 0.0, 0.05), no_inertia))
+        hang(simulated, Load("tool", mass, (0.0, 0.0, 0.05), no_inertia))
         heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
         assert [load.mass for load in simulated.loads] == [mass]
         q = simulated.state[0].copy()
         run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
         np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
-    simulated.hang(Load("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+    hang(simulated, Load("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
     assert simulated.loads == []
     run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     with pytest.raises(MbsError, match="no body 'rope'"):
-        simulated.hang(Load("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+        simulated.loaded(Load("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
 
 
 def test_reset_goes_back_but_time_does_not():
