@@ -15,10 +15,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy")
 
@@ -171,6 +175,22 @@ def test_a_simulation_that_cannot_keep_up_says_so():
     with SimulatorProcess(rate=10000.0, step=1e-5) as process, Probe(process) as probe:
         probe.until(lambda: probe.said("simulation").startswith("too slow: "))
         assert probe.level("simulation") == DiagnosticStatus.WARN
+
+
+def test_the_parameter_file_holds_the_defaults():
+    file = Path(__file__).parents[2] / "config" / "simulation.yaml"
+    given = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    told = set(re.findall(r"^    (?:# )?([a-z_]+): ", file.read_text(encoding="utf-8"), re.MULTILINE))
+    assert told == {item.name for item in fields(SimulatorSettings)} - {"robot_description"}
+    for item in fields(SimulatorSettings):
+        value = given.get(item.name, item.default)
+        if isinstance(value, list):
+            value = tuple(one for one in value if one != "")
+        assert value == item.default, item.name
+    # rcl reads it as well
+    with SimulatorProcess("--params-file", str(file)) as process, Watcher(process) as probe:
+        probe.until(lambda: probe.states)
+        assert "no parameter" not in process.log
 
 
 def test_every_topic_service_and_parameter_is_documented():
