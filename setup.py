@@ -58,6 +58,8 @@ setup(
             "ros-jazzy-std-srvs",
             "ros-jazzy-diagnostic-msgs",
             "ros-jazzy-lifecycle-msgs",
+            "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-trajectory-msgs",
         ],
         "test": [
             # References and runner.
@@ -83,6 +85,7 @@ setup(
             f"mbs-dynamics = {NAME}.cli:main",
             f"dynamics_node = {NAME}.ros.dynamics_node:main",
             f"gravity_compensation_node = {NAME}.ros.gravity_compensation_node:main",
+            f"simulator_node = {NAME}.ros.simulator_node:main",
         ],
     },
 )

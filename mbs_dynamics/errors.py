@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class MbsError(Exception):
@@ -94,6 +95,9 @@ class BackendError(MbsError, RuntimeError):
 
 class SingularError(MbsError, ArithmeticError):
     """The equations have no solution at this state: a quantity that must be positive is not."""
+
+    trajectory: Any = None
+    """Where a kernel was iterated, the states (k, ...) up to the one that has no solution."""
 
 
 class TraceError(MbsError, TypeError):

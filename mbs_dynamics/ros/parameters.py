@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from copy import copy
+from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
@@ -31,18 +32,20 @@ S = TypeVar("S", bound=NodeSettings)
 FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or prefixes of them, that rclpy itself declares."""
 
+ARRAYS = {str: Parameter.Type.STRING_ARRAY, float: Parameter.Type.DOUBLE_ARRAY}
+
 
 def declare(node: Node, kind: type[S]) -> S:
     """Declare all parameters on the node and return their values; say those that do not exist.
 
-    A field whose default is an empty tuple becomes an array of strings. Raises rclpy's exceptions
-    for a value of the wrong type or out of range, and MbsError for values that contradict each
-    other.
+    A field whose default is an empty tuple becomes an array of strings, or of what the field says.
+    Raises rclpy's exceptions for a value of the wrong type or out of range, and MbsError for values
+    that contradict each other.
     """
     for item in fields(kind):
         about = descriptor(item.metadata)
         if item.default == ():  # rclpy takes an empty list for an array of bytes
-            _declare_strings(node, item.name, about)
+            _declare_array(node, item, about)
         else:
             default = item.default
             value = list(default) if isinstance(default, tuple) else default
@@ -51,7 +54,7 @@ def declare(node: Node, kind: type[S]) -> S:
         if not node.has_parameter(name) and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(kind, name))
     given = node.get_parameters([item.name for item in fields(kind)])
-    return kind().changed(values(kind, given))
+    return kind(**values(kind, given))
 
 
 def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:
@@ -67,10 +70,17 @@ def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:
     return about
 
 
-def _declare_strings(node: Node, name: str, about: ParameterDescriptor) -> None:
-    node.declare_parameter(name, Parameter.Type.STRING_ARRAY, about)
+def _declare_array(node: Node, item: Field[Any], about: ParameterDescriptor) -> None:
+    """Declare an array that may be empty."""
+    name, kind = item.name, ARRAYS[item.metadata["element"]]
+    about.type, about.read_only = kind.value, False
+    node.declare_parameter(name, kind, about)
     if node.get_parameter_or(name).value is None:
-        node.set_parameters([Parameter(name, Parameter.Type.STRING_ARRAY, [])])
+        node.set_parameters([Parameter(name, kind, [])])
+    if item.metadata["read_only"]:  # from now on: it could not have been set to nothing before
+        fixed = copy(about)
+        fixed.name, fixed.read_only = name, True
+        node.set_descriptor(name, fixed)
 
 
 def values(kind: type[NodeSettings], parameters: Iterable[Parameter]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
 from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.c import emit_c
+from mbs_dynamics.tracing.iteration import iterate
+from mbs_dynamics.tracing.llvm_body import emit_llvm
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
@@ -117,7 +119,7 @@ class Kernel:
 
     def to_llvm(self) -> str:
         """Return the program as LLVM IR."""
-        return llvm.emit_llvm(self.program)
+        return emit_llvm(self.program)
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
@@ -129,17 +131,42 @@ class Kernel:
             return self._slow(*self._bound(args, named), out=out)
         return self.call(*args)
 
+    def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
+        """Return the states that follow from feeding the output back into the first input.
+
+        For kernels with one output of the shape of their first input, such as a step of an
+        integrator. Row 0 of the result (steps + 1, ..., *shape) is ``state``, and row k + 1 is the
+        kernel's output at row k. The loop over the steps is machine code.
+
+        ``state`` may have leading batch axes. Each further input, in order or by name, has either
+        the kernel's shape, or a leading axis with one value for each step (or 1), followed by axes
+        that broadcast with those of ``state``. A kernel's defaults apply.
+
+        Raises ArgumentError as a call does, and if the kernel cannot be iterated. Raises
+        SingularError if something that must be positive is not; its attribute ``trajectory`` then
+        holds the states up to the one at which that was found.
+        """
+        bound = self._bound((state, *args), named)
+        return iterate(self, self._as_arrays(bound), steps)
+
     # -- back ends -------------------------------------------------------------------------------
 
     def _compile_llvm(self) -> None:
         program = self.program
-        ir = llvm.emit_llvm(program) + llvm.emit_loop(program)
+        shared = llvm.shared()
+        ir = emit_llvm(program)
         slow = self._slow
         builtin = native.supported()
         if builtin:
             ir += native.emit_builtin(program, self.required, self.defaults, slow)
         self._code = llvm.MachineCode(ir)
-        self._loop = llvm.LOOP(self._code.address(f"{program.name}.loop"))
+        function = self._code.address(program.name)
+        ports, guards = len(self.inputs) + len(self.outputs), len(program.guards)
+
+        def loop(states: int, pointers: int, strides: int) -> int:
+            return int(shared.loop(function, states, pointers, strides, ports, guards))
+
+        self._loop = loop
         self.call = (
             native.make_builtin(program, self._code, self.defaults, slow) if builtin else slow
         )
@@ -176,54 +203,63 @@ class Kernel:
             if out.flags.aligned and not shared:
                 outputs = [out]
         states = int(np.prod(batch))
-        flat, strides = [], []
+        flats, steps = [], []
         for array, port in zip(arrays, self.inputs, strict=True):
             batched = array.ndim > len(port.shape)
             each = np.broadcast_to(array, batch + port.shape) if batched else array
-            flat.append(np.require(each, requirements=("C", "A")))
-            strides.append(8 * port.size if batched else 0)
-        strides += [8 * port.size for port in self.outputs]
-        if self.backend == "llvm":
-            pointers = np.array([array.ctypes.data for array in (*flat, *outputs)], dtype=np.uint64)
-            steps = np.array(strides, dtype=np.int64)
-            status = self._loop(states, pointers.ctypes.data, steps.ctypes.data)
-        else:
-            status = self._loop_python(states, flat, strides, outputs)
+            flats.append(np.require(each, requirements=("C", "A")).reshape(-1))
+            steps.append(port.size if batched else 0)
+        flats += [array.reshape(-1) for array in outputs]
+        steps += [port.size for port in self.outputs]
+        status = self.evaluate(states, flats, steps)
         if status:
             state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
-            raise self._singular(guard, np.unravel_index(state, batch), finite)
+            raise self.singular(guard, np.unravel_index(state, batch), finite)
         if out is not None and outputs[0] is not out:
             out[...] = outputs[0]
             return out
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _loop_python(
-        self, states: int, flat: list[FloatArray], strides: list[int], outputs: list[FloatArray]
+    def evaluate(self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]) -> int:
+        """Evaluate one state after the other, on arrays that have been checked; for this package.
+
+        ``flats`` are the inputs and outputs as flat contiguous arrays of their entries, ``steps``
+        the entries from one state to the next in each (0 to use the same ones for all). Returns 0,
+        or for the first state i at which the guard k, counted from 1, fails, i times the number of
+        guards, plus k.
+        """
+        if self.backend == "python":
+            return self._evaluate_python(states, flats, steps)
+        pointers = np.array([flat.ctypes.data for flat in flats], dtype=np.uint64)
+        strides = np.array(steps, dtype=np.int64) * 8
+        return self._loop(states, pointers.ctypes.data, strides.ctypes.data)
+
+    def _evaluate_python(
+        self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]
     ) -> int:
-        """Evaluate state by state; returns what the loop of :func:`llvm.emit_loop` returns."""
-        rows = [
-            array.reshape(states if stride else 1, port.size)
-            for array, stride, port in zip(flat, strides, self.inputs, strict=False)
-        ]
-        into = [
-            array.reshape(states, port.size)
-            for array, port in zip(outputs, self.outputs, strict=True)
-        ]
-        for k in range(states):
-            lists = [row[k if len(row) > 1 else 0].tolist() for row in rows]
+        ports = (*self.inputs, *self.outputs)
+        count = len(self.inputs)
+        for state in range(states):
+            rows = [
+                flat[state * step : state * step + port.size]
+                for flat, step, port in zip(flats, steps, ports, strict=True)
+            ]
             try:
-                computed = self._python(*lists)
+                computed = self._python(*[row.tolist() for row in rows[:count]])
             except Failed as failed:
-                return k * len(self.program.guards) + int(failed.args[0]) + 1
-            for target, values in zip(into, computed, strict=True):
-                target[k] = values
+                return state * len(self.program.guards) + int(failed.args[0]) + 1
+            for row, values in zip(rows[count:], computed, strict=True):
+                row[:] = values
         return 0
 
-    def _singular(self, guard: int, state: tuple[Any, ...], finite: bool) -> SingularError:
+    def singular(
+        self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
+    ) -> SingularError:
+        """Return what to raise where a guard fails; for this package."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.program.guards[guard][1]}{where}{why}")
+        return SingularError(f"{self.name}: {self.program.guards[guard][1]}{when}{where}{why}")
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Return all arguments in order, from positional and named ones."""
@@ -250,10 +286,7 @@ class Kernel:
 
     def _checked(self, args: tuple[Any, ...]) -> tuple[list[FloatArray], tuple[int, ...]]:
         """Return the arguments as float64 arrays, and the broadcast batch shape."""
-        arrays = [
-            _as_floats(self.name, port, value)
-            for port, value in zip(self.inputs, self._bound(args, {}), strict=True)
-        ]
+        arrays = self._as_arrays(self._bound(args, {}))
         leading = [
             array.shape[: array.ndim - len(port.shape)]
             for array, port in zip(arrays, self.inputs, strict=True)
@@ -268,6 +301,13 @@ class Kernel:
             raise ArgumentError(
                 f"{self.name}: the batch axes do not broadcast together: {said}"
             ) from None
+
+    def _as_arrays(self, values: Sequence[Any]) -> list[FloatArray]:
+        """Return all arguments as float64 arrays with the right last axes."""
+        return [
+            _as_floats(self.name, port, value)
+            for port, value in zip(self.inputs, values, strict=True)
+        ]
 
     def _check_out(self, out: Any, batch: tuple[int, ...]) -> None:
         if len(self.outputs) != 1:

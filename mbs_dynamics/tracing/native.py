@@ -121,6 +121,7 @@ def emit_builtin(
     lines = [
         f'define ptr @"{program.name}.call"(ptr %self, ptr %args, i64 %nargs) {{',
         "entry:",
+        f"  %ports = alloca [{len(inputs) + len(outputs)} x ptr]",
         f"  %few = icmp eq i64 %nargs, {required}",
         f"  %all = icmp eq i64 %nargs, {len(inputs)}",
         "  %count = or i1 %few, %all",
@@ -149,7 +150,8 @@ def emit_builtin(
         pointers.append(f"%data.out{k}")
     drop = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
     lines += [
-        f"  %status = call i32 @{program.name}({', '.join('ptr ' + p for p in pointers)})",
+        *_stored(pointers),
+        f"  %status = call i32 @{program.name}(ptr %ports)",
         "  %good = icmp eq i32 %status, 0",
         "  br i1 %good, label %done, label %guarded",
         "guarded:",  # the slow path comes to the same guard, and says so
@@ -174,6 +176,16 @@ def emit_builtin(
         count = max(len(port.shape), 1)
         shapes.append(f'@"{program.name}.shape{k}" = private constant [{count} x i64] [{sizes}]')
     return "\n".join([*shapes, *lines])
+
+
+def _stored(pointers: Sequence[str]) -> list[str]:
+    lines = []
+    for k, pointer in enumerate(pointers):
+        lines += [
+            f"  %port{k} = getelementptr ptr, ptr %ports, i64 {k}",
+            f"  store ptr {pointer}, ptr %port{k}",
+        ]
+    return lines
 
 
 def _inttoptr(address: int) -> str:

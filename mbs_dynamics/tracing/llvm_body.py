@@ -1,0 +1,273 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The LLVM emitter: a program as machine code, for one state or for several at once.
+
+The function that is written takes one pointer, to the addresses of all inputs and outputs, and is
+one basic block. In a body of several lanes every value is a vector with one state per lane, and the
+lanes of an entry lie side by side in memory.
+
+Sines and cosines of angles that are at hand come first, from a function that all kernels share (see
+:mod:`mbs_dynamics.tracing.llvm_shared`); those of angles that depend on others come where they do.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from mbs_dynamics.tracing import graph as g
+from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.program import Port, Program
+
+FLAGS = "contract nsz arcp"
+"""Fused multiply-add is allowed. Infinities and NaN keep their meaning: no nnan, no ninf."""
+
+WIDTH = 8
+"""Angles of one state that the shared function takes at once."""
+
+ARITHMETIC = {g.ADD: "fadd", g.SUB: "fsub", g.MUL: "fmul", g.DIV: "fdiv"}
+COMPARISON = {g.LESS: "olt", g.LESS_EQUAL: "ole"}
+
+
+def constant(x: float) -> str:
+    """Return a double as LLVM writes it, to the bit."""
+    bits = struct.unpack("<Q", struct.pack("<d", x))[0]
+    return f"0x{bits:016X}"
+
+
+class Body:
+    """Lines of IR, and by the id of its node the text of every value that they define."""
+
+    def __init__(self, lanes: int = 1) -> None:
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.text: dict[int, str] = {}
+        self.real, self.bit, self.word = self.type("double"), self.type("i1"), self.type("i64")
+        self.sqrt = "f64" if lanes == 1 else f"v{lanes}f64"
+        self.prefix = "splat (double {})" if lanes > 1 else "{}"
+        self._spare = 0
+
+    def type(self, scalar: str) -> str:
+        """Return the type of a value that has this type in one state."""
+        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
+
+    def constant(self, x: float) -> str:
+        """Return a number as an operand."""
+        return self.prefix.format(constant(x))
+
+    def whole(self, n: int) -> str:
+        """Return an integer as an operand."""
+        return f"splat (i64 {n})" if self.lanes > 1 else str(n)
+
+    def ref(self, x: Any) -> str:
+        """Return a node or a number as an operand."""
+        return self.text[x.id] if isinstance(x, (Symbol, Condition)) else self.constant(float(x))
+
+    def set(self, name: str, expression: str) -> str:
+        """Emit the definition of a value and return its name."""
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def new(self, expression: str) -> str:
+        """Emit the definition of a value without a name of its own, and return its name."""
+        self._spare += 1
+        return self.set(f"%v{self._spare}", expression)
+
+    def entry(self, pointer: str, k: int) -> str:
+        """Emit the address of the k-th entry of an array and return it."""
+        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
+
+    def node(self, node: Symbol | Condition) -> None:
+        """Emit one operation."""
+        op, real = node.op, self.real
+        if op == g.INPUT:
+            port, k = node.args
+            at = self.entry(input_pointer(port), k)
+            expression = f"load {real}, ptr {at}"
+        else:
+            args = [self.ref(x) for x in node.args]
+            if op in ARITHMETIC:
+                expression = f"{ARITHMETIC[op]} {FLAGS} {real} {args[0]}, {args[1]}"
+            elif op == g.NEG:
+                expression = f"fneg {FLAGS} {real} {args[0]}"
+            elif op in COMPARISON:
+                expression = f"fcmp {COMPARISON[op]} {real} {args[0]}, {args[1]}"
+            elif op == g.SELECT:
+                expression = f"select {self.bit} {args[0]}, {real} {args[1]}, {real} {args[2]}"
+            elif op == g.SQRT:
+                expression = f"call {real} @llvm.sqrt.{self.sqrt}({real} {args[0]})"
+            else:
+                self.text[node.id] = self.library(op, args)
+                return
+        self.text[node.id] = self.set(f"%t{node.id}", expression)
+
+    def library(self, name: str, args: Sequence[str]) -> str:
+        """Emit a call of the C library's function, for one lane after another."""
+        if self.lanes == 1:
+            return self.new(f"call double @{name}({', '.join(f'double {x}' for x in args)})")
+        result = "poison"
+        for lane in range(self.lanes):
+            each = [self.new(f"extractelement {self.real} {x}, i64 {lane}") for x in args]
+            value = self.new(f"call double @{name}({', '.join(f'double {x}' for x in each)})")
+            result = self.new(f"insertelement {self.real} {result}, double {value}, i64 {lane}")
+        return result
+
+    def pointers(self, program: Program) -> None:
+        """Emit the loads of the addresses of inputs and outputs from the array ``%ports``."""
+        names = [input_pointer(port.name) for port in program.inputs]
+        names += [output_pointer(port.name) for port in program.outputs]
+        for k, name in enumerate(names):
+            at = self.new(f"getelementptr ptr, ptr %ports, i64 {k}")
+            self.set(name, f"load ptr, ptr {at}")
+
+    def store(self, port: Port, values: Sequence[Any]) -> None:
+        """Emit the stores of one output."""
+        for k, x in enumerate(values):
+            at = self.entry(output_pointer(port.name), k)
+            self.lines.append(f"  store {self.real} {self.ref(x)}, ptr {at}")
+
+    def status(self, guards: Sequence[tuple[Any, str]], ports: int) -> str:
+        """Emit the number of the first guard that fails, or 0, and return the i32 to be returned.
+
+        In a body of several lanes the numbers of all lanes are stored at the address that follows
+        those of the ports, and what is returned is 0 if no guard fails in any lane.
+        """
+        if not guards:
+            return "0"
+        number = self.type("i32")
+        status = "zeroinitializer" if self.lanes > 1 else "0"
+        for k, (x, _) in reversed(list(enumerate(guards, 1))):  # the first one is said
+            good = self.new(f"fcmp ogt {self.real} {self.ref(x)}, {self.constant(0.0)}")
+            failed = f"splat (i32 {k})" if self.lanes > 1 else str(k)
+            status = self.new(f"select {self.bit} {good}, {number} {status}, {number} {failed}")
+        if self.lanes == 1:
+            return status
+        at = self.new(f"getelementptr ptr, ptr %ports, i64 {ports}")
+        at = self.new(f"load ptr, ptr {at}")
+        self.lines.append(f"  store {number} {status}, ptr {at}")
+        bad = self.new(f"icmp ne {number} {status}, zeroinitializer")
+        mask = self.new(f"bitcast {self.bit} {bad} to i{self.lanes}")
+        return self.new(f"zext i{self.lanes} {mask} to i32")
+
+    # -- sines and cosines -------------------------------------------------------------------------
+
+    def sines_and_cosines(self, trig: Sequence[Symbol | Condition]) -> None:
+        """Emit these sines and cosines, of angles that are at hand."""
+        angles = list({node.args[0].id: node.args[0] for node in trig}.values())
+        size = WIDTH if self.lanes == 1 else self.lanes
+        per_call = WIDTH if self.lanes == 1 else 1
+        groups = [angles[k : k + per_call] for k in range(0, len(angles), per_call)]
+        where: dict[tuple[int, str], int] = {}
+        table = self.set("%trig", f"alloca [{2 * size * len(groups)} x double], align {8 * size}")
+        for k, group in enumerate(groups):
+            x = self._together(group) if self.lanes == 1 else self.ref(group[0])
+            at = self.new(f"getelementptr double, ptr {table}, i64 {2 * size * k}")
+            self.lines.append(f"  call void @mbs.sincos{size}(<{size} x double> {x}, ptr {at})")
+            for lane, angle in enumerate(group):
+                where[angle.id, g.SIN] = 2 * size * k + lane
+                where[angle.id, g.COS] = 2 * size * k + size + lane
+        for node in trig:
+            place = where[node.args[0].id, node.op]
+            at = self.new(f"getelementptr double, ptr {table}, i64 {place}")
+            self.text[node.id] = self.set(f"%t{node.id}", f"load {self.real}, ptr {at}")
+
+    def _together(self, angles: Sequence[Symbol]) -> str:
+        """Emit a vector of angles of one state: one load if they lie side by side."""
+        first, vector = angles[0].args, f"<{WIDTH} x double>"
+        places = [x.args if x.op == g.INPUT else None for x in angles]
+        if places == [(first[0], first[1] + k) for k in range(len(angles))]:
+            at = self.new(f"getelementptr double, ptr {input_pointer(first[0])}, i64 {first[1]}")
+            lanes = ", ".join(f"i1 {str(k < len(angles)).lower()}" for k in range(WIDTH))
+            return self.new(
+                f"call {vector} @llvm.masked.load.v{WIDTH}f64.p0(ptr {at}, i32 8, "
+                f"<{WIDTH} x i1> <{lanes}>, {vector} zeroinitializer)"
+            )
+        x = "zeroinitializer"
+        for lane, angle in enumerate(angles):
+            x = self.new(f"insertelement {vector} {x}, double {self.ref(angle)}, i64 {lane}")
+        return x
+
+    def declarations(self) -> str:
+        """Return the declarations of all functions that the body may call."""
+        size, real = WIDTH if self.lanes == 1 else self.lanes, self.real
+        vector = f"<{WIDTH} x double>"
+        return (
+            "declare double @sin(double)\n"
+            "declare double @cos(double)\n"
+            "declare double @atan2(double, double)\n"
+            f"declare {real} @llvm.sqrt.{self.sqrt}({real})\n"
+            f"declare {vector} @llvm.masked.load.v{WIDTH}f64.p0"
+            f"(ptr, i32, <{WIDTH} x i1>, {vector})\n"
+            f"declare void @mbs.sincos{size}(<{size} x double>, ptr nocapture writeonly) "
+            "nounwind memory(argmem: write)\n"
+        )
+
+
+def input_pointer(name: str) -> str:
+    """Return the name of an input's address in the IR."""
+    return f'%"in.{name}"'
+
+
+def output_pointer(name: str) -> str:
+    """Return the name of an output's address in the IR."""
+    return f'%"out.{name}"'
+
+
+def emit_llvm(program: Program, lanes: int = 1) -> str:
+    """Return LLVM IR of ``i32 @<name>(ptr ports)``; ports are the addresses of inputs and outputs.
+
+    All are addresses of doubles. With one lane the function returns 0, or k if the k-th guard,
+    counted from one, is not positive. With several lanes the entry k of state j of a port stands
+    at ``lanes * k + j``, and the status is that of :meth:`Body.status`.
+    """
+    body = Body(lanes)
+    body.pointers(program)
+    early, trig = split(program)
+    for node in early:
+        body.node(node)
+    if trig:
+        body.sines_and_cosines(trig)
+    done = {node.id for node in early} | {node.id for node in trig}
+    for node in program.nodes:
+        if node.id not in done:
+            body.node(node)
+    for port, values in zip(program.outputs, program.values, strict=True):
+        body.store(port, values)
+    status = body.status(program.guards, len(program.inputs) + len(program.outputs))
+    lines = "\n".join(body.lines)
+    return (
+        f"define i32 @{program.name}(ptr %ports) nounwind {{\n{lines}\n  ret i32 {status}\n}}\n"
+        + body.declarations()
+    )
+
+
+def split(program: Program) -> tuple[list[Symbol | Condition], list[Symbol | Condition]]:
+    """Return the nodes that angles need and the sines and cosines of these angles.
+
+    Angles that themselves depend on a sine, a cosine or an arctangent stay in the body.
+    """
+    late: set[int] = set()
+    trig: list[Symbol | Condition] = []
+    for node in program.nodes:
+        depends = node.op != g.INPUT and any(getattr(x, "id", -1) in late for x in node.args)
+        if node.op in (g.SIN, g.COS, g.ATAN2) or depends:
+            late.add(node.id)
+        if node.op in (g.SIN, g.COS) and not depends:
+            trig.append(node)
+    wanted = {node.args[0].id for node in trig}
+    for node in reversed(program.nodes):
+        if node.id in wanted and node.op != g.INPUT:
+            wanted.update(x.id for x in node.args if isinstance(x, (Symbol, Condition)))
+    return [node for node in program.nodes if node.id in wanted], trig

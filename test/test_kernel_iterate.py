@@ -1,0 +1,178 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Iteration of kernels: against a loop of calls, in both back ends."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+
+from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.tracing import Kernel, positive, sin, trace
+
+pytestmark = pytest.mark.backend_independent  # both back ends are named here
+
+SHAPES = {"x": (2, 2), "u": (2,), "h": ()}
+
+
+def step(x: Any, u: Any, h: Any) -> Any:
+    """A pendulum, semi-implicit: angle and rate of two, in the rows."""
+    rate = x[1] + h[()] * (u - sin(x[0]))
+    return np.array([x[0] + h[()] * rate, rate])
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def kernel(request):
+    program = trace(step, SHAPES, name="f")
+    return Kernel(program, backend=request.param, defaults={"h": np.array(0.01)})
+
+
+def one_by_one(kernel: Any, x: Any, u: Any, h: Any, steps: int) -> Any:
+    """The trajectory by calls; u and h are functions of the step."""
+    states = [np.asarray(x, dtype=float)]
+    for k in range(steps):
+        states.append(kernel(states[-1], u(k), h(k)))
+    return np.array(np.broadcast_arrays(*states))
+
+
+X = np.array([[0.3, -1.0], [0.2, 0.0]])
+U = np.random.default_rng(40).normal(size=(25, 2))
+H = np.linspace(0.01, 0.02, 25)
+
+
+def test_iteration_is_a_loop_of_calls(kernel):
+    every = [
+        (kernel.iterate(X, U, H, steps=25), U.__getitem__, H.__getitem__),
+        (kernel.iterate(X, U, H[0], steps=25), U.__getitem__, lambda k: H[0]),
+        (kernel.iterate(X, U[0], h=H, steps=25), lambda k: U[0], H.__getitem__),
+        (kernel.iterate(X, u=U[:1], steps=25), lambda k: U[0], lambda k: 0.01),
+        (kernel.iterate(X.tolist(), U.tolist(), steps=25), U.__getitem__, lambda k: 0.01),
+        (kernel.iterate(X, U[::-1], steps=25), U[::-1].__getitem__, lambda k: 0.01),
+    ]
+    for found, u, h in every:
+        assert found.shape == (26, 2, 2)
+        np.testing.assert_array_equal(found, one_by_one(kernel, X, u, h, 25))
+
+
+def test_no_step_and_one_step(kernel):
+    np.testing.assert_array_equal(kernel.iterate(X, U[:0], steps=0), X[None])
+    np.testing.assert_array_equal(kernel.iterate(X, U[0], steps=0), X[None])
+    found = kernel.iterate(X, U[:1], steps=np.int64(1))
+    np.testing.assert_array_equal(found, [X, kernel(X, U[0])])
+
+
+def test_the_state_is_left_alone(kernel):
+    x = X.copy()
+    first = kernel.iterate(x, U[0], steps=3)
+    first[0] = 9.0
+    np.testing.assert_array_equal(x, X)
+
+
+@pytest.mark.parametrize(
+    ("state", "u", "h"),
+    [
+        ((4,), (), ()),
+        ((4,), (25,), ()),
+        ((4,), (25, 4), (25,)),
+        ((4,), (1, 4), ()),
+        ((), (25, 4), (1,)),
+        ((3, 1), (25, 4), (1, 3, 4)),
+        ((1, 4), (25, 3, 1), ()),
+        ((0,), (25,), ()),
+    ],
+)
+def test_batches(kernel, state, u, h):
+    rng = np.random.default_rng(41)
+    x = rng.normal(size=(*state, 2, 2))
+    forces, periods = rng.normal(size=(*u, 2)), np.asarray(rng.uniform(0.01, 0.02, h))
+    found = kernel.iterate(x, forces, periods, steps=25)
+    at = [lambda k, y=y, n=n: y[k % len(y)] if n else y for y, n in ((forces, u), (periods, h))]
+    np.testing.assert_allclose(found, one_by_one(kernel, x, *at, 25), rtol=1e-13, atol=1e-13)
+    assert found.flags.c_contiguous
+
+
+# -- guards ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def falling(request):
+    """Each step takes 1 off x, which has to stay positive, and then y off y."""
+
+    def fall(x: Any, y: Any) -> Any:
+        return np.array([positive(x[0], "x is not positive") - 1.0, positive(x[1], "z") - y[()]])
+
+    return Kernel(trace(fall, {"x": (2,), "y": ()}, name="f"), backend=request.param)
+
+
+def test_a_guard_that_fails_keeps_the_states_so_far(falling):
+    with pytest.raises(SingularError, match=r"^f: x is not positive at step 3$") as raised:
+        falling.iterate([3.0, 5.0], 0.0, steps=9)
+    expected = [[3.0, 5.0], [2.0, 5.0], [1.0, 5.0], [0.0, 5.0]]
+    np.testing.assert_array_equal(raised.value.trajectory, expected)
+    with pytest.raises(SingularError, match=r"^f: z at step 0; an input is not finite$") as raised:
+        falling.iterate([3.0, np.nan], 0.0, steps=9)
+    assert raised.value.trajectory.shape == (1, 2)
+    assert falling.iterate([3.0, 5.0], 0.0, steps=3).shape == (4, 2)
+
+
+def test_a_guard_that_fails_in_a_batch(falling):
+    x = np.full((2, 3, 2), 20.0)
+    x[0, 2, 0], x[1, 1, 0], x[1, 2, 1] = 7.0, 5.0, 4.0
+    with pytest.raises(SingularError) as raised:
+        falling.iterate(x, 1.0, steps=30)
+    assert str(raised.value) == "f: z at step 4 at state [1, 2] of the batch"
+    np.testing.assert_array_equal(raised.value.trajectory, [x - k for k in range(5)])
+
+
+def test_other_singular_errors_have_no_trajectory(falling):
+    with pytest.raises(SingularError) as raised:
+        falling([0.0, 1.0], 1.0)
+    assert raised.value.trajectory is None
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_wrong_steps(kernel):
+    for steps in (-1, 2.0, None, "3"):
+        message = f"f: steps must be an integer of at least 0; got {steps!r}"
+        with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+            kernel.iterate(X, U[0], steps=steps)
+
+
+def test_wrong_arguments(kernel):
+    with pytest.raises(ArgumentError, match=r"f: u has 25 entries along its first axis; valid is "):
+        kernel.iterate(X, U, steps=24)
+    with pytest.raises(ArgumentError, match=r"f: missing \['u'\]"):
+        kernel.iterate(X, steps=3)
+    with pytest.raises(ArgumentError, match=r"f: x has shape \(2,\); valid is \(2, 2\), or"):
+        kernel.iterate(X[0], U[0], steps=3)
+    with pytest.raises(ArgumentError, match=r"do not broadcast together: x \(3, 2, 2\), u \(1, 4"):
+        kernel.iterate(np.zeros((3, 2, 2)), np.zeros((1, 4, 2)), steps=3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_kernels_that_cannot_be_iterated(backend):
+    for function, inputs, listed in (
+        (lambda x: x[:2], {"x": (3,)}, "the outputs are: f (2,); the first input is: x (3,)"),
+        (lambda x: {"a": x, "b": x}, {"x": (3,)}, "the outputs are: a (3,), b (3,)"),
+        (lambda x, y: x, {"y": (), "x": (3,)}, "f (3,); the first input is: y ()"),
+    ):
+        kernel = Kernel(trace(function, inputs, name="f"), backend=backend)
+        with pytest.raises(ArgumentError, match="f cannot be iterated: .*" + re.escape(listed)):
+            kernel.iterate(*[np.zeros(shape) for shape in inputs.values()], steps=2)
