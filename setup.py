@@ -84,6 +84,7 @@ setup(
         "console_scripts": [
             f"mbs-dynamics = {NAME}.cli:main",
             f"dynamics_node = {NAME}.ros.dynamics_node:main",
+            f"gravity_compensation_node = {NAME}.ros.gravity_compensation_node:main",
             f"simulator_node = {NAME}.ros.simulator_node:main",
         ],
     },

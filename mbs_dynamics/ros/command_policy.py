@@ -110,6 +110,7 @@ class CommandPolicy:
         self._share = 0.0
         self._from: tuple[float, ...] = ()
         self._target: tuple[float, ...] = ()
+        self._too_much: tuple[int, ...] = ()
         self._stop = "hold"
 
     @property
@@ -174,10 +175,10 @@ class CommandPolicy:
         ``target`` (n,) is what the robot needs in its present state, finite; None if there is no
         news of it, so that only a stop goes on.
         """
-        if target is not None:
-            target = self._checked(now, target)
-        if target is not None:
-            self._target = tuple(target)
+        if target is not None and self.state is not State.DISABLED and self._finite(now, target):
+            self._aim(target)
+        else:
+            target = None
         if self.state is State.FAULT:
             return self._stopped(now) if self.stopping else None
         if self.state is State.RAMPING_OUT:
@@ -188,15 +189,25 @@ class CommandPolicy:
             self._share = min(1.0, max(0.0, (now - self._begin) / self.limits.ramp_time))
             if self._share == 1.0:
                 self.state = State.ENABLED
-        return self._limit(now, self._blended(), 1.0)
+        return self._limit(now, self._blended())
 
-    def _checked(self, now: float, target: Sequence[float]) -> Sequence[float] | None:
-        bad = [k for k, x in enumerate(target) if not math.isfinite(x)]
-        if not bad:
-            return target
-        said = ", ".join(f"{target[k]} at joint {k}" for k in bad)
-        self.trip(now, Fault("torque_not_finite", f"a torque came out as no number: {said}"))
-        return None
+    def _finite(self, now: float, target: Sequence[float]) -> bool:
+        bad = [f"{x} at joint {k}" for k, x in enumerate(target) if not math.isfinite(x)]
+        if bad:
+            said = f"a torque came out as no number: {', '.join(bad)}"
+            self.trip(now, Fault("torque_not_finite", said))
+        return not bad
+
+    def _aim(self, target: Sequence[float]) -> None:
+        """Take a target, within the effort limits."""
+        clipped = list(target)
+        too_much: list[int] = []
+        for k, most in enumerate(self.limits.effort):
+            if not -most <= clipped[k] <= most:
+                clipped[k] = math.copysign(most, clipped[k])
+                too_much.append(k)
+        self._target = tuple(clipped)
+        self._too_much = tuple(too_much)
 
     # -- ramps -------------------------------------------------------------------------------------
 
@@ -218,33 +229,29 @@ class CommandPolicy:
 
     def _out(self, now: float) -> list[float]:
         left = self._left(now)
-        command = self._limit(now, [left * x for x in self._blended()], left)
+        command = self._limit(now, [left * x for x in self._blended()])
         if left == 0.0 and not any(command):
             self.state = State.DISABLED
         return command
 
     def _stopped(self, now: float) -> list[float]:
         left = self._left(now) if self._stop == "ramp_down" else 0.0
-        return self._limit(now, [left * x for x in self._from], 1.0)
+        return self._limit(now, [left * x for x in self._from])
 
-    # -- limits ------------------------------------------------------------------------------------
+    def _limit(self, now: float, wanted: list[float]) -> list[float]:
+        """Return what is wanted, as far as the rate limit lets it come.
 
-    def _limit(self, now: float, wanted: list[float], share: float) -> list[float]:
-        """Return what is wanted within the share of the effort limits and the rate limit."""
+        All that is wanted lies within the effort limits, and so do commands on the way there.
+        """
         step = self.limits.rate * max(0.0, now - self._commanded_at)
-        command = list(wanted)
-        too_much: list[int] = []
+        command = [x + 0.0 for x in wanted]  # which leaves no -0.0
         too_fast: list[int] = []
-        for k, most in enumerate(self.limits.effort):
-            value, before, most = wanted[k], self.latest[k], share * most
-            if not -most <= value <= most:
-                value = math.copysign(most, value)
-                too_much.append(k)
-            if not -step <= value - before <= step:
-                value = before + math.copysign(step, value - before)
+        for k, before in enumerate(self.latest):
+            change = wanted[k] - before
+            if not -step <= change <= step:
+                command[k] = before + math.copysign(step, change)
                 too_fast.append(k)
-            command[k] = value
-        self.limited = Limited(tuple(too_much), tuple(too_fast))
+        self.limited = Limited(self._too_much, tuple(too_fast))
         self.latest = tuple(command)
         self._commanded_at = max(now, self._commanded_at)
         return command

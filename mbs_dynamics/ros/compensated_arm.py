@@ -21,10 +21,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, UrdfError
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
 from mbs_dynamics.ros.joint_input import JointInput
-from mbs_dynamics.ros.robot import Gravity, Load, under_gravity, under_load
+from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
 from mbs_dynamics.ros.torque_law import Gains, TorqueLaw
 from mbs_dynamics.ros.watchdog import Envelope
 from mbs_dynamics.tracing import default_backend
@@ -83,23 +85,28 @@ class CompensatedArm:
         Raises UnknownBodyError for an unknown link, ModelError for one that moves, ArgumentError
         for numbers that cannot be.
         """
-        vector = under_gravity(self.model, gravity).gravity
-        self.law.gravity.aim(np.asarray(vector, float), now, duration)
+        self.law.gravity.aim(root_gravity(self.model, gravity), now, duration)
 
-    def bodies(self, loads: Sequence[Load]) -> list[int]:
-        """Return the body that carries each load, or raise what :func:`under_load` raises."""
-        return [under_load(self.model, load).payloads[0].body for load in loads]
+    def body(self, load: Load) -> int:
+        """Return the body that carries a load.
+
+        Raises UnknownBodyError for an unknown link, ModelError for one that does not move.
+        """
+        frame = self.model.frame(load.link)
+        if frame.body == GROUND:
+            raise ModelError(f"a payload at {load.link!r} has no effect: that link does not move")
+        return frame.body
 
     def aim_loads(self, loads: Sequence[Load], now: float, duration: float) -> None:
-        """Move to other loads, one a body; the others of before go.
+        """Move to other loads, one a body, which exist; the others of before go.
 
-        Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does
-        not move and for a load that cannot exist.
+        Raises what :meth:`body` raises.
         """
         goal = np.zeros((self.model.nb, 10))
         for load in loads:
-            (payload,) = under_load(self.model, load).payloads
-            goal[payload.body] = payload.parameters
+            inertia = Inertia.from_com(load.mass, load.com, load.inertia_at_com)
+            placed = inertia.transformed(self.model.frame(load.link).placement)
+            goal[self.body(load)] = placed.parameters
         self.law.loads.aim(goal, now, duration)
 
 

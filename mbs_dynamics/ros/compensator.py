@@ -129,7 +129,7 @@ class Compensator:
             arm.aim_gravity(gravity, now, 0.0)
         for load in self.loads:
             try:
-                arm.bodies([load])
+                arm.body(load)
                 loads.append(load)
             except MbsError as error:
                 remarks.append(f"the payload at {load.link!r} is dropped: {error}")
@@ -152,9 +152,8 @@ class Compensator:
         check_load(load)
         others = [other for other in self.loads if other.link != load.link]
         if self.arm is not None:
-            (body,) = self.arm.bodies([load])
-            carriers = self.arm.bodies(others)
-            others = [o for o, at in zip(others, carriers, strict=True) if at != body]
+            body = self.arm.body(load)
+            others = [other for other in others if self.arm.body(other) != body]
         loads = [*others, load] if load.mass > 0.0 else others
         if self.arm is not None:
             self.arm.aim_loads(loads, now, self._ramp)

@@ -25,6 +25,7 @@ from rclpy.parameter import Parameter
 
 from mbs_dynamics.ros import parameters
 from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.settings import check_once
 
 _FIELDS = fields(GravityCompensationSettings)
 WHOLE = tuple(item for item in _FIELDS if "each" not in item.metadata)
@@ -50,6 +51,7 @@ def declare(node: Node) -> GravityCompensationSettings:
     for item in WHOLE:
         _declare(node, item)
     joints = [name for name in node.get_parameter("joints").value if name]
+    check_once("joints", "joint", joints)
     for item in BY_JOINT:
         for joint in joints:
             default = float(item.metadata["each_default"])

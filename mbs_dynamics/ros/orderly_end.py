@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,13 +31,20 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 class Signals:
     """Waits for the signals that end a process, in a thread of its own.
 
-    No handler runs in the middle of other code, and ROS stays up until the process leaves by
-    itself. Signals after the first change nothing.
+    No exception is raised in the middle of other code, and ROS stays up until the process leaves by
+    itself. Signals after the first change nothing. To be made in the main thread.
     """
 
     def __init__(self) -> None:
         self._asked = threading.Event()
         self._listeners: list[Callable[[], None]] = []
+        # a handler in Python waits until the main thread leaves the wait for messages; this is
+        # written at once, whichever thread gets the signal
+        self._reading, self._writing = socket.socketpair()
+        self._writing.setblocking(False)
+        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda *_: None)
         threading.Thread(target=self._wait, daemon=True).start()
 
     @property
@@ -51,7 +59,8 @@ class Signals:
             listener()
 
     def _wait(self) -> None:
-        signal.sigwait(ENDING)
+        while not set(self._reading.recv(1)) & set(ENDING):
+            pass
         self._asked.set()
         for listener in self._listeners:
             listener()
@@ -60,10 +69,9 @@ class Signals:
 @contextmanager
 def ros_until_asked(args: list[str] | None = None) -> Iterator[Signals]:
     """Initialise ROS without its signal handlers, and shut it down in the end."""
-    # before any thread starts, so that all of them leave these signals to the one that waits
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    signals = Signals()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        yield Signals()
+        yield signals
     finally:
         try_shutdown()

@@ -86,22 +86,30 @@ def fixed_links(model: Model) -> list[str]:
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
 
 
-def under_gravity(model: Model, gravity: Gravity) -> Model:
-    """Return the model under another gravity; it shares the compiled kernels.
+def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
+    """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
 
     Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
     for numbers that cannot be.
     """
     vector = check_gravity("gravity", gravity.vector)
-    if gravity.link:
-        frame = model.frame(gravity.link)
-        if frame.body != GROUND:
-            raise ModelError(
-                f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
-                f"the links that do not: {', '.join(fixed_links(model))}"
-            )
-        vector = frame.placement[:3, :3] @ vector
-    return model.with_gravity(vector)
+    if not gravity.link:
+        return vector
+    frame = model.frame(gravity.link)
+    if frame.body != GROUND:
+        raise ModelError(
+            f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
+            f"the links that do not: {', '.join(fixed_links(model))}"
+        )
+    return np.asarray(frame.placement[:3, :3] @ vector)
+
+
+def under_gravity(model: Model, gravity: Gravity) -> Model:
+    """Return the model under another gravity; it shares the compiled kernels.
+
+    Raises what :func:`root_gravity` raises.
+    """
+    return model.with_gravity(root_gravity(model, gravity))
 
 
 def check_load(load: Load) -> None:
@@ -109,15 +117,15 @@ def check_load(load: Load) -> None:
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
     what = f"payload at {load.link!r}"
+    largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
+    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
+        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     try:
         doubts = Inertia.from_com(load.mass, load.com, load.inertia_at_com).doubts()
     except MbsError as error:
         raise ModelError(f"{what}: {error}") from error
     if doubts:
         raise ModelError(f"{what}: {doubts[0]}")
-    largest = max(load.mass, np.abs(load.com).max(), np.abs(load.inertia_at_com).max())
-    if largest > LARGEST_LOAD:
-        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
 
