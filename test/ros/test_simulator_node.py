@@ -179,8 +179,9 @@ def test_a_simulation_that_cannot_keep_up_says_so():
 
 def test_the_parameter_file_holds_the_defaults():
     file = Path(__file__).parents[2] / "config" / "simulation.yaml"
-    given = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
-    told = set(re.findall(r"^    (?:# )?([a-z_]+): ", file.read_text(encoding="utf-8"), re.MULTILINE))
+    text = file.read_text(encoding="utf-8")
+    given = yaml.safe_load(text)["/**"]["ros__parameters"]
+    told = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
     assert told == {item.name for item in fields(SimulatorSettings)} - {"robot_description"}
     for item in fields(SimulatorSettings):
         value = given.get(item.name, item.default)
