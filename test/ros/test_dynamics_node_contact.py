@@ -166,6 +166,7 @@ def test_desired_points_are_answered_and_malformed_ones_refused():
         assert "desired_torques" not in probe.latest
 
 
+@pytest.mark.backend_independent
 def test_every_topic_and_service_is_documented():
     asked = {
         "publish_mass_matrix": True,

@@ -118,6 +118,7 @@ def test_bad_input_is_refused_and_said():
         assert probe.set(realtime_factor=0.0) != ""
 
 
+@pytest.mark.backend_independent
 def test_time_and_its_pace():
     parameters = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
     with (
@@ -140,6 +141,7 @@ def test_time_and_its_pace():
         probe.until(lambda: probe.value("simulation", "wanted rate [Hz]") == "200.0")
 
 
+@pytest.mark.backend_independent
 def test_the_last_command_holds_unless_it_may_lapse():
     with SimulatorProcess(rate=100.0) as process, Watcher(process) as probe:
         good = np.arange(7.0)
@@ -155,6 +157,7 @@ def test_the_last_command_holds_unless_it_may_lapse():
         assert probe.level("input") == DiagnosticStatus.WARN
 
 
+@pytest.mark.backend_independent
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
@@ -177,6 +180,7 @@ def test_a_simulation_that_cannot_keep_up_says_so():
         assert probe.level("simulation") == DiagnosticStatus.WARN
 
 
+@pytest.mark.backend_independent
 def test_the_parameter_file_holds_the_defaults():
     file = Path(__file__).parents[2] / "config" / "simulation.yaml"
     text = file.read_text(encoding="utf-8")
@@ -194,6 +198,7 @@ def test_the_parameter_file_holds_the_defaults():
         assert "no parameter" not in process.log
 
 
+@pytest.mark.backend_independent
 def test_every_topic_service_and_parameter_is_documented():
     assert missing_parameters("simulator_node", SimulatorSettings) == []
     with SimulatorProcess(publish_clock=True, rate=100.0) as process, Watcher(process) as probe:
