@@ -47,6 +47,8 @@ class World:
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
+        for leaf in model.leaves:  # room for a load there, so that hanging one compiles nothing
+            model = model.with_payload(leaf, 0.0)
         n = model.n
         self.settings = settings
         self.period = 1.0 / settings.rate
@@ -151,8 +153,9 @@ class World:
     def loaded(self, load: Load) -> Stepper:
         """Return what advances the robot with a load, in place of the one that its body carries.
 
-        The first load at a body compiles, which takes longer than a period: another thread may do
-        it, as nothing changes here before :meth:`hang`. A mass of zero takes a load off. Raises as
+        The first load at a body that carries others compiles, which takes longer than a period:
+        another thread may do it, as nothing changes here before :meth:`hang`. At the last bodies of
+        branches nothing compiles. A mass of zero takes a load off. Raises as
         :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
@@ -164,7 +167,10 @@ class World:
 
     def hang(self, load: Load, stepper: Stepper) -> None:
         """Fix a load to the robot, with what :meth:`loaded` has returned for it."""
-        self._stepper = stepper
+        if stepper.forces is self.forces:
+            self._stepper = stepper
+        else:  # they were changed meanwhile
+            self._stepper = self._stepper_of(stepper.model)
         body = self.model.frame(load.link).body
         others = [x for x in self.loads if self.model.frame(x.link).body != body]
         self.loads = [*others, load] if load.mass > 0.0 else others
