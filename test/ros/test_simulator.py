@@ -221,7 +221,7 @@ def test_a_load_weighs_until_it_is_taken_off():
     run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     assert simulated._stepper.kernel is before  # at the last link nothing is compiled
-    simulated.hang(Load("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
+    hang(simulated, Load("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
     heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
     run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
