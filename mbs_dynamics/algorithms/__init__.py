@@ -14,6 +14,7 @@
 """The algorithms: equations written once, over the moves of all four representations."""
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms._together import compile_together
 from mbs_dynamics.algorithms.coriolis import (
     christoffel_symbols,
     coriolis_matrix,
@@ -164,6 +165,7 @@ __all__ = [
     "change_of_inertial_frame",
     "christoffel_symbols",
     "compile",
+    "compile_together",
     "coriolis_matrix",
     "fit_joint_rates",
     "forward_dynamics",

@@ -32,12 +32,6 @@ SHORTEST = 64
 PERIODS = 8, 1024
 """A stretch without turns is searched for periods between these, in operations."""
 
-SAMPLE = 4096
-"""Operations among which a period is looked for."""
-
-ALIKE = 0.97
-"""Share of operations that have to come again after a period."""
-
 ALONE = 1024
 """Neighbours that share their code with nobody are joined up to so many operations."""
 
@@ -86,20 +80,31 @@ def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: i
 
 def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
     """Return where to cut a stretch in which the same operations come again and again."""
-    size = len(operations)
-    sample = operations[size // 4 : size // 4 + SAMPLE]
-    found = longest
-    for period in range(PERIODS[0], min(PERIODS[1], len(sample) // 2)):
-        if np.mean(sample[period:] == sample[:-period]) > ALIKE:
-            found = period * max(longest // period, 1)
-            break
-    step = -(-found // -(-found // longest))
-    return [
-        begin + k + j
-        for k in range(0, size, found)
-        for j in range(0, found, step)
-        if 0 < k + j < size
-    ]
+    text, size = operations.tobytes(), len(operations)
+    cuts = []
+    at = 0
+    while at < size:
+        period = next((p for p in range(*PERIODS) if _repeats(text, at, p)), 0)
+        if not period:
+            at += longest
+            cuts.append(at)
+            continue
+        differs = operations[at : size - period] != operations[at + period :]
+        last = at + period + int(np.argmax(differs) if differs.any() else len(differs))
+        found = period * min(max(longest // period, 1), (last - at) // period)
+        step = -(-found // -(-found // longest))
+        for first in range(at, last - found + 1, found):
+            at = first + found
+            cuts += [*range(first + step, at, step), at]
+    return [begin + k for k in cuts if k < size]
+
+
+def _repeats(text: bytes, at: int, period: int) -> bool:
+    """Whether three periods begin there that are alike."""
+    return (
+        len(text) >= at + 3 * period
+        and text[at : at + 2 * period] == text[at + period : at + 3 * period]
+    )
 
 
 def joined(starts: IntArray, count: int, alone: NDArray[np.bool_]) -> IntArray:
