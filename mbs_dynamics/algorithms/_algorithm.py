@@ -75,11 +75,14 @@ MODEL_INPUTS = frozenset({"gravity", "payload"})
 class Algorithm:
     """Equations, with the kernels that they are compiled to."""
 
-    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
+    def __init__(
+        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, chooses: bool
+    ) -> None:
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
         self.of_joints = of_joints
+        self.chooses = chooses
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -193,7 +196,7 @@ class Algorithm:
 
     def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:
         """Return the options with the representations that auto may stand for."""
-        if options.get("representation") != AUTO:
+        if options.get("representation") != AUTO or self.chooses:
             return [options]
         cheapest = self.of_joints  # body-fixed it takes the fewest: test_operation_counts.py
         known = cheapest or not self.invariant or BODY_LEVEL.intersection(arrays)
@@ -269,7 +272,7 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False
+    *, invariant: bool, of_joints: bool = False, chooses: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -277,11 +280,12 @@ def algorithm(
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
     that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`.
+    :mod:`mbs_dynamics.model.equivalent`. ``chooses`` says that the equations themselves know what
+    to do about ``representation="auto"``.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant, of_joints)
+        compiled = Algorithm(equations, invariant, of_joints, chooses)
         required = len(compiled.required)
 
         @functools.wraps(equations)

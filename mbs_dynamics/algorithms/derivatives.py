@@ -36,7 +36,7 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyAxes
+from mbs_dynamics.representation import BodyAxes, Spatial, moves_for_pairs
 from mbs_dynamics.tracing import derivative_of, series_of
 
 _mass_matrix = algorithm_of(mass_matrix).equations
@@ -60,7 +60,7 @@ def inverse_dynamics_derivatives(
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
     """
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    dqdd = _mass_matrix(model, q, representation="body_fixed")
+    dqdd = _mass_matrix(model, q, representation="auto")
     return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
 
 
@@ -80,7 +80,7 @@ def forward_dynamics_derivatives(
     q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type.
     """
-    M = _mass_matrix(model, q, representation="body_fixed")
+    M = _mass_matrix(model, q, representation="auto")
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     U, D = factorize(model, M)
     qdd = solve(U, D, np.asarray(tau) - h)
@@ -132,7 +132,7 @@ class Motion(NamedTuple):
     W: list[Array]
 
 
-def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
+def motion_of(model: Model, rep: BodyAxes | Spatial, qd: Array, qdd: Array, loads: Loads) -> Motion:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
@@ -143,7 +143,7 @@ def _derivatives(
     model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return dtau/dq and dtau/dqd."""
-    rep = BodyAxes(model, q)
+    rep = moves_for_pairs(model, q) if wrenches is None else BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     Y, Z = model.per_body(None), model.per_body(None)
     for i, _ in model.outward():
