@@ -45,6 +45,7 @@ from mbs_dynamics.algorithms.inverse_kinematics import (
     inverse_differential_kinematics,
     inverse_kinematics,
 )
+from mbs_dynamics.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from mbs_dynamics.algorithms.joint_rates import (
     fit_joint_rates,
     joint_accelerations_from_twists,
@@ -68,10 +69,7 @@ from mbs_dynamics.algorithms.manipulability import (
     manipulability_gradient,
     singular_values,
 )
-from mbs_dynamics.algorithms.mass_matrix import (
-    inverse_mass_matrix,
-    mass_matrix,
-)
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
     bias_torques,
     gravity_torques,

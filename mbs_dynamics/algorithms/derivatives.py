@@ -22,14 +22,8 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
-from mbs_dynamics.algorithms.mass_matrix import (
-    composite_inertias,
-    factorize,
-    inverted,
-    mass_matrix,
-    solve,
-    solved,
-)
+from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
 from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, newton_euler, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
@@ -80,15 +74,14 @@ def forward_dynamics_derivatives(
     q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type.
     """
-    M = _mass_matrix(model, q, representation="auto")
+    factors = factors_of(model, q)
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    U, D = factorize(model, M)
-    qdd = solve(U, D, np.asarray(tau) - h)
+    qdd = factors.solve(np.asarray(tau) - h)
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    inverse = inverted(U, D)
+    inverse = factors.inverse()
     return {  # type: ignore[return-value]
-        "dqdd_dq": -solved(U, D, dq),
-        "dqdd_dqd": -solved(U, D, dqd),
+        "dqdd_dq": -np.array([factors.solve(column) for column in dq.T]).T,
+        "dqdd_dqd": -np.array([factors.solve(column) for column in dqd.T]).T,
         "dqdd_dtau": inverse,
     }
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.articulated import plus, without
 from mbs_dynamics.algorithms.mass_matrix import carried, factorize, mass_matrix, pivots, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, dynamic_moves
 
@@ -104,9 +104,9 @@ def _articulated_body(
         d[i] = pivot(model.bodies[i].joint.coordinate, S @ U[i])
         u[i] = tau_joint[i] - S @ p[i]
         if parent != GROUND:
-            M_rest = _without(M[i], S, U[i], d[i])
+            M_rest = without(M[i], S, U[i], d[i])
             p_rest = p[i] + M_rest @ drift[i] + U[i] * (u[i] / d[i])
-            M[parent] = _plus(M[parent], carried(rep.carry(i), M_rest))
+            M[parent] = plus(M[parent], carried(rep.carry(i), M_rest))
             p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
         a[i] = rep.carry(i) @ a[parent] + drift[i]
@@ -138,8 +138,8 @@ def _udut(
         psi[i] = psi_hat / m_hat[i]  # (33) without its A
         phi[i] = phi[i] - p @ eta[i]  # U^-1 phi, (32)
         if parent != GROUND:
-            M_bar = _without(M_hat[i], p, psi_hat, m_hat[i])
-            M_hat[parent] = _plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
+            M_bar = without(M_hat[i], p, psi_hat, m_hat[i])
+            M_hat[parent] = plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
             eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
     thetadd: list[Any] = [0.0] * model.n
     for i, parent in model.outward():
@@ -172,27 +172,3 @@ def _is_short(model: Model) -> bool:
     the squares of the joints that move each body.
     """
     return sum(len(model.path(i)) ** 2 for i in range(model.nb)) <= SHORT * model.nb
-
-
-def _plus(A: Any, B: Any) -> Any:
-    """Return the sum of two inertias, rigid or articulated."""
-    return A + B if isinstance(B, Inertia) else _matrix(A) + B
-
-
-def _without(M: Any, S: Array, U: Array, d: Any) -> Array:
-    """Return M - U U^T / d (6, 6), U = M S: what is felt through a joint that gives way.
-
-    Symmetric. It takes S to zero, and has a row and a column of zeros if S is a coordinate axis.
-    """
-    M, scaled = np.array(_matrix(M), dtype=object), U * (1.0 / d)
-    along = [k for k in range(6) if not (isinstance(S[k], float) and S[k] == 0.0)]
-    gone = along if len(along) == 1 else []
-    for i in range(6):
-        for j in range(i, 6):
-            left = 0.0 if i in gone or j in gone else M[i, j] - U[i] * scaled[j]
-            M[i, j] = M[j, i] = left
-    return M
-
-
-def _matrix(M: Any) -> Array:
-    return M.matrix() if isinstance(M, Inertia) else M

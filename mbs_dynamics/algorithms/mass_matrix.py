@@ -70,21 +70,6 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
     return np.asarray(M)
 
 
-@algorithm(invariant=True, of_joints=True, chooses=True)
-def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
-    """Return the inverse of the mass matrix (..., n, n), symmetric.
-
-    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
-    tree. q (..., n). Raises SingularError, naming the joint, where M is not positive definite;
-    ArgumentError for a wrong shape or type, UnknownRepresentationError.
-    """
-    M = _mass_matrix(model, q, representation=representation)
-    return np.asarray(inverted(*factorize(model, M)))
-
-
-_mass_matrix = mass_matrix.algorithm.equations  # type: ignore[attr-defined]
-
-
 def composite_inertias(model: Model, rep: Representation) -> list[Any]:
     """Return for each body the inertia of all that its joint moves, itself included."""
     Mc = [rep.inertia(i) for i, _ in model.outward()]
