@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class Articulated:
     def __init__(self, model: Model, rep: Representation) -> None:
         self.model = model
         self.rep = rep
+        self.coordinates = [body.joint.coordinate for body in model.bodies]
         self.psi: list[Array] = [None] * model.nb
         self.inverse_pivot: list[Any] = [None] * model.nb
         pivot = pivots(model)
@@ -51,55 +52,54 @@ class Articulated:
             if p != GROUND:
                 M[p] = plus(M[p], carried(rep.carry(i), without(M[i], S, U, d)))
 
-    def solve(self, b: Array) -> Array:
-        """Return M^-1 b of forces b (n,), in O(n)."""
-        model, coordinates = self.model, self._coordinates()
-        forces = [b[k] for k in coordinates]
-        phi = self._inward(model.inward(), forces)
-        x: Array = np.full(model.n, 0.0, dtype=object)
-        for i, value in self._outward(model.outward(), phi):
-            x[coordinates[i]] = value
-        return x
+    def solve(self, B: Array) -> Array:
+        """Return M^-1 B (n, m) of columns of forces B (n, m), each in O(n)."""
+        n, m = np.shape(B)
+        k = self.coordinates
+        forces = [dict(enumerate(B[k[i]])) for i in range(n)]
+        X: Array = np.full((n, m), 0.0, dtype=object)
+        for i, column, value in self._solutions(forces, lambda i: range(m)):
+            X[k[i], column] = value
+        return X
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric, in O(n d)."""
-        model, coordinates = self.model, self._coordinates()
-        inverse: Array = np.full((model.n, model.n), 0.0, dtype=object)
-        for j, _ in model.inward():
-            unit = [0.0] * j + [1.0]
-            path = [(i, model.parents[i]) for i in reversed(model.path(j))]
-            phi = self._inward(path, unit)
-            before = enumerate(model.parents[: j + 1])  # the others follow by symmetry
-            for i, value in self._outward(before, phi):
-                a, b = coordinates[i], coordinates[j]
-                inverse[a, b] = inverse[b, a] = value
-        return inverse
+        n, k = self.model.n, self.coordinates
+        X: Array = np.full((n, n), 0.0, dtype=object)
+        units = [{i: 1.0} for i in range(n)]
+        for i, j, value in self._solutions(units, lambda i: range(i, n)):
+            X[k[i], k[j]] = X[k[j], k[i]] = value
+        return X
 
-    def _coordinates(self) -> list[int]:
-        return [body.joint.coordinate for body in self.model.bodies]
+    def _solutions(
+        self, forces: list[dict[int, Any]], wanted: Callable[[int], Iterable[int]]
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Yield body i, column j and x_ij with M x_j = b_j, for the wanted columns of each body.
 
-    def _inward(self, bodies: Iterable[tuple[int, int]], b: list[Any]) -> list[Any]:
-        """Return phi = U^-1 b of bodies that are given children first; else it is zero: (32)."""
-        eta, phi = self.model.per_body(np.zeros(6)), [0.0] * self.model.nb
-        for i, p in bodies:
-            arrived = eta[i] is not None
-            phi[i] = b[i] - self.rep.screw(i) @ eta[i] if arrived else b[i]
-            own = self.psi[i] * phi[i]
-            if p != GROUND:
-                passed = self.rep.carry(i).T @ (eta[i] + own if arrived else own)
-                eta[p] = passed if eta[p] is None else eta[p] + passed
-        return phi
-
-    def _outward(
-        self, bodies: Iterable[tuple[int, int]], phi: list[Any]
-    ) -> Iterable[tuple[int, Any]]:
-        """Yield bodies and the entries of U^-T D^-1 phi, parents first: (34)-(37)."""
-        mu = self.model.per_body(np.zeros(6))
-        for i, p in bodies:
-            carried_mu = self.rep.carry(i) @ mu[p]
-            value = phi[i] * self.inverse_pivot[i] - self.psi[i] @ carried_mu
-            mu[i] = carried_mu + self.rep.screw(i) * value
-            yield i, value
+        ``forces`` holds what is not zero: for each body its entry of b_j, by column. Columns stand
+        side by side in the loops over the bodies, so that they can be computed side by side.
+        """
+        model, rep = self.model, self.rep
+        eta: list[dict[int, Array]] = [{} for _ in range(model.nb)]
+        phi: list[dict[int, Any]] = [{} for _ in range(model.nb)]
+        for i, p in model.inward():  # U^-1 b: (32)
+            S, psi = rep.screw(i), self.psi[i]
+            for j in sorted({*eta[i], *forces[i]}):
+                arrived, force = eta[i].get(j), forces[i].get(j, 0.0)
+                phi[i][j] = force if arrived is None else force - S @ arrived
+                if p != GROUND:
+                    own = psi * phi[i][j]
+                    passed = rep.carry(i).T @ (own if arrived is None else arrived + own)
+                    eta[p][j] = eta[p][j] + passed if j in eta[p] else passed
+        mu: list[dict[int, Array]] = [{} for _ in range(model.nb)]
+        for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
+            S, psi = rep.screw(i), self.psi[i]
+            for j in wanted(i):
+                value = phi[i].get(j, 0.0) * self.inverse_pivot[i]
+                moved = rep.carry(i) @ mu[p][j] if p != GROUND else None
+                value = value if moved is None else value - psi @ moved
+                mu[i][j] = S * value if moved is None else moved + S * value
+                yield i, j, value
 
 
 def plus(A: Any, B: Any) -> Any:

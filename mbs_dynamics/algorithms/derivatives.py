@@ -76,12 +76,12 @@ def forward_dynamics_derivatives(
     """
     factors = factors_of(model, q)
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    qdd = factors.solve(np.asarray(tau) - h)
+    qdd = factors.solve((np.asarray(tau) - h)[:, None])[:, 0]
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
     inverse = factors.inverse()
     return {  # type: ignore[return-value]
-        "dqdd_dq": -np.array([factors.solve(column) for column in dq.T]).T,
-        "dqdd_dqd": -np.array([factors.solve(column) for column in dqd.T]).T,
+        "dqdd_dq": factors.solve(-dq),
+        "dqdd_dqd": factors.solve(-dqd),
         "dqdd_dtau": inverse,
     }
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.articulated import Articulated
-from mbs_dynamics.algorithms.mass_matrix import factorize, inverted, mass_matrix, solve
+from mbs_dynamics.algorithms.mass_matrix import factorize, inverted, mass_matrix, solved
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
@@ -50,9 +50,9 @@ class Factors:
     def __init__(self, model: Model, M: Array) -> None:
         self.U, self.D = factorize(model, M)
 
-    def solve(self, b: Array) -> Array:
-        """Return M^-1 b (n,)."""
-        return solve(self.U, self.D, b)
+    def solve(self, B: Array) -> Array:
+        """Return M^-1 B (n, m)."""
+        return solved(self.U, self.D, B)
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""

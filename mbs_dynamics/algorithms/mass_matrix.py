@@ -132,7 +132,7 @@ def solve(U: Array, D: list[Any], b: Array) -> Array:
 
 def solved(U: Array, D: list[Any], B: Array) -> Array:
     """Return X (n, n) with U D U^T X = B."""
-    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B)).T
+    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B.T)).T
 
 
 def inverted(U: Array, D: list[Any]) -> Array:

@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 LONGEST = 256
 """A turn of a loop that has more operations than this is cut again."""
 
-SHORTEST = 64
+SHORTEST = 128
 """Turns of loops are joined until a segment has at least so many operations."""
 
 PERIODS = 8, 1024
@@ -52,7 +52,8 @@ def cut(
         first, last = np.searchsorted(born, (begin + 1, end)).tolist()
         pieces: Iterable[int] = ()
         if last - first > 1 and end - begin > shortest:
-            pieces = _at_outputs(born[first:last].tolist(), begin, end, longest, shortest)
+            outputs = born[first:last].tolist()
+            pieces = _at_outputs(operations, outputs, begin, end, longest, shortest)
         elif end - begin > longest:
             pieces = _at_period(operations[begin:end], begin, longest)
         whole = True
@@ -65,17 +66,27 @@ def cut(
     return np.array(starts, dtype=np.int64)
 
 
-def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: int) -> list[int]:
-    """Return where to cut after outputs; no piece is longer than ``longest`` without need."""
+def _at_outputs(
+    operations: NDArray[np.int8],
+    born: list[int],
+    begin: int,
+    end: int,
+    longest: int,
+    shortest: int,
+) -> list[int]:
+    """Return where to cut after outputs, and at the period of what is far from the next one."""
     cuts = []
     at = 0
     while end - begin > shortest and at < len(born):
         fit = bisect.bisect_right(born, begin + longest, lo=at) - at
-        at += 1 << max(fit.bit_length() - 1, 0)
-        begin = born[at - 1]
-        if begin < end:
+        if fit:
+            at += 1 << (fit.bit_length() - 1)
+            begin = born[at - 1]
             cuts.append(begin)
-    return cuts
+        else:
+            cuts += _at_period(operations[begin : born[at]], begin, longest)
+            begin = cuts[-1]
+    return [k for k in cuts if k < end]
 
 
 def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
