@@ -202,11 +202,12 @@ def _on_axis(
         angle = float(np.arctan2(seen[2, 0], seen[2, 1]))
     else:
         angle = float(np.arctan2(seen[1, 0], seen[0, 0]))
-    quarters = round(angle / (np.pi / 2))  # these cost no operation
-    for _ in range(quarters % 4):
+    quarters = round(angle / (np.pi / 2))
+    if abs(angle - quarters * (np.pi / 2)) > checks.SNAP_TOLERANCE:
+        return se3.pose(R, origin), angle  # so that all such bodies have the same zeros
+    for _ in range(quarters % 4):  # these cost no operation
         R = R @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    offset = angle - quarters * (np.pi / 2)
-    return se3.pose(R, origin), 0.0 if abs(offset) <= checks.SNAP_TOLERANCE else offset
+    return se3.pose(R, origin), 0.0
 
 
 def _rotation(x: FloatArray, z: FloatArray) -> FloatArray:
