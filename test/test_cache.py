@@ -185,9 +185,9 @@ def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
         cache.store(name, bytes(1000))
         os.utime(place / (name + cache.SUFFIX), (1000.0 + k, 1000.0 + k))
     assert cache.load(names[0]) is not None  # used: the newest now
-    (place / "tmpabandoned").write_bytes(b"x")
-    os.utime(place / "tmpabandoned", (1000.0, 1000.0))
-    (place / "tmpnew").write_bytes(b"x")
+    (place / "tmp-abandoned").write_bytes(b"x")
+    os.utime(place / "tmp-abandoned", (1000.0, 1000.0))
+    (place / "tmp-new").write_bytes(b"x")
     (place / "notes").write_bytes(b"not ours")
     os.utime(place / "notes", (1000.0, 1000.0))
     monkeypatch.setattr(cache, "LARGEST", 3500)
@@ -196,7 +196,7 @@ def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
     left = {name for name in names if cache.load(name) is not None}
     assert left == {names[0], names[4], names[5]}
     assert {x.name for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)} == {
-        "tmpnew",
+        "tmp-new",
         "notes",
     }
 

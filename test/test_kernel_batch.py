@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import exact
@@ -36,6 +37,7 @@ from mbs_dynamics.tracing import (
     sqrt,
     trace,
 )
+from mbs_dynamics.tracing.llvm_shared import HALF_PI
 from mbs_dynamics.tracing.machine import Rows, Vector, rows_of, thread_count
 from mbs_dynamics.tracing.program import Port
 
@@ -168,6 +170,14 @@ def test_threads_share_the_states(kernel, vector):
         assert status == 0
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_half_pi_is_split_as_the_reduction_needs_it():
+    exactly = Fraction("1.57079632679489661923132169163975144209858469968755291048747")
+    assert abs(sum(map(Fraction, HALF_PI)) - exactly) < Fraction(1, 2**105)
+    for part in HALF_PI[:2]:
+        for n in (2**27 - 1, 2**26 + 1, 63661977):
+            assert Fraction(part * n) == Fraction(part) * n
 
 
 def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):

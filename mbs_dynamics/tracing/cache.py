@@ -30,7 +30,7 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +41,7 @@ VERSION = b"mbs-dynamics-1\n"
 LARGEST = 256 * 2**20
 """Bytes that the folder holds at most; beyond, the files that were not used for longest go."""
 
-SUFFIX = ".object"
+SUFFIX, TEMPORARY = ".object", "tmp-"
 ABANDONED = 3600.0
 """Seconds after which a file that was never renamed is taken for left behind."""
 
@@ -104,13 +104,14 @@ def store(name: str, contents: bytes) -> None:
         if not _private(os.stat(place), stat.S_ISDIR):
             return
         _tidy(place)
-        handle, temporary = tempfile.mkstemp(dir=place)  # readable and writeable by its owner only
+        temporary = place / f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}"
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            with open(handle, "wb") as file:
+            with open(os.open(temporary, new, 0o600), "wb") as file:
                 file.write(VERSION + _checksum(name, contents) + contents)
             os.replace(temporary, place / (name + SUFFIX))
         except OSError:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
 
 
 def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
@@ -147,7 +148,7 @@ def _tidy(place: Path) -> None:
             ours = entry.name.endswith(SUFFIX)
             if ours:
                 files.append((status.st_mtime, status.st_size, entry.path))
-            elif entry.name.startswith("tmp") and time.time() - status.st_mtime > ABANDONED:
+            elif entry.name.startswith(TEMPORARY) and time.time() - status.st_mtime > ABANDONED:
                 os.unlink(entry.path)
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):

@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 
@@ -43,24 +42,13 @@ COS_POLYNOMIAL = (  # fdlibm k_cos.c, C1 to C6
 )
 
 
-def _split_half_pi() -> tuple[float, ...]:
-    """Return pi/2 as a sum of floats of which the first two have 26 bits.
-
-    A multiple of such a part by an integer below 2^27 is exact.
-    """
-    rest = Fraction("1.57079632679489661923132169163975144209858469968755291048747")
-    parts = []
-    for _ in range(2):
-        mantissa, exponent = float(rest), 0
-        while abs(mantissa) < 0.5:
-            mantissa, exponent = mantissa * 2.0, exponent - 1
-        part = Fraction(int(mantissa * 2**25), 2**25) * Fraction(2) ** exponent
-        parts.append(float(part))
-        rest -= part
-    return (*parts, float(rest))
-
-
-HALF_PI = _split_half_pi()
+HALF_PI = (
+    float.fromhex("0x1.921fb50000000p+0"),
+    float.fromhex("0x1.110b460000000p-26"),
+    float.fromhex("0x1.1a62633145c07p-54"),
+)
+"""pi/2 as a sum, of which the first two have 26 bits: their multiples by integers below 2^27 are
+exact."""
 
 
 def _polynomial(body: Body, z: str, coefficients: Iterable[float]) -> str:

@@ -20,7 +20,6 @@ import itertools
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -163,6 +162,8 @@ class Vector:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
         if threads == 1:
             return self._part(0, states, rows)
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
         edges = [k * states // threads for k in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:  # the driver runs without the interpreter lock
             parts = [pool.submit(self._part, a, b, rows) for a, b in itertools.pairwise(edges)]
