@@ -178,7 +178,7 @@ class Vector:
         for row, size, offset in zip(rows, self.sizes, offsets, strict=True):
             if row.by_state == 0:
                 entries = scratch[offset : offset + size * lanes].reshape(size, lanes)
-                entries[:] = row.array.reshape(size, 1)
+                entries[:] = row.array.reshape(-1)[:size, None]  # the array may go on after it
         base = scratch.ctypes.data
         areas = [base + 8 * offset for offset in offsets]
         table = np.array(
