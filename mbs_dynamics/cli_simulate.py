@@ -30,7 +30,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
 from mbs_dynamics.integrate.drive import Law
-from mbs_dynamics.integrate.figures import write_animation, write_figure
+from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
+from mbs_dynamics.integrate.motion import MOTIONS
 from mbs_dynamics.resources import robot_path
 
 
@@ -120,7 +121,19 @@ def _vector(
     return x
 
 
+def _check_files(options: argparse.Namespace, out: Path | None) -> None:
+    """Refuse files of unknown kinds before anything is computed."""
+    for option, path, kinds in (
+        ("--out", out, MOTIONS),
+        ("--figure", options.figure, FIGURES),
+        ("--animation", options.animation, ANIMATIONS),
+    ):
+        if path is not None and path.suffix not in kinds:
+            raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
+
+
 def _simulate(options: argparse.Namespace) -> int:
+    _check_files(options, options.out)
     model = robot(options.robot, options.root, options.tip)
     if options.gravity is not None:
         model = model.with_gravity(options.gravity)
@@ -164,7 +177,8 @@ def _report(model: mbs.Model, motion: Motion, taken: float) -> None:
     print(
         f"{model.name}: {span:g} s in {len(motion) - 1} steps by {motion.method}, in {taken:.2f} s"
     )
-    change = motion.energy[-1] - motion.energy[0]
+    with np.errstate(invalid="ignore"):  # of an arm that is lost
+        change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
     for event in motion.events[:20]:
         print(f"  {event.t:.4f} s: {event.name}")
@@ -194,6 +208,7 @@ def _write(
 
 
 def _plot(options: argparse.Namespace) -> int:
+    _check_files(options, None)
     try:
         motion = Motion.load(options.file)
     except FileNotFoundError as error:
