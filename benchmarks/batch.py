@@ -49,8 +49,8 @@ NOTE = (
     "array. into out: the same into an array that is there. batch last: arrays in and out of which "
     "the batch is the last axis in memory. loop of calls: the kernel called for each state. "
     "Pinocchio: a loop in Python that calls it for each state and keeps each result in an array "
-    "(N, ...). Pinocchio knows no forward dynamics for mimic joints, so both of the Panda's fingers "
-    "move on their own there, and one follows the other here. Ratios are medians over rounds."
+    "(N, ...). Pinocchio knows no forward dynamics for mimic joints, so the fingers of the Panda "
+    "move each on its own there; here one follows the other. Ratios are medians over rounds."
 )
 
 

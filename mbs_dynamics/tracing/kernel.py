@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -191,7 +192,7 @@ class Kernel:
     def _slow(self, *values: Any, out: FloatArray | None = None) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
-        states = int(np.prod(batch))
+        states = math.prod(batch)
         turned = self.several_at_once(states)
         empty = aligned if turned else np.empty
         outputs = [empty(batch + port.shape) for port in self.outputs]
