@@ -30,7 +30,7 @@ from mbs_dynamics.tracing import native
 from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
-from mbs_dynamics.tracing.llvm_body import emit_llvm
+from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
@@ -227,8 +227,12 @@ class Kernel:
         if self._machine is None:
             return self._evaluate_python(states, rows)
         if in_turn or not self._machine.several_at_once(states):
-            return self._machine.one_by_one(states, rows)
-        return self._machine.several(states, rows)
+            status = self._machine.one_by_one(states, rows)
+        else:
+            status = self._machine.several(states, rows)
+        if status < 0:
+            raise MemoryError(f"{self.name}: no memory for the values between its segments")
+        return status
 
     def several_at_once(self, states: int) -> bool:
         """Whether vector code would evaluate so many states; for this package."""

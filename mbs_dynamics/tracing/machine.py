@@ -29,7 +29,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
-from mbs_dynamics.tracing.llvm_body import emit_llvm
+from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Port, Program
 
 LEAST_STATES = 256
