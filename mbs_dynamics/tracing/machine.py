@@ -35,9 +35,6 @@ from mbs_dynamics.tracing.program import Port, Program
 LEAST_STATES = 256
 """From so many states on, several are evaluated at once, by code compiled when it is first used."""
 
-LARGEST_BODY = 20_000
-"""Nodes of a program above which it is not compiled a second time, for several states at once."""
-
 STATES_PER_THREAD = 50_000
 """No thread is started for fewer states."""
 
@@ -136,7 +133,7 @@ class Machine:
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
-        return states >= LEAST_STATES and len(self.program.nodes) <= LARGEST_BODY
+        return states >= LEAST_STATES
 
     def several(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
