@@ -36,7 +36,7 @@ test: lint  ## the linters, then every test; those that evaluate kernels with bo
 	echo "== Tests, with the plain Python back end"
 	MBS_BACKEND=python $(BIN)/python -m pytest -m "not backend_independent"
 
-bench: $(VENV)/.test  ## measure speed and accuracy
+bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
@@ -84,4 +84,9 @@ $(VENV)/.run: setup.py Makefile | $(BIN)/python
 $(VENV)/.test: $(VENV)/.run
 	@echo "== Installing the test tools (Pinocchio, MuJoCo, robot models, linters, colcon), some 300 MB: one to two minutes"
 	$(INSTALL) --editable ".[test]" | $(PROGRESS)
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	@echo "== Installing what the benchmarks compare with (Drake, matplotlib), some 60 MB"
+	$(INSTALL) --editable ".[bench]" | $(PROGRESS)
 	touch $@

@@ -60,6 +60,8 @@ setup(
             "ros-jazzy-std-srvs",
             "ros-jazzy-diagnostic-msgs",
             "ros-jazzy-lifecycle-msgs",
+            "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-trajectory-msgs",
         ],
         "test": [
             # References and runner.
@@ -80,11 +82,18 @@ setup(
             "colcon-ros",
             "colcon-bash",
         ],
+        # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.
+        "bench": [
+            "matplotlib",
+            'drake; platform_machine == "x86_64" and sys_platform == "linux"',
+        ],
     },
     entry_points={
         "console_scripts": [
             f"mbs-dynamics = {NAME}.cli:main",
             f"dynamics_node = {NAME}.ros.dynamics_node:main",
+            f"gravity_compensation_node = {NAME}.ros.gravity_compensation_node:main",
+            f"simulator_node = {NAME}.ros.simulator_node:main",
         ],
     },
 )

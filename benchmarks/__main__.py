@@ -22,7 +22,9 @@ from benchmarks import report
 from mbs_dynamics.tracing import default_backend
 
 BENCHMARKS = {
+    "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",
     "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
+    "batch": "Batches of states in one call, beside loops.",
     "startup": "From a fresh process to compiled kernels.",
     "operations": "Operations of each algorithm in each representation.",
     "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",

@@ -75,6 +75,7 @@ from mbs_dynamics.algorithms import (
     twist_derivatives,
     twists,
 )
+from mbs_dynamics.c_export import export_c
 from mbs_dynamics.errors import (
     ArgumentError,
     BackendError,
@@ -135,6 +136,7 @@ __all__ = [
     "convert_wrench",
     "coriolis_matrix",
     "dh",
+    "export_c",
     "fit_joint_rates",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.model.body import GROUND
@@ -58,11 +60,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     count.set_defaults(run=_count)
 
+    export = commands.add_parser(
+        "export", help="write algorithms of a robot as C99 without dependencies beyond math.h"
+    )
+    export.add_argument("robot", help="path or name, as for info")
+    export.add_argument(
+        "--functions",
+        type=_functions,
+        required=True,
+        metavar="NAME,...",
+        help="algorithms, such as gravity_torques,inverse_dynamics,jacobian",
+    )
+    export.add_argument("--output", required=True, help="folder for the .c and the .h file")
+    export.add_argument("--prefix", help="first part of all names in C (default: the robot's name)")
+    export.add_argument("--precision", choices=("double", "single"), default="double")
+    export.add_argument("--body", help="body or link, for algorithms that ask for one")
+    export.add_argument("--representation", choices=mbs.REPRESENTATIONS)
+    export.add_argument(
+        "--wrenches", action="store_true", help="applied wrenches are an argument as well"
+    )
+    export.set_defaults(run=_export)
+
     demo = commands.add_parser(
-        "demo", help="move an arm and watch the dynamics node, as processes that talk over DDS"
+        "demo",
+        help="an arm held up against gravity, pushed and loaded, as nodes that talk over DDS",
     )
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
-    demo.add_argument("--seconds", type=float, default=10.0, help="how long (default: 10)")
     demo.set_defaults(run=_demo)
 
     add_commands(commands)
@@ -88,7 +111,37 @@ def _demo(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return int(demo.main(robot=options.robot, seconds=options.seconds))
+    return int(demo.main(robot=options.robot))
+
+
+def _export(options: argparse.Namespace) -> int:
+    asked = {name: getattr(options, name) for name in ("body", "representation", "wrenches")}
+    try:
+        written = export_c(
+            _robot(options.robot),
+            options.functions,
+            options.output,
+            prefix=options.prefix,
+            precision=options.precision,
+            **{name: value for name, value in asked.items() if value},
+        )
+    except OSError as error:
+        print(f"mbs-dynamics: cannot write to {options.output!r}: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(map(str, written)))
+    return 0
+
+
+def _functions(text: str) -> list[Callable[..., Any]]:
+    """Return algorithms by name."""
+    known = {algorithm_of(function).name: function for function in mbs.ALGORITHMS}
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"no algorithm {unknown[0]!r}; the algorithms are: {', '.join(known)}"
+        )
+    return [known[name] for name in names]
 
 
 def _count(options: argparse.Namespace) -> int:

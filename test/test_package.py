@@ -47,9 +47,11 @@ ROS_MODULES = (
     "lifecycle_msgs",
     "rcl_interfaces",
     "rclpy",
+    "rosgraph_msgs",
     "sensor_msgs",
     "std_msgs",
     "std_srvs",
+    "trajectory_msgs",
 )
 DECLARED_AS = {  # where the key in package.xml is not the module's name
     "lxml": "python3-lxml",

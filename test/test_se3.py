@@ -145,11 +145,31 @@ def test_products_with_the_inverse_adjoint_on_both_sides():
     for k, C in enumerate(random_poses(20, 22)):
         M = np.random.default_rng(k).normal(size=(6, 6))
         inverse, operator = np.linalg.inv(se3.Ad(C)), InverseAdjoint(C[:3, :3], C[:3, 3])
-        near(operator.bilinear(M), inverse.T @ M @ inverse, 1e-13)
         M = M + M.T
         found = operator.congruence(M)
         near(found, inverse.T @ M @ inverse, 1e-13)
         np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_rotation_applied_in_factors_is_their_product(axis):
+    A, B = se3.exp(np.array([0.4, -0.9, 0.3, 1.0, 2.0, 3.0])), so3.exp(0.7 * np.eye(3)[axis])
+    whole = InverseAdjoint(A[:3, :3] @ B, A[:3, 3])
+    factored = InverseAdjoint(whole.R, whole.r, (A[:3, :3], B))
+    rng = np.random.default_rng(axis)
+    x, M, N = rng.normal(size=6), rng.normal(size=(6, 6)), rng.normal(size=(3, 3))
+    for one, other in zip(
+        (whole @ x, whole.T @ x, whole.congruence(M + M.T), whole.conjugate(N), whole.back(x[:3])),
+        (
+            factored @ x,
+            factored.T @ x,
+            factored.congruence(M + M.T),
+            factored.conjugate(N),
+            factored.back(x[:3]),
+        ),
+        strict=True,
+    ):
+        near(one, other, 1e-14)
 
 
 # -- exp and log ----------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ import numpy as np
 
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
+from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
@@ -73,10 +74,11 @@ MODEL_INPUTS = frozenset({"gravity", "payload"})
 class Algorithm:
     """Equations, with the kernels that they are compiled to."""
 
-    def __init__(self, equations: Callable[..., Any], invariant: bool) -> None:
+    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
+        self.of_joints = of_joints
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -201,16 +203,28 @@ class Algorithm:
         inputs = {name: _shape(name, model, options) for name in arrays}
         inputs["gravity"] = (3,)
         inputs["payload"] = (len(model.payloads), 10)
+        same = self._equivalent(model, arrays) if self.of_joints else model
 
         def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
             loads = tuple(
                 Payload(load.body, parameters)
                 for load, parameters in zip(model.payloads, payload, strict=True)
             )
-            traced = replace(model, gravity=gravity, payloads=loads).loaded()
+            turned = gravity[0].graph.turn
+            traced = replace(same, gravity=gravity, payloads=loads, turned=turned).loaded()
             return self.equations(traced, **symbols, **options)
 
         return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+    @staticmethod
+    def _equivalent(model: Model, arrays: tuple[str, ...]) -> Model:
+        """Return the model with other frames and inertias, but where arrays are given in frames."""
+        keep = range(model.nb) if BODY_LEVEL.intersection(arrays) else model.carriers
+        key = equivalent, tuple(keep)
+        with model.lock:
+            if key not in model.kernels:
+                model.kernels[key] = equivalent(model, keep_frames=keep)
+        return model.kernels[key]  # type: ignore[no-any-return]
 
 
 def _shape(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
@@ -242,15 +256,20 @@ def _constant(name: str, option: Any) -> Any:
     return option
 
 
-def algorithm(*, invariant: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def algorithm(
+    *, invariant: bool, of_joints: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
     ``invariant`` says that the result does not depend on the representation of twists, so that
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
+    ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
+    that the equations may be given a model that differs in all else: see
+    :mod:`mbs_dynamics.model.equivalent`.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant)
+        compiled = Algorithm(equations, invariant, of_joints)
         required = len(compiled.required)
 
         @functools.wraps(equations)

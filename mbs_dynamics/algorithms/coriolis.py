@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,16 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import InverseAdjoint, ad, ad_dual
+from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Operator, Representation
+from mbs_dynamics.representation import BodyFixed, Representation
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew.
 
@@ -44,7 +47,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     return _coriolis(model, q, qd)
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
@@ -66,14 +69,14 @@ def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
     Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # the rate of a screw that moves along
     for j, p in model.inward():
         S = rep.screw(j)
-        column, row, row_rate = M[j] @ Sd[j] + B[j] @ S, B[j].T @ S, M[j] @ S
+        column, row, row_rate = M[j] @ Sd[j] + B[j] @ S, B[j].transposed(S), M[j] @ S
         C[j, j] = S @ column
         child, i = j, p
         while i != GROUND:
-            dual = rep.carry(child).T
-            column, row, row_rate = dual @ column, dual @ row, dual @ row_rate
+            carry = rep.carry(child)
+            column, row, row_rate = carry.T @ column, carry.back(row), carry.T @ row_rate
             C[i, j] = rep.screw(i) @ column
-            C[j, i] = rep.screw(i) @ row + Sd[i] @ row_rate
+            C[j, i] = rep.screw(i)[:3] @ row + Sd[i] @ row_rate
             child, i = i, model.parents[i]
     return np.asarray(model.generalized_matrix(C))
 
@@ -86,24 +89,48 @@ def twists_of(model: Model, rep: Representation, rate: list[Any]) -> list[Any]:
     return V
 
 
-def gyration(M: Any, V: Array) -> Array:
-    """Return B (6, 6) = 1/2 (-ad_V^T M - M ad_V + F), F X = -ad_X^T (M V), of one body.
+@dataclass(frozen=True, eq=False)
+class Gyration:
+    """B (6, 6) = 1/2 (-ad_V^T M - M ad_V + F), F X = -ad_X^T (M V), of one or several bodies.
 
     B V is the velocity wrench of Mueller (dynamics), eq. (41), and B + B^T the rate of M along V.
+    With a mass at x that moves with u it is B = -int [[x~ u~, 0], [u~, 0]], the wrench of the
+    accelerations omega x u: for one body B = -[[omega~ Sigma + m d~ v~, 0], [p~, 0]], where Sigma
+    is Binet's tensor of second moments and p the linear momentum.
     """
-    ad_V, matrix = ad(V), M.matrix()
-    half = matrix @ ad_V
-    return 0.5 * (-half.T - half + ad_dual(M @ V))
+
+    moments: Array
+    """(3, 3) int x~ u~, in the frame of the body."""
+    momentum: Array
+    """(3,) p."""
+
+    @classmethod
+    def of(cls, M: Inertia, V: Array) -> Gyration:
+        """Return the matrix of a body with the body-fixed twist V (6,)."""
+        moments = so3.hat(V[:3]) @ M.second_moments + so3.hat(M.moment) @ so3.hat(V[3:])
+        return cls(moments, (M @ V)[3:])
+
+    def __add__(self, other: Gyration) -> Gyration:
+        return Gyration(self.moments + other.moments, self.momentum + other.momentum)
+
+    def __matmul__(self, X: Array) -> Array:
+        """Return B X (6,) of a twist X (6,)."""
+        return -np.concatenate([self.moments @ X[:3], so3.hat(self.momentum) @ X[:3]])
+
+    def transposed(self, X: Array) -> Array:
+        """Return B^T X, a pure moment (3,), of a twist X (6,)."""
+        return so3.hat(self.momentum) @ X[3:] - self.moments.T @ X[:3]
+
+    def carried(self, carry: Any) -> Gyration:
+        """Return carry^T B carry, for the frame of the parent."""
+        p = carry.back(self.momentum)
+        return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
-def composite_gyrations(model: Model, rep: Representation, V: list[Any]) -> list[Any]:
-    """Return for each body the sum of :func:`gyration` over all that its joint moves."""
-    B = [gyration(rep.inertia(i), V[i]) for i in range(model.nb)]
+def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Gyration]:
+    """Return for each body the sum of the gyrations of all that its joint moves."""
+    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)]
     for i, p in model.inward():
         if p != GROUND:
-            B[p] = B[p] + _carried(rep.carry(i), B[i])
+            B[p] = B[p] + B[i].carried(rep.carry(i))
     return B
-
-
-def _carried(carry: Operator, B: Array) -> Array:
-    return carry.bilinear(B) if isinstance(carry, InverseAdjoint) else B

@@ -21,29 +21,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
-from mbs_dynamics.algorithms.coriolis import composite_gyrations, twists_of
-from mbs_dynamics.algorithms.forward_dynamics import forward_dynamics
+from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.mass_matrix import (
     composite_inertias,
-    inverse_mass_matrix,
+    factorize,
+    inverted,
     mass_matrix,
+    solve,
+    solved,
 )
-from mbs_dynamics.algorithms.newton_euler import inverse_dynamics
+from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, newton_euler, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.representation import BodyAxes
 from mbs_dynamics.tracing import derivative_of, series_of
 
 _mass_matrix = algorithm_of(mass_matrix).equations
-_inverse_mass_matrix = algorithm_of(inverse_mass_matrix).equations
-_forward_dynamics = algorithm_of(forward_dynamics).equations
 _inverse_dynamics = algorithm_of(inverse_dynamics).equations
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def inverse_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -64,7 +64,7 @@ def inverse_dynamics_derivatives(
     return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def forward_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -80,18 +80,20 @@ def forward_dynamics_derivatives(
     q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type.
     """
-    body_fixed = {"representation": "body_fixed"}
-    qdd = _forward_dynamics(model, q, qd, tau, wrenches, **body_fixed)
-    inverse = _inverse_mass_matrix(model, q, **body_fixed)
+    M = _mass_matrix(model, q, representation="body_fixed")
+    h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
+    U, D = factorize(model, M)
+    qdd = solve(U, D, np.asarray(tau) - h)
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
+    inverse = inverted(U, D)
     return {  # type: ignore[return-value]
-        "dqdd_dq": -(inverse @ dq),
-        "dqdd_dqd": -(inverse @ dqd),
+        "dqdd_dq": -solved(U, D, dq),
+        "dqdd_dqd": -solved(U, D, dqd),
         "dqdd_dtau": inverse,
     }
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def inverse_dynamics_rates(
     model: Model,
     q: ArrayLike,
@@ -123,69 +125,45 @@ class Motion(NamedTuple):
     """
 
     V: list[Array]
-    Vd: list[Array]
-    """Accelerations, less that of free fall."""
+    A: list[Array]
+    """Accelerations of the bodies' origins, less that of free fall."""
     M: list[Any]
-    B: list[Array]
+    B: list[Gyration]
     W: list[Array]
 
 
-def motion_of(
-    model: Model, rep: BodyFixed, qd: Array, qdd: Array, wrenches: Array | None = None
-) -> Motion:
+def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
-    rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
-    V = twists_of(model, rep, rate)
-    Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    W = model.per_body(np.zeros(6))
-    for i, p in model.outward():
-        drift = rep.drift(i, V, rate[i])
-        Vd[i] = rep.carry(i) @ Vd[p] + rep.screw(i) * acceleration[i] + drift
-        W[i] = rep.inertia(i) @ Vd[i] + rep.bias(i, V[i])
-        if wrenches is not None:
-            W[i] = W[i] - wrenches[i]
-    for i, p in model.inward():
-        W[p] = W[p] + rep.carry(i).T @ W[i]
+    V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    return Motion(V, Vd, M, B, W)
-
-
-def rates_of_screw(S: Array, V: Array, Vd: Array) -> tuple[Array, Array]:
-    """Return the rate of a screw S that what carries it causes, and the rate of that rate.
-
-    V and Vd are the twist and the acceleration of what carries it.
-    """
-    Y = ad(V) @ S
-    return Y, ad(Vd) @ S + ad(V) @ Y
+    return Motion(V, A, M, B, W)
 
 
 def _derivatives(
     model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return dtau/dq and dtau/dqd."""
-    rep = BodyFixed(model, q)
-    V, Vd, M, B, W = motion_of(model, rep, qd, qdd, wrenches)
+    rep = BodyAxes(model, q)
+    V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     Y, Z = model.per_body(None), model.per_body(None)
-    for i, p in model.outward():
-        carry = rep.carry(i)
-        Y[i], Z[i] = rates_of_screw(rep.screw(i), carry @ V[p], carry @ Vd[p])
+    for i, _ in model.outward():
+        Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)
     dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     for i, p in model.inward():
         S = rep.screw(i)
-        Sd = ad(V[i]) @ S  # the rate of the screw with the body's own motion
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
         moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
-        by_qd = 2.0 * (B[i] @ S) + M[i] @ (Y[i] + Sd)
-        row, row_rate = 2.0 * (B[i].T @ S), M[i] @ S
+        by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
+        row, row_rate = 2.0 * B[i].transposed(S), M[i] @ S
         dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
         child, j = i, p
         while j != GROUND:
-            dual = rep.carry(child).T
-            moved, by_qd, row, row_rate = (dual @ x for x in (moved, by_qd, row, row_rate))
-            S_j = rep.screw(j)
+            carry = rep.carry(child)
+            moved, by_qd, row_rate = (carry.T @ x for x in (moved, by_qd, row_rate))
+            row, S_j = carry.back(row), rep.screw(j)
             dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
-            dq[i, j] = row @ Y[j] + row_rate @ Z[j]
-            dqd[i, j] = row @ S_j + row_rate @ (Y[j] + ad(V[j]) @ S_j)
+            dq[i, j] = row @ Y[j][:3] + row_rate @ Z[j]
+            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y[j])
             child, j = j, model.parents[j]
     return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))

@@ -30,12 +30,12 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import moves
+from mbs_dynamics.representation import dynamic_moves
 
 _mass_matrix = algorithm_of(mass_matrix).equations
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def forward_dynamics(
     model: Model,
     q: ArrayLike,
@@ -77,7 +77,7 @@ def _articulated_body(
     model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
     """The articulated-body algorithm over the moves."""
-    rep, pivot = moves(representation, model, q), pivots(model)
+    rep, pivot = dynamic_moves(representation, model, q), pivots(model)
     rate = model.joint_rates(qd)
     tau_joint = [tau[body.joint.coordinate] for body in model.bodies]
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
@@ -116,7 +116,7 @@ def _udut(
 
     Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
     """
-    rep, pivot = moves(representation, model, q), pivots(model)
+    rep, pivot = dynamic_moves(representation, model, q), pivots(model)
     h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
     coordinate = [body.joint.coordinate for body in model.bodies]
     phi = [tau[k] - h[k] for k in coordinate]  # (27), the bias complete

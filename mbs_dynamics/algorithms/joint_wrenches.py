@@ -22,7 +22,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.newton_euler import Loads, transmitted_wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import moves, to_body_fixed
+from mbs_dynamics.representation import dynamic_moves, to_body_fixed
 
 
 @algorithm(invariant=False)
@@ -45,7 +45,7 @@ def joint_wrenches(
     q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
     type, UnknownRepresentationError.
     """
-    rep = moves(representation, model, q)
+    rep = dynamic_moves(representation, model, q)
     W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
     return np.array(W).reshape(-1, 6)
 
@@ -70,7 +70,7 @@ def joint_reactions(
     q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
     type, UnknownRepresentationError.
     """
-    rep = moves(representation, model, q)
+    rep = dynamic_moves(representation, model, q)
     W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
     reactions = []
     for i, body in enumerate(model.bodies):

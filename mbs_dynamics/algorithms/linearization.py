@@ -29,7 +29,7 @@ from mbs_dynamics.model.tree import Model
 _forward_dynamics_derivatives = algorithm_of(forward_dynamics_derivatives).equations
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def linearize(
     model: Model,
     q: ArrayLike,

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import InverseAdjoint, pose
+from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
@@ -35,7 +35,7 @@ PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 
@@ -55,10 +55,13 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
             F = rep.carry(j).T @ F
             j, k = k, model.parents[k]
             M[i, j] = M[j, i] = rep.screw(j) @ F
-    return np.asarray(model.generalized_matrix(M))
+    M = model.generalized_matrix(M)
+    for j in range(model.n):  # symmetric also where joints share a coordinate
+        M[j + 1 :, j] = M[j, j + 1 :]
+    return np.asarray(M)
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse of the mass matrix (..., n, n), symmetric.
 
@@ -67,12 +70,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "au
     ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     M = _mass_matrix(model, q, representation=representation)
-    U, D = factorize(model, M)
-    columns = [solve(U, D, unit) for unit in np.eye(model.n)]
-    inverse: Array = np.array(columns).reshape(model.n, model.n)
-    for j in range(model.n):  # symmetric: the other half is then never computed
-        inverse[j, j + 1 :] = inverse[j + 1 :, j]
-    return np.asarray(inverse)
+    return np.asarray(inverted(*factorize(model, M)))
 
 
 _mass_matrix = mass_matrix.algorithm.equations  # type: ignore[attr-defined]
@@ -93,7 +91,9 @@ def carried(carry: Operator, M: Any) -> Any:
         return M
     if isinstance(carry, InverseAdjoint):
         if isinstance(M, Inertia):
-            return M.transformed(pose(carry.R, carry.r))
+            for R in reversed(carry.rotations):
+                M = M.rotated(R)
+            return M.shifted(carry.r)
         return carry.congruence(M)
     M = np.array(carry.T @ M @ carry)
     rows, cols = np.triu_indices(6, 1)
@@ -134,6 +134,19 @@ def solve(U: Array, D: list[Any], b: Array) -> Array:
         for i in range(k):
             x[k] = x[k] - U[i, k] * x[i]
     return np.array(x)
+
+
+def solved(U: Array, D: list[Any], B: Array) -> Array:
+    """Return X (n, n) with U D U^T X = B."""
+    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B)).T
+
+
+def inverted(U: Array, D: list[Any]) -> Array:
+    """Return the inverse (n, n) of U D U^T, symmetric."""
+    inverse = solved(U, D, np.eye(len(D)))
+    for j in range(len(D)):  # the other half is then never computed
+        inverse[j + 1 :, j] = inverse[j, j + 1 :]
+    return inverse
 
 
 def pivots(model: Model) -> Callable[[int, Any], Any]:

@@ -25,7 +25,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import Hybrid, Mixed, Representation, moves
+from mbs_dynamics.representation import Representation, dynamic_moves
 
 
 class Loads(NamedTuple):
@@ -42,7 +42,7 @@ class Loads(NamedTuple):
 NO_LOADS = Loads()
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -74,7 +74,7 @@ def inverse_dynamics(
     return newton_euler(model, q, qd, qdd, representation, loads)
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
 
@@ -85,7 +85,7 @@ def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto")
     return newton_euler(model, q, rest, rest, representation)
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, of_joints=True)
 def bias_torques(
     model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
@@ -101,7 +101,7 @@ def newton_euler(
     model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the torques (n,) of the recursive Newton-Euler algorithm."""
-    rep = moves(representation, model, q)
+    rep = dynamic_moves(representation, model, q)
     W = transmitted_wrenches(model, rep, qd, qdd, loads)
     return np.array(model.generalized([rep.screw(i) @ W[i] for i in range(model.nb)]))
 
@@ -109,34 +109,40 @@ def newton_euler(
 def transmitted_wrenches(
     model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads = NO_LOADS
 ) -> list[Array]:
-    """Return for each body the wrench W_i that its joint transmits to it.
+    """Return for each body the wrench W_i that its joint transmits to it."""
+    return recursion(model, rep, qd, qdd, loads)[2][:-1]
 
-    The recursion itself. Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid.
+
+def recursion(
+    model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """Return twists, accelerations and transmitted wrenches; those of the ground at index -1.
+
+    Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid.
     """
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V, Vd = (model.per_body(x) for x in ground_motion(model, rep, loads))
     W = model.per_body(np.zeros(6))
     for i, p in model.outward():
-        carry, S = rep.carry(i), rep.screw(i)
-        V[i] = carry @ V[p] + S * rate[i]  # (66b) (70c) (75c)
-        Vd[i] = carry @ Vd[p] + S * acceleration[i] + rep.drift(i, V, rate[i])  # (66c) (70d) (75d)
-        W[i] = rep.inertia(i) @ Vd[i] + rep.bias(i, V[i])  # (41) (38) (53)
+        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]  # (66b) (70c) (75c)
+        Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])  # (66c) (70d) (75d)
+        W[i] = rep.wrench(i, V[i], Vd[i])  # (41) (38) (53)
         if loads.wrenches is not None:
             W[i] = W[i] - loads.wrenches[i]
     for i, p in model.inward():
         W[p] = W[p] + rep.carry(i).T @ W[i]  # (67a) (71b) (76b); (67b) is S_i^T W_i
-    return W[:-1]
+    return V, Vd, W
 
 
 def ground_motion(model: Model, rep: Representation, loads: Loads) -> tuple[Array, Array]:
     """Return the twist of the ground and its acceleration less that of free fall.
 
     The four twists of the base are one and the same, because the inertial frame coincides with it;
-    the rate of the linear part in the hybrid and mixed form differs by omega x v.
+    the acceleration of its origin differs from the rate of the linear part by omega x v.
     """
     V = np.zeros(6) if loads.base_twist is None else np.asarray(loads.base_twist)
     Vd = np.zeros(6) if loads.base_acceleration is None else np.asarray(loads.base_acceleration)
     linear = Vd[3:] - np.asarray(model.gravity)
-    if loads.base_twist is not None and isinstance(rep, (Hybrid, Mixed)):
+    if loads.base_twist is not None and rep.of_origin:
         linear = linear + so3.hat(V[:3]) @ V[3:]
     return V, np.concatenate([Vd[:3], linear])

@@ -22,14 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.derivatives import motion_of, rates_of_screw
+from mbs_dynamics.algorithms.coriolis import Gyration
+from mbs_dynamics.algorithms.derivatives import motion_of
+from mbs_dynamics.algorithms.newton_euler import NO_LOADS
 from mbs_dynamics.algorithms.sensitivity import moved_bodies
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.representation import BodyAxes
 
 
 @algorithm(invariant=True)
@@ -51,17 +53,16 @@ def torque_sensitivity(
 
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownJointError.
     """
-    rep = BodyFixed(model, q)
-    V, Vd, M, B, W = motion_of(model, rep, qd, qdd)
+    rep = BodyAxes(model, q)
+    V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
     position = model.joint_positions(q)
     columns = []
     for i, U in zip(moved_bodies(model, joints), np.asarray(screws), strict=True):
-        p, carry = model.parents[i], rep.carry(i)
         S = se3.Ad(se3.exp_screw(model.bodies[i].joint.screw, -position[i])) @ U
-        Y, Z = rates_of_screw(S, carry @ V[p], carry @ Vd[p])
+        Y, Z = rep.rates_of_screw(i, S, V, A)
         column: list[Any] = [0.0] * model.nb
         moved = 2.0 * (B[i] @ Y) + M[i] @ Z + se3.ad_dual(W[i]) @ S
-        child, j = i, p
+        child, j = i, model.parents[i]
         while j != GROUND:  # joints before the parameter stay where they are
             moved = rep.carry(child).T @ moved
             column[j] = rep.screw(j) @ moved
@@ -75,11 +76,11 @@ def torque_sensitivity(
 
 
 def _of_a_joint_beyond(
-    model: Model, rep: BodyFixed, M: Any, B: Array, path: list[int], Y: Array, Z: Array
+    model: Model, rep: BodyAxes, M: Any, B: Gyration, path: list[int], Y: Array, Z: Array
 ) -> Any:
     """Return the change of the torque of the last joint of a path that begins at the parameter."""
     S = rep.screw(path[-1])
-    row, row_rate = 2.0 * (B.T @ S), M @ S
+    row, row_rate = 2.0 * B.transposed(S), M @ S
     for k in reversed(path[1:]):
-        row, row_rate = rep.carry(k).T @ row, rep.carry(k).T @ row_rate
-    return row @ Y + row_rate @ Z
+        row, row_rate = rep.carry(k).back(row), rep.carry(k).T @ row_rate
+    return row @ Y[:3] + row_rate @ Z

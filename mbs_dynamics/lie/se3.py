@@ -88,48 +88,64 @@ class InverseAdjoint(NamedTuple):
 
     R: Array
     r: Array
+    factors: tuple[Array, ...] = ()
+    """Rotation matrices whose product is R, to be applied one after another; none for R itself."""
+
+    @property
+    def rotations(self) -> tuple[Array, ...]:
+        """The factors of R, at least one."""
+        return self.factors or (self.R,)
 
     def after(self, other: InverseAdjoint) -> InverseAdjoint:
         """Return the map that applies ``other`` first: Ad_C^-1 Ad_D^-1 = Ad_(D C)^-1."""
         return InverseAdjoint(other.R @ self.R, other.r + other.R @ self.r)
 
+    def turned(self, x: Array) -> Array:
+        """R^T x of a vector x (3,)."""
+        for R in self.rotations:
+            x = R.T @ x
+        return x
+
+    def back(self, x: Array) -> Array:
+        """R x of a vector x (3,)."""
+        for R in reversed(self.rotations):
+            x = R @ x
+        return x
+
     def __matmul__(self, V: Array) -> Array:
         """Ad_C^-1 V = (R^T omega, R^T (v - r cross omega)) of a twist V (6,)."""
         omega, v = V[:3], V[3:]
-        return np.concatenate([self.R.T @ omega, self.R.T @ (v - so3.hat(self.r) @ omega)])
-
-    def bilinear(self, M: Array) -> Array:
-        """Ad_C^-T M Ad_C^-1 of any M (6, 6): see :meth:`congruence` for a symmetric one."""
-        R, r = self.R, so3.hat(self.r)
-        (A, B), (C, D) = ([R @ M[a : a + 3, b : b + 3] @ R.T for b in (0, 3)] for a in (0, 3))
-        A, B = A + r @ C, B + r @ D
-        return blocks([[A - B @ r, B], [C - D @ r, D]])
+        return np.concatenate([self.turned(omega), self.turned(v - so3.hat(self.r) @ omega)])
 
     def congruence(self, M: Array) -> Array:
         """Ad_C^-T M Ad_C^-1 of a symmetric M (6, 6): an inertia seen from where C is the pose."""
-        R, r = self.R, so3.hat(self.r)
-        A, B, D = M[:3, :3], M[:3, 3:], M[3:, 3:]
-        A, B, D = so3.congruence(R, A), R @ B @ R.T, so3.congruence(R, D)
+        r = so3.hat(self.r)
+        A, B, D = self.conjugate(M[:3, :3]), self.conjugate(M[:3, 3:]), self.conjugate(M[3:, 3:])
         B_moved = B + r @ D
         A_moved = so3.symmetric(A - B_moved @ r + r @ B.T)
-        return blocks([[A_moved, B_moved], [B_moved.T, D]])
+        return blocks([[A_moved, B_moved], [B_moved.T, so3.symmetric(D)]])
+
+    def conjugate(self, A: Array) -> Array:
+        """R A R^T of a matrix A (3, 3)."""
+        for R in reversed(self.rotations):
+            A = so3.conjugate(R, A)
+        return A
 
     @property
     def T(self) -> InverseAdjointTranspose:
         """Ad_C^-T, which takes a wrench back to the frame in which C is the pose."""
-        return InverseAdjointTranspose(self.R, self.r)
+        return InverseAdjointTranspose(self)
 
 
 class InverseAdjointTranspose(NamedTuple):
     """Ad_C^-T, applied to a wrench without forming the matrix; see :class:`InverseAdjoint`."""
 
-    R: Array
-    r: Array
+    of: InverseAdjoint
 
     def __matmul__(self, W: Array) -> Array:
         """Ad_C^-T W = (R t + r cross R f, R f) of a wrench W (6,) = (t, f)."""
-        f = self.R @ W[3:]
-        return np.concatenate([self.R @ W[:3] + so3.hat(self.r) @ f, f])
+        f = self.of.back(W[3:])
+        return np.concatenate([self.of.back(W[:3]) + so3.hat(self.of.r) @ f, f])
 
 
 def exp(X: Array) -> Array:

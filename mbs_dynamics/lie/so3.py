@@ -20,6 +20,8 @@ zero, tiny, generic and pi.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mbs_dynamics.lie import series
@@ -96,7 +98,52 @@ def symmetric(A: Array) -> Array:
 
 def congruence(R: Array, A: Array) -> Array:
     """Return the symmetric product R A R^T of a symmetric A (3, 3)."""
-    return symmetric(R @ A @ R.T)
+    return symmetric(conjugate(R, A))
+
+
+def conjugate(R: Array, A: Array) -> Array:
+    """Return the product R A R^T of any A (3, 3).
+
+    If R turns about a coordinate axis by an angle with cosine c and sine s, the block
+    [[a, b], [b', d]] across it becomes [[a - s u, c u - b'], [c u - b, d + s u]] with
+    u = s (a - d) + c (b + b'). That takes half the operations of the two products.
+    """
+    k = _axis(R)
+    if k is None:
+        return R @ A @ R.T
+    i, j = (k + 1) % 3, (k + 2) % 3
+    c, s = R[i, i], R[j, i]
+    u = s * (A[i, i] - A[j, j]) + c * (A[i, j] + A[j, i])
+    B = np.array(A, dtype=np.result_type(R, A))
+    B[i, i], B[i, j] = A[i, i] - s * u, c * u - A[j, i]
+    B[j, i], B[j, j] = c * u - A[i, j], A[j, j] + s * u
+    B[i, k], B[j, k] = c * A[i, k] - s * A[j, k], s * A[i, k] + c * A[j, k]
+    B[k, i], B[k, j] = c * A[k, i] - s * A[k, j], s * A[k, i] + c * A[k, j]
+    return B
+
+
+def _axis(R: Array) -> int | None:
+    """Return the coordinate axis that a rotation matrix turns about, by no multiple of pi/2."""
+    for k in range(3):
+        others = [R[k, j] for j in range(3) if j != k] + [R[j, k] for j in range(3) if j != k]
+        if _is(R[k, k], 1.0) and all(_is(x, 0.0) for x in others):
+            quarter = any(_is(R[(k + 1) % 3, j], 0.0) for j in range(3) if j != k)
+            return None if quarter else k  # products with 0, 1 and -1 cost nothing
+    return None
+
+
+def _is(x: Any, value: float) -> bool:
+    return isinstance(x, float) and x == value
+
+
+def sparse_factors(A: Array, B: Array) -> tuple[Array, ...]:
+    """Return rotation matrices to be applied one after another, or none if A B is better.
+
+    A rotation about a coordinate axis has four zeros, and a permutation of axes six. Two rotations
+    about the same axis are better as one.
+    """
+    a, b, product = (sum(_is(x, 0.0) for x in R.flat) for R in (A, B, A @ B))
+    return (A, B) if min(a, b) >= 4 and (a == 6 or product < 4) else ()
 
 
 def _quaternion(R: Array) -> tuple[Array, Array]:

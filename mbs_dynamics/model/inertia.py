@@ -138,6 +138,15 @@ class Inertia:
         c = so3.hat(self.moment)
         return np.block([[self.tensor, c], [-c, self.mass * np.eye(3)]])
 
+    @property
+    def second_moments(self) -> Array:
+        """(3, 3) 1/2 tr(Theta) I - Theta, the integral of x x^T over the mass, in kg m^2."""
+        T = self.tensor
+        x, y, z = T[0, 0], T[1, 1], T[2, 2]
+        S = -T
+        S[0, 0], S[1, 1], S[2, 2] = 0.5 * (y + z - x), 0.5 * (x + z - y), 0.5 * (x + y - z)
+        return S
+
     def __add__(self, other: Inertia) -> Inertia:
         return Inertia(
             self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +36,10 @@ from mbs_dynamics.model.joint import Joint
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class State(NamedTuple):
@@ -65,6 +69,8 @@ class Model:
     """All names under which a frame can be asked for; the bodies' own are added by themselves."""
     doubts: tuple[Doubt, ...] = ()
     payloads: tuple[Payload, ...] = ()
+    turned: Callable[[], Any] = _nothing
+    """Called whenever a loop over the bodies turns or ends; a tracer so learns of the loops."""
     kernels: dict[Any, Any] = field(init=False, repr=False)
     """Compiled kernels by algorithm and options; shared by the models made from this one."""
     bound: dict[Any, Any] = field(init=False, repr=False)
@@ -183,6 +189,7 @@ class Model:
             frames[body.name] = Frame(body.name, i, checks.snap(np.eye(4)))
         object.__setattr__(self, "frames", MappingProxyType(frames))
         object.__setattr__(self, "joints", tuple(owners[k] for k in range(len(owners))))
+        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
         object.__setattr__(self, "bound", {})
         object.__setattr__(self, "kernels", {})
         object.__setattr__(self, "lock", threading.RLock())
@@ -195,6 +202,8 @@ class Model:
 
     joints: tuple[Joint, ...] = field(init=False)
     """The n joints that own a coordinate, in the order of q."""
+    parents: tuple[int, ...] = field(init=False)
+    """Index of each body's parent; GROUND (-1) for a root."""
     carriers: tuple[int, ...] = field(init=False)
     """The bodies that carry a payload, in order."""
 
@@ -219,11 +228,6 @@ class Model:
     def body_names(self) -> tuple[str, ...]:
         """Names of the moving bodies, after the joints' child links, in order."""
         return tuple(body.name for body in self.bodies)
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        """Index of each body's parent; GROUND (-1) for a root."""
-        return tuple(body.parent for body in self.bodies)
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -284,11 +288,17 @@ class Model:
 
     def outward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), parents before children."""
-        return iter(enumerate(self.parents))
+        for pair in enumerate(self.parents):
+            self.turned()
+            yield pair
+        self.turned()
 
     def inward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), children before parents."""
-        return reversed(list(self.outward()))
+        for pair in reversed(list(enumerate(self.parents))):
+            self.turned()
+            yield pair
+        self.turned()
 
     def per_body(self, ground: Any) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""

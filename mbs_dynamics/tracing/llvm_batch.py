@@ -67,14 +67,19 @@ advance:
   %i.next = call i64 @llvm.smin.i64(i64 %i.whole, i64 %final)
   br label %tile
 failed:
-  %k = phi i64 [ 0, %run ], [ %k.next, %search ]
+  %lost = icmp slt i32 %status, 0
+  br i1 %lost, label %empty, label %lanes
+empty:
+  ret i64 -1
+lanes:
+  %k = phi i64 [ 0, %failed ], [ %k.next, %search ]
   %number.at = getelementptr i32, ptr %status.at, i64 %k
   %number = load i32, ptr %number.at
   %found = icmp ne i32 %number, 0
   br i1 %found, label %say, label %search
 search:
   %k.next = add i64 %k, 1
-  br label %failed
+  br label %lanes
 say:
   %state = add i64 %i, %k
   %before = mul i64 %state, %guards

@@ -188,7 +188,9 @@ failed:
   %before = mul i64 %i, %guards
   %guard = zext i32 %status to i64
   %where = add i64 %before, %guard
-  ret i64 %where
+  %lost = icmp slt i32 %status, 0
+  %said = select i1 %lost, i64 -1, i64 %where
+  ret i64 %said
 end:
   ret i64 0
 }
@@ -199,7 +201,7 @@ end:
 calls a function that :func:`mbs_dynamics.tracing.llvm_body.emit_llvm` wrote. ``pointers`` holds the
 address of each port, of which there is at least one, ``strides`` the bytes from one state to the
 next in each (0 to use the same one for all). It returns 0, or for the first state i at which the
-guard k fails, i times the number of guards, plus k.
+guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.
 """
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from mbs_dynamics.errors import TraceError
 from mbs_dynamics.tracing import graph as g
-from mbs_dynamics.tracing.graph import Condition, Graph, Symbol
+from mbs_dynamics.tracing.graph import Condition, Graph, Symbol, TooLarge
 
 
 class Port(NamedTuple):
@@ -87,6 +87,8 @@ class Program:
     """Arguments before their users, inputs included, nothing superfluous."""
     guards: tuple[tuple[Symbol, str], ...] = ()
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
+    turns: tuple[int, ...] = ()
+    """Ids of nodes before which a loop began or turned."""
 
     @property
     def operations(self) -> Operations:
@@ -117,19 +119,22 @@ def trace(
     collecting = gc.isenabled()
     gc.disable()  # nodes are many and live long: collecting doubles the time and frees nothing
     try:
-        return _trace(function, inputs, name, droppable)
+        try:
+            return _trace(Graph(), function, inputs, name, droppable)
+        except TooLarge:
+            return _trace(Graph(rolled=True), function, inputs, name, droppable)
     finally:
         if collecting:
             gc.enable()
 
 
 def _trace(
+    graph: Graph,
     function: Callable[..., Any],
     inputs: Mapping[str, tuple[int, ...]],
     name: str,
     droppable: frozenset[str],
 ) -> Program:
-    graph = Graph()
     symbols = {key: graph.input(key, shape) for key, shape in inputs.items()}
     try:
         result = function(**symbols)
@@ -150,7 +155,8 @@ def _trace(
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
     graph.forget_but(nodes)
-    return Program(name, tuple(kept), outputs, values, nodes, guards)
+    turns = tuple(graph.turns)
+    return Program(name, tuple(kept), outputs, values, nodes, guards, turns)
 
 
 def _is_about_symbols(error: TypeError | AttributeError) -> bool:
@@ -183,6 +189,6 @@ def _needed(
     for node in reversed(graph.nodes):
         if needed[node.id] and node.op != g.INPUT:
             for x in node.args:
-                if isinstance(x, (Symbol, Condition)):
+                if type(x) is not float:
                     needed[x.id] = 1
     return tuple(node for node in graph.nodes if needed[node.id])

@@ -11,22 +11,13 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The four representations of twists, and the moves that tell them apart.
+"""The moves that tell the four representations apart.
 
 An algorithm is written once over these moves; each representation supplies them with the equations
 of its own. ``K`` stands for Mueller (kinematics), ``D`` for Mueller (dynamics).
-
-============  ==========================  ========================  =======================
-name          twist                       measured at, resolved in  as Pinocchio calls it
-============  ==========================  ========================  =======================
-body_fixed    V^b = (omega^b, v^b)        body, body                LOCAL
-spatial       V^s = (omega^s, v^s)        inertial, inertial        WORLD
-hybrid        V^h = (omega^s, rdot)       body, inertial            LOCAL_WORLD_ALIGNED
-mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
-============  ==========================  ========================  =======================
-
-Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
 """
+
+# ruff: noqa: D102 (what a move does is said once, in the base class)
 
 from __future__ import annotations
 
@@ -99,6 +90,8 @@ class Representation(ABC):
     """
 
     name: ClassVar[str]
+    of_origin: ClassVar[bool] = False
+    """Whether the linear part of an acceleration is that of the origin of the body."""
 
     def __init__(self, model: Model, q: Array) -> None:
         self.model = model
@@ -161,6 +154,19 @@ class Representation(ABC):
     def at(self, frame: Frame) -> Operator:
         """Take the twist of a body to a frame fixed to it."""
 
+    # -- what dynamics makes of them -------------------------------------------------------------
+
+    def acceleration(
+        self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
+    ) -> Array:
+        """Vdot_i (6,) from that of the parent: D (66c), (70d), (75d)."""
+        carried = self.carry(i) @ A[self.model.bodies[i].parent]
+        return carried + self.screw(i) * joint_acceleration + self.drift(i, V, rate)
+
+    def wrench(self, i: int, V: Array, A: Array) -> Array:
+        """The wrench (6,) that body i needs for its motion: D (41), (38), (53)."""
+        return self.inertia(i) @ A + self.bias(i, V)
+
 
 class BodyFixed(Representation):
     """Measured at the body and resolved in it: constant screws and inertias."""
@@ -172,8 +178,12 @@ class BodyFixed(Representation):
 
     @_once
     def carry(self, i: int) -> Operator:
-        C_rel = self.C_rel(i)
-        return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3])  # Ad_{C_i,p}, D (66b)
+        C_rel, body = self.C_rel(i), self.model.bodies[i]
+        factors: tuple[Array, ...] = ()
+        if not isinstance(self._position[i], Series):
+            motion = se3.exp_screw(body.joint.screw, self._position[i])
+            factors = so3.sparse_factors(body.home_rel[:3, :3], motion[:3, :3])
+        return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3], factors)  # Ad_{C_i,p}, D (66b)
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
         return -(se3.ad(self.screw(i)) @ V[i]) * rate  # D (66c)
@@ -221,6 +231,7 @@ class Hybrid(Representation):
     """Measured at the body and resolved in the inertial frame: carried by displacements alone."""
 
     name = "hybrid"
+    of_origin = True
 
     @_once
     def screw(self, i: int) -> Array:
@@ -257,6 +268,7 @@ class Mixed(Representation):
     """Angular part body-fixed, linear part hybrid: V^m = diag(R^T, I) V^h."""
 
     name = "mixed"
+    of_origin = True
 
     @_once
     def screw(self, i: int) -> Array:
@@ -323,59 +335,3 @@ def checked(representation: str, *, auto: bool = False) -> str:
     if representation not in valid:
         raise UnknownRepresentationError(representation, valid)
     return representation
-
-
-# -- conversions of results ------------------------------------------------------------------------
-
-
-def from_body_fixed(C: Array, representation: str) -> Array:
-    """Return D (..., 6, 6) with V = D V^b for a body with pose C (..., 4, 4).
-
-    K Table 3, eqs. (54), (55), (47). The same matrix takes Jacobians and the joint's own screw, and
-    its inverse transpose wrenches. K (57), which takes Y_i for the instantaneous screw, holds with
-    A_i in place of C_i, that is at q = 0.
-    """
-    C = np.asarray(C)
-    R = C[..., :3, :3]
-    eye, zero = np.broadcast_to(np.eye(3), R.shape), np.zeros(R.shape)
-    matrices: dict[str, Callable[[], Array]] = {
-        "body_fixed": lambda: blocks([[eye, zero], [zero, eye]]),
-        "spatial": lambda: se3.Ad(C),
-        "hybrid": lambda: blocks([[R, zero], [zero, R]]),
-        "mixed": lambda: blocks([[eye, zero], [zero, R]]),
-    }
-    return matrices[checked(representation)]()
-
-
-def to_body_fixed(C: Array, representation: str) -> Array:
-    """Return the inverse of :func:`from_body_fixed` (..., 6, 6)."""
-    if checked(representation) == "spatial":
-        return se3.Ad(se3.inverse(np.asarray(C)))
-    return np.swapaxes(from_body_fixed(C, representation), -1, -2)
-
-
-def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a twist (..., 6) of a body with pose C in another representation: K Table 3."""
-    D = from_body_fixed(C, target) @ to_body_fixed(C, source)
-    return (D @ np.asarray(V)[..., None])[..., 0]
-
-
-def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a Jacobian (..., 6, n) of a body with pose C (..., 4, 4) in another representation."""
-    return from_body_fixed(C, target) @ to_body_fixed(C, source) @ np.asarray(J)
-
-
-def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a wrench (..., 6), moment first, in another representation: W^T V stays."""
-    D = from_body_fixed(C, source) @ to_body_fixed(C, target)
-    return (np.swapaxes(D, -1, -2) @ np.asarray(W)[..., None])[..., 0]
-
-
-def twist_from_rate(C: Array, Cd: Array, representation: str) -> Array:
-    """Return the twist (..., 6) of a pose C with the rate Cdot (..., 4, 4): K Table 4, K (80).
-
-    V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot).
-    """
-    C, Cd = np.asarray(C), np.asarray(Cd)
-    V_body = se3.vee(se3.inverse(C) @ Cd)
-    return convert_twist(V_body, C, source="body_fixed", target=representation)

@@ -1,0 +1,329 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One mechanism in other libraries: what a user of each would call from Python for an algorithm.
+
+A library is asked for what it computes nearest to the algorithm of this package. NOTES says what it
+computes beside. Where a library has no counterpart there is no entry. Each call returns the result
+if it is an array, so that it can be compared before it is timed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+import mbs_dynamics as mbs
+from benchmarks.mechanisms import FRAMES
+from mbs_dynamics.model.body import GROUND
+
+FloatArray = NDArray[np.float64]
+Calls = Mapping[str, Callable[[], Any]]
+
+NOTES = """Each library is called from Python with its model, data and arrays at hand, as its users
+write it. Pinocchio: one function, which leaves the result in its data, and halves of symmetric
+matrices unfilled; poses, twists and accelerations are forwardKinematics, with results not read.
+MuJoCo: the stages that lead to the result (mj_kinematics, mj_comPos and so on), which also compute
+frames and inertias of all bodies about the centre of the tree; forward dynamics is mj_forward with
+contacts and constraints switched off. Drake: setting the state, then one or two functions of
+MultibodyPlant, which caches what it computes and is given a new state each time. Ours: a call of a
+kernel, which returns a new array."""
+
+
+def plain(model: mbs.Model) -> bool:
+    """Whether every joint turns about or slides along an axis through its body's origin."""
+    for body in model.bodies:
+        angular, linear = body.joint.screw[:3], body.joint.screw[3:]
+        if body.joint.mimics is not None or (angular.any() and linear.any()):
+            return False
+    return True
+
+
+class Pinocchio:
+    """Pinocchio's calls for a model of ours whose joints are plain."""
+
+    name = "Pinocchio"
+
+    def __init__(self, model: mbs.Model) -> None:
+        self.model = pin.Model()
+        self.model.gravity.linear = np.array(model.gravity)
+        for body in model.bodies:
+            B, M = body.home_rel, body.inertia
+            joint = self.model.addJoint(
+                body.parent + 1, _pin_joint(body.joint.screw), pin.SE3(B), body.joint.name
+            )
+            own = pin.Inertia(M.mass, M.com, M.tensor_at_com)
+            self.model.appendBodyToJoint(joint, own, pin.SE3.Identity())
+            frame = pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.BODY)
+            self.model.addFrame(frame)
+        self.data = self.model.createData()
+        columns = [
+            self.model.joints[self.model.getJointId(name)].idx_v for name in model.joint_names
+        ]
+        if columns != list(range(model.n)):
+            raise ValueError("the coordinates are in another order")
+
+    def calls(self, body: str, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Calls:
+        """Return a call for each algorithm; ``qdd`` are torques for forward dynamics."""
+        m, d = self.model, self.data
+        frame = m.getFrameId(body)
+        state = (m, d, q, qd)
+        found: dict[str, Callable[[], Any]] = {
+            "inverse_dynamics": lambda: pin.rnea(m, d, q, qd, qdd),
+            "gravity_torques": lambda: pin.computeGeneralizedGravity(m, d, q),
+            "bias_torques": lambda: pin.nonLinearEffects(*state),
+            "forward_dynamics": lambda: pin.aba(m, d, q, qd, qdd),
+            "mass_matrix": lambda: pin.crba(m, d, q),
+            "inverse_mass_matrix": lambda: pin.computeMinverse(m, d, q),
+            "coriolis_matrix": lambda: pin.computeCoriolisMatrix(*state),
+            "inverse_dynamics_derivatives": lambda: pin.computeRNEADerivatives(*state, qdd),
+            "forward_dynamics_derivatives": lambda: pin.computeABADerivatives(*state, qdd),
+            "forward_kinematics": lambda: pin.forwardKinematics(m, d, q),
+            "twists": lambda: pin.forwardKinematics(*state),
+            "accelerations": lambda: pin.forwardKinematics(*state, qdd),
+            "kinetic_energy": lambda: pin.computeKineticEnergy(*state),
+            "potential_energy": lambda: pin.computePotentialEnergy(m, d, q),
+            "center_of_mass": lambda: pin.centerOfMass(m, d, q),
+            "centroidal_momentum": lambda: pin.computeCentroidalMomentum(*state),
+        }
+
+        def regressor() -> None:  # its parameters come in another order
+            pin.computeJointTorqueRegressor(*state, qdd)
+
+        def rate() -> Any:
+            pin.computeJointJacobiansTimeVariation(*state)
+            return pin.getFrameJacobianTimeVariation(m, d, frame, pin.LOCAL)
+
+        def hessian() -> None:  # compared in kinematics_higher; its axes come in another order
+            pin.computeJointJacobians(m, d, q)
+            pin.computeJointKinematicHessians(m, d)
+            pin.getJointKinematicHessian(m, d, m.frames[frame].parentJoint, pin.LOCAL)
+
+        for name, reference in FRAMES.items():
+            found[f"jacobian, {name}"] = lambda r=reference: pin.computeFrameJacobian(
+                m, d, q, frame, r
+            )
+        return {
+            **found,
+            "inverse_dynamics_regressor": regressor,
+            "jacobian_rate": rate,
+            "kinematic_hessian": hessian,
+        }
+
+
+def _pin_joint(screw: FloatArray) -> Any:
+    revolute = bool(screw[:3].any())
+    axis = screw[:3] if revolute else screw[3:]
+    aligned = np.flatnonzero(axis == 1.0)
+    if len(aligned):  # as Pinocchio's own parser of URDFs does
+        kind = f"JointModel{'R' if revolute else 'P'}{'XYZ'[aligned[0]]}"
+        return getattr(pin, kind)()
+    unaligned = pin.JointModelRevoluteUnaligned if revolute else pin.JointModelPrismaticUnaligned
+    return unaligned(np.array(axis))
+
+
+class MuJoCo:
+    """MuJoCo's calls."""
+
+    name = "MuJoCo"
+
+    def __init__(self, model: mbs.Model) -> None:
+        self.model = mujoco.MjModel.from_xml_string(mjcf(model))
+        self.data = mujoco.MjData(self.model)
+
+    def calls(self, body: str, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Calls:
+        """Return a call for each algorithm."""
+        m, d = self.model, self.data
+        n = m.nv
+        result, M, J = np.empty(n), np.empty((n, n)), np.empty((6, n))
+        rest, link = np.zeros(n), mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_BODY, body)
+        qpos, qvel, qacc, force = d.qpos, d.qvel, d.qacc, d.qfrc_applied
+
+        def positions() -> None:
+            qpos[:] = q
+            mujoco.mj_kinematics(m, d)
+            mujoco.mj_comPos(m, d)
+
+        def newton_euler(v: FloatArray, accelerated: int) -> Any:
+            positions()
+            qvel[:] = v
+            mujoco.mj_comVel(m, d)
+            mujoco.mj_rne(m, d, accelerated, result)
+            return result
+
+        def inverse_dynamics() -> Any:
+            qacc[:] = qdd
+            return newton_euler(qd, 1)
+
+        def mass_matrix() -> Any:
+            positions()
+            mujoco.mj_makeM(m, d)
+            mujoco.mj_fullM(m, d, M)
+            return M
+
+        def forward_dynamics() -> Any:
+            qpos[:], qvel[:], force[:] = q, qd, qdd
+            mujoco.mj_forward(m, d)
+            return qacc
+
+        def jacobian() -> Any:
+            positions()
+            mujoco.mj_jacBody(m, d, J[:3], J[3:], link)
+            return J
+
+        return {
+            "inverse_dynamics": inverse_dynamics,
+            "gravity_torques": lambda: newton_euler(rest, 0),
+            "bias_torques": lambda: newton_euler(qd, 0),
+            "forward_dynamics": forward_dynamics,
+            "mass_matrix": mass_matrix,
+            "forward_kinematics": positions,
+            "jacobian, hybrid": jacobian,
+        }
+
+
+def mjcf(model: mbs.Model) -> str:
+    """Return a model whose joints are plain as MuJoCo's XML: torques applied to the joints."""
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(model.parents):
+        children.setdefault(p, []).append(i)
+
+    def numbers(values: Any) -> str:
+        return quoteattr(" ".join(repr(float(x)) for x in np.ravel(values)))
+
+    def body(i: int) -> str:
+        part = model.bodies[i]
+        B, M, screw = part.home_rel, part.inertia, part.joint.screw
+        kind, axis = ("hinge", screw[:3]) if screw[:3].any() else ("slide", screw[3:])
+        about = M.tensor_at_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        quaternion = pin.Quaternion(B[:3, :3]).coeffs()[[3, 0, 1, 2]]
+        return "".join(
+            [
+                f"<body name={quoteattr(part.name)} pos={numbers(B[:3, 3])} "
+                f"quat={numbers(quaternion)}>",
+                f"<inertial pos={numbers(M.com)} mass={numbers(M.mass)} "
+                f"fullinertia={numbers(about)}/>"
+                if M.mass
+                else "",
+                f'<joint name={quoteattr(part.joint.name)} type="{kind}" axis={numbers(axis)}/>',
+                *(body(k) for k in children.get(i, [])),
+                "</body>",
+            ]
+        )
+
+    bodies = "".join(body(i) for i in children.get(GROUND, []))
+    return f"""<mujoco><compiler angle="radian" balanceinertia="false"/>
+      <option gravity={numbers(model.gravity)}><flag contact="disable" constraint="disable"/>
+      </option><worldbody>{bodies}</worldbody></mujoco>"""
+
+
+class Drake:
+    """Drake's calls, where its wheel is installed."""
+
+    name = "Drake"
+
+    def __init__(self, model: mbs.Model) -> None:
+        from pydrake.math import RigidTransform, RotationMatrix
+        from pydrake.multibody import tree
+        from pydrake.multibody.plant import MultibodyPlant
+
+        plant = MultibodyPlant(0.0)
+        plant.mutable_gravity_field().set_gravity_vector(np.array(model.gravity))
+        made: list[Any] = []
+        for part in model.bodies:
+            B, M, screw = part.home_rel, part.inertia, part.joint.screw
+            about = M.tensor_at_com
+            central = tree.RotationalInertia(*np.diag(about), *about[[0, 0, 1], [1, 2, 2]])
+            inertia = tree.SpatialInertia.MakeFromCentralInertia(M.mass, M.com, central)
+            parent = plant.world_body() if part.parent == GROUND else made[part.parent]
+            made.append(plant.AddRigidBody(part.name, inertia))
+            revolute = bool(screw[:3].any())
+            kind = tree.RevoluteJoint if revolute else tree.PrismaticJoint
+            placement = RigidTransform(RotationMatrix(B[:3, :3]), B[:3, 3])
+            joint = plant.AddFrame(
+                tree.FixedOffsetFrame(f"before {part.name}", parent.body_frame(), placement)
+            )
+            axis = screw[:3] if revolute else screw[3:]
+            plant.AddJoint(kind(part.joint.name, joint, made[-1].body_frame(), np.array(axis)))
+        plant.Finalize()
+        self.plant, self.context = plant, plant.CreateDefaultContext()
+        names = [plant.get_joint(i).name() for i in plant.GetJointIndices()]
+        starts = [
+            plant.get_joint(i).velocity_start()
+            for i in plant.GetJointIndices()
+            if plant.get_joint(i).num_velocities()
+        ]
+        if starts != sorted(starts) or [x for x in names if x in model.joint_names] != [
+            *model.joint_names
+        ]:
+            raise ValueError("the coordinates are in another order")
+
+    def calls(self, body: str, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Calls:
+        """Return a call for each algorithm."""
+        from pydrake.multibody.tree import JacobianWrtVariable, MultibodyForces
+
+        plant, context = self.plant, self.context
+        forces, world = MultibodyForces(plant), plant.world_frame()
+        link = plant.GetBodyByName(body).body_frame()
+        state, origin = np.concatenate([q, qd]), np.zeros(3)
+
+        def positions() -> None:
+            plant.SetPositions(context, q)
+
+        def motion() -> None:
+            plant.SetPositionsAndVelocities(context, state)
+
+        def inverse_dynamics() -> Any:
+            motion()
+            plant.CalcForceElementsContribution(context, forces)
+            return plant.CalcInverseDynamics(context, qdd, forces)
+
+        def bias() -> Any:
+            motion()
+            return plant.CalcBiasTerm(context) - plant.CalcGravityGeneralizedForces(context)
+
+        def gravity() -> Any:
+            positions()
+            return -plant.CalcGravityGeneralizedForces(context)
+
+        def mass_matrix() -> Any:
+            positions()
+            return plant.CalcMassMatrix(context)
+
+        def jacobian() -> Any:
+            positions()
+            return plant.CalcJacobianSpatialVelocity(
+                context, JacobianWrtVariable.kV, link, origin, world, world
+            )
+
+        return {
+            "inverse_dynamics": inverse_dynamics,
+            "gravity_torques": gravity,
+            "bias_torques": bias,
+            "mass_matrix": mass_matrix,
+            "jacobian, hybrid": jacobian,
+        }
+
+
+LIBRARIES: tuple[Any, ...] = (
+    Pinocchio,
+    MuJoCo,
+    *((Drake,) if importlib.util.find_spec("pydrake") else ()),
+)

@@ -1,0 +1,296 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Every algorithm beside every library: arms, humanoids and chains, one state and batches.
+
+Arms of 6 and 7 joints, humanoids of some 30, and chains with generic placements and inertias. Every
+library builds its mechanism from one model, without mimic joints, and results are compared before
+anything is timed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from time import thread_time
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mbs_dynamics as mbs
+from benchmarks.figures import draw_ratios
+from benchmarks.mechanisms import HUMANOIDS, chain, urdf
+from benchmarks.report import RESULTS, Table
+from benchmarks.rivals import LIBRARIES, NOTES, Pinocchio
+from benchmarks.timing import Call, interleaved, median, ratio
+from mbs_dynamics.algorithms import algorithm_of
+
+FloatArray = NDArray[np.float64]
+
+TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
+LENGTHS = (10, 30, 60, 100, 200)
+STATES = 10_000
+LARGEST_BATCH = 100
+"""Coordinates of the largest mechanism that is evaluated in batches."""
+
+LARGEST = 1_500_000
+"""Operations beyond which a program is not traced; the table then says so."""
+
+AGREEMENT = 1e-8
+"""Largest difference from another library, relative to the largest entry."""
+
+
+class Subject(NamedTuple):
+    """One algorithm with its options, and how many of q, qd and qdd (or tau) it takes."""
+
+    function: Callable[..., Any]
+    arrays: int
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def label(self) -> str:
+        """Its name in the tables, and in the calls of the other libraries."""
+        given = [name for key, name in self.options.items() if key == "representation"]
+        return ", ".join([algorithm_of(self.function).name, *given])
+
+
+def subjects(body: str) -> list[Subject]:
+    """Return the algorithms that another library has as well."""
+    at = {"body": body}
+    frames = ("body_fixed", "spatial", "hybrid")
+    return [
+        Subject(mbs.inverse_dynamics, 3),
+        Subject(mbs.gravity_torques, 1),
+        Subject(mbs.bias_torques, 2),
+        Subject(mbs.forward_dynamics, 3),
+        Subject(mbs.mass_matrix, 1),
+        Subject(mbs.inverse_mass_matrix, 1),
+        Subject(mbs.coriolis_matrix, 2),
+        Subject(mbs.inverse_dynamics_derivatives, 3),
+        Subject(mbs.forward_dynamics_derivatives, 3),
+        Subject(mbs.inverse_dynamics_regressor, 3),
+        Subject(mbs.forward_kinematics, 1),
+        Subject(mbs.twists, 2),
+        Subject(mbs.accelerations, 3),
+        *(Subject(mbs.jacobian, 1, {**at, "representation": name}) for name in frames),
+        Subject(mbs.jacobian_rate, 2, at),
+        Subject(mbs.kinematic_hessian, 1, at),
+        Subject(mbs.kinetic_energy, 2),
+        Subject(mbs.potential_energy, 1),
+        Subject(mbs.center_of_mass, 1),
+        Subject(mbs.centroidal_momentum, 2),
+    ]
+
+
+BATCHED = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "gravity_torques",
+    "bias_torques",
+    "mass_matrix",
+    "coriolis_matrix",
+    "jacobian, hybrid",
+    "forward_kinematics",
+)
+
+
+def suite() -> Iterator[Table]:
+    """Yield tables of one state, of batches, and of geometric means."""
+    names = [library.name for library in LIBRARIES]
+    means = Table(
+        "Time of the other library divided by ours: geometric mean / least",
+        ("mechanism", *names),
+        note=NOTES,
+    )
+    sizes: dict[str, list[tuple[int, int]]] = {}
+    drawn: dict[str, dict[str, float]] = {}
+    for name, model in _models():
+        table, gains = _one_state(name, model, sizes if name.startswith("chain") else {})
+        yield table
+        means.rows.append([name, *(_mean_and_least(gains[other]) for other in names)])
+        drawn[name] = gains[Pinocchio.name]
+    yield means
+    draw_ratios("One state, called from Python: Pinocchio / ours", drawn, RESULTS / "suite.svg")
+    drawn = {}
+    for name, model in _models():
+        if model.n <= LARGEST_BATCH:
+            table, drawn[name] = _batch(name, model)
+            yield table
+    title = f"Batch of {STATES} states, one thread: loop over Pinocchio / ours"
+    draw_ratios(title, drawn, RESULTS / "suite_batch.svg")
+
+
+def _models() -> Iterator[tuple[str, mbs.Model]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        for name, tip in TIPS.items():
+            yield name, mbs.Model.from_urdf(urdf(name), tip=tip)
+        for name in HUMANOIDS:
+            yield name, mbs.Model.from_urdf(urdf(name))
+    for n in LENGTHS:
+        yield f"chain of {n}", chain(n)
+
+
+# -- one state -------------------------------------------------------------------------------------
+
+
+def _one_state(
+    name: str, model: mbs.Model, sizes: dict[str, list[tuple[int, int]]]
+) -> tuple[Table, dict[str, dict[str, float]]]:
+    """Return the table of a mechanism, and by library and algorithm the ratios in it."""
+    columns = ("microseconds", "operations", "trace + compile ms", "ours")
+    ratios = [f"{library.name} / ours" for library in LIBRARIES]
+    table = Table(f"{name}: {model.n} coordinates", (*columns, "Pinocchio", *ratios))
+    state = model.random_state(1)
+    body = model.leaves[0]
+    others = {library.name: library(model).calls(body, *state) for library in LIBRARIES}
+    gains: dict[str, dict[str, float]] = {library: {} for library in others}
+    for subject in subjects(body):
+        known = sizes.setdefault(subject.label, [])
+        expected = _expected(known, model.n)
+        if expected > LARGEST:
+            said = f"some {expected:.1e}: not measured"
+            table.rows.append([subject.label, said, *[None] * (3 + len(others))])
+            continue
+        kernel, seconds = _compiled(subject, model)
+        known.append((model.n, kernel.operations.total))
+        arrays = state[: subject.arrays]
+        calls = {
+            key: found[subject.label] for key, found in others.items() if subject.label in found
+        }
+        for key, call in calls.items():
+            _compare(f"{key}: {subject.label} of {name}", kernel(*arrays), call())
+        ways = {"ours": Call(kernel, arrays), **{key: Call(call) for key, call in calls.items()}}
+        taken = interleaved(ways)
+        found = {key: ratio(taken[key], taken["ours"]) for key in calls}
+        for key, gain in found.items():
+            gains[key][subject.label] = gain
+        table.rows.append(
+            [
+                subject.label,
+                kernel.operations.total,
+                1e3 * seconds,
+                median(taken["ours"]),
+                median(taken[Pinocchio.name]),
+                *(found.get(key) for key in others),
+            ]
+        )
+    return table, gains
+
+
+def _compiled(subject: Subject, model: mbs.Model) -> tuple[mbs.Kernel, float]:
+    begin = thread_time()
+    kernel = mbs.compile(subject.function, model, backend="llvm", **subject.options)
+    return kernel, thread_time() - begin
+
+
+def _expected(known: list[tuple[int, int]], n: int) -> float:
+    """Return how many operations are to be expected for n joints, from two smaller chains."""
+    if len(known) < 2:
+        return 0.0
+    (n0, c0), (n1, c1) = known[-2:]
+    return float(c1 * (n / n1) ** (np.log(c1 / c0) / np.log(n1 / n0)))
+
+
+def _compare(what: str, ours: Any, theirs: Any) -> None:
+    """Raise ArithmeticError if two results are arrays of one shape that differ."""
+    if not isinstance(theirs, np.ndarray) or theirs.shape != np.shape(ours):
+        return
+    orders = [theirs]
+    if theirs.shape[0] == 6:  # others have the linear part first
+        orders.append(theirs[[3, 4, 5, 0, 1, 2]])
+    elif theirs.ndim == 2 and not theirs[np.tril_indices(len(theirs), -1)].any():
+        ours = np.triu(ours)
+    difference = min(np.abs(ours - ordered).max() for ordered in orders)
+    if difference > AGREEMENT * np.abs(ours).max():
+        raise ArithmeticError(f"{what} differs by {difference:.1e}")
+
+
+def _mean_and_least(gains: Mapping[str, float]) -> str | None:
+    if not gains:
+        return None
+    logarithms = np.log(list(gains.values()))
+    return f"{np.exp(logarithms.mean()):.2f} / {np.exp(logarithms.min()):.2f}"
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
+    gains: dict[str, float] = {}
+    table = Table(
+        f"{name}: a batch of {STATES} states, one thread, (N, n) arrays in and out",
+        (
+            "microseconds per state",
+            "ours",
+            "Pinocchio, loop",
+            "its parallel API",
+            "loop / ours",
+            "API / ours",
+        ),
+        note="The loop of Pinocchio is one in Python over the rows. Its parallel API, run with one "
+        "thread, takes (n, N) arrays and exists for two algorithms.",
+    )
+    body = model.leaves[0]
+    rng = np.random.default_rng(2)
+    states = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
+    library = Pinocchio(model)
+    parallel = _parallel(library, states)
+    few = STATES // 20  # a loop is as long as the sum of its turns
+    for subject in subjects(body):
+        if subject.label not in BATCHED:
+            continue
+        kernel, _ = _compiled(subject, model)
+        row = np.empty((3, model.n))
+        call = library.calls(body, *row)[subject.label]
+
+        def loop(row: Any = row, call: Any = call) -> None:
+            for k in range(few):
+                row[:] = states[:, k]
+                call()
+
+        arrays = tuple(states[: subject.arrays])
+        ways = {
+            "ours": Call(kernel, arrays, evaluations=STATES),
+            "loop": Call(loop, evaluations=few),
+        }
+        if subject.label in parallel:
+            ways["api"] = Call(parallel[subject.label], evaluations=STATES)
+        taken = interleaved(ways, rounds=11)
+        gains[subject.label] = ratio(taken["loop"], taken["ours"])
+        table.rows.append(
+            [
+                subject.label,
+                median(taken["ours"]),
+                median(taken["loop"]),
+                median(taken["api"]) if "api" in taken else None,
+                gains[subject.label],
+                ratio(taken["api"], taken["ours"]) if "api" in taken else None,
+            ]
+        )
+    return table, gains
+
+
+def _parallel(library: Pinocchio, states: FloatArray) -> dict[str, Callable[[], Any]]:
+    """Return the algorithms of Pinocchio's parallel API."""
+    import pinocchio as pin
+
+    pool = pin.ModelPool(library.model, 1)
+    Q, V, A = (np.asfortranarray(x.T) for x in states)
+    out = np.empty_like(A, order="F")
+    return {
+        "inverse_dynamics": lambda: pin.rneaInParallel(1, pool, Q, V, A, out),
+        "forward_dynamics": lambda: pin.abaInParallel(1, pool, Q, V, A, out),
+    }

@@ -1,0 +1,246 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Algorithms of a model as C99, for real-time controllers and microcontrollers.
+
+The two files need nothing beyond math.h. Their functions allocate nothing and keep no state, so
+that they may run in an update loop and in several threads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model import Model
+from mbs_dynamics.tracing import Port, Program
+from mbs_dynamics.tracing.c import PRECISIONS, c_constant, c_function, c_signature
+
+MEANING = {
+    "q": "positions of the joints, rad or m",
+    "qd": "velocities of the joints, rad/s or m/s",
+    "qdd": "accelerations of the joints, rad/s^2 or m/s^2",
+    "qddd": "jerks of the joints, rad/s^3 or m/s^3",
+    "qdddd": "fourth derivatives of the positions of the joints, rad/s^4 or m/s^4",
+    "tau": "torques or forces of the joints, N m or N",
+    "motion": "positions of the joints and their time derivatives, one row each",
+    "wrenches": "applied wrenches on the bodies, one row (moment N m, force N) each",
+    "base_twist": "body-fixed twist of the base (angular rad/s, linear m/s)",
+    "base_acceleration": "rate of the components of base_twist, rad/s^2 and m/s^2",
+    "point": "a point in the frame of the body, m",
+    "screws": "one screw for each of the named joints, angular part first",
+    "gravity": "acceleration of free fall in the inertial frame, m/s^2",
+    "payload": "one row per payload: mass kg, m c (x, y, z) kg m, "
+    "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
+}
+"""What the inputs are, and in which units."""
+
+WIDTH = 96
+
+
+def export_c(
+    model: Model,
+    functions: Iterable[Callable[..., Any]],
+    directory: str | Path,
+    *,
+    prefix: str | None = None,
+    precision: str = "double",
+    **options: Any,
+) -> tuple[Path, Path]:
+    """Write algorithms of a model as ``<prefix>.c`` and ``<prefix>.h``, and return the paths.
+
+    Each algorithm becomes ``int <prefix>_<algorithm>(inputs..., outputs...)`` on flat, row-major
+    arrays. It returns 0, or the number of what was not positive, as the header lists. Names, orders
+    and sizes of joints and bodies, the model's gravity and payloads are constants in the header.
+
+    ``prefix`` is by default the model's name, as an identifier. ``precision`` is ``"double"`` or
+    ``"single"``. The other options go to every algorithm that knows them, as in
+    :func:`~mbs_dynamics.compile`: ``body="tool"``, ``representation="hybrid"``, ``wrenches=True``.
+
+    Raises ArgumentError for what is no algorithm, for options that none of them knows, for a prefix
+    that is no identifier; UnknownBodyError and its like; OSError if a file cannot be written.
+    """
+    prefix = re.sub(r"\W", "_", model.name) if prefix is None else prefix
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
+        raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
+    if precision not in PRECISIONS:
+        raise ArgumentError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    chosen = list(functions)
+    algorithms = [algorithm_of(function) for function in chosen]
+    names = [found.name for found in algorithms]
+    if not names or len(set(names)) < len(names):
+        raise ArgumentError(f"functions must be one or more, each once; got {names}")
+    known = {name for found in algorithms for name in _known(found)}
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ArgumentError(
+            f"none of the functions has an option {unknown[0]!r}; they have: "
+            + (", ".join(sorted(known)) or "none")
+        )
+    library = _Library(model, prefix, precision)
+    for function, found in zip(chosen, algorithms, strict=True):
+        given = {name: value for name, value in options.items() if name in _known(found)}
+        program = compile(function, model, backend="python", **given).program
+        library.add(found, program, given)
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    source, header = folder / f"{prefix}.c", folder / f"{prefix}.h"
+    source.write_text(library.source(), encoding="utf-8")
+    header.write_text(library.header(), encoding="utf-8")
+    return source, header
+
+
+def _known(algorithm: Algorithm) -> set[str]:
+    """Return the names of options, and of arrays that an algorithm can do without."""
+    return {*algorithm.options, *algorithm.arrays} - set(algorithm.required)
+
+
+class _Library:
+    """The text of the two files."""
+
+    def __init__(self, model: Model, prefix: str, precision: str) -> None:
+        self.model, self.prefix, self.precision = model, prefix, precision
+        self.kind, self.suffix = PRECISIONS[precision]
+        self._declarations: list[str] = []
+        self._definitions: list[str] = []
+
+    def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
+        """Add a function."""
+        name = f"{self.prefix}_{algorithm.name}"
+        signature = c_signature(program, name=name, precision=self.precision)
+        comment = _comment(self._said_of(algorithm, program, options))
+        self._declarations.append(f"{comment}\n{_wrapped(signature)};\n")
+        self._definitions.append(c_function(program, name=name, precision=self.precision))
+
+    def header(self) -> str:
+        """Return the header."""
+        about = f"Kinematics and dynamics of {self.model.name!r}, written by mbs_dynamics."
+        declarations = [
+            f"extern const {kind} {self.prefix}_{name}[{size}];\n"
+            for kind, name, size in (
+                ("char *const", "joint_names", self.model.n),
+                ("char *const", "body_names", self.model.nb),
+                (self.kind, "gravity", 3),
+                (self.kind, "payload", 10 * len(self.model.payloads)),
+            )
+            if size
+        ]
+        return HEADER.format(
+            about=_comment([about, *USE]),
+            guard=f"{self.prefix}_H".upper(),
+            upper=self.prefix.upper(),
+            joints=self.model.n,
+            bodies=self.model.nb,
+            constants="".join(declarations),
+            functions="\n".join(self._declarations),
+        )
+
+    def source(self) -> str:
+        """Return the source."""
+        model = self.model
+        names = {"joint_names": model.joint_names, "body_names": model.body_names}
+        constants = {"gravity": model.gravity, "payload": model.payload_parameters}
+        return "\n".join(
+            [
+                f'#include "{self.prefix}.h"\n\n#include <math.h>\n',
+                *(self._names(name, listed) for name, listed in names.items() if listed),
+                *(self._constant(name, x) for name, x in constants.items() if np.size(x)),
+                "",
+                *self._definitions,
+            ]
+        )
+
+    def _names(self, name: str, listed: tuple[str, ...]) -> str:
+        quoted = ", ".join(_string(text) for text in listed)
+        return f"const char *const {self.prefix}_{name}[{len(listed)}] = {{{quoted}}};"
+
+    def _constant(self, name: str, value: Any) -> str:
+        flat = np.asarray(value, dtype=float).ravel()
+        numbers = ", ".join(c_constant(x, self.suffix) for x in flat)
+        return f"const {self.kind} {self.prefix}_{name}[{flat.size}] = {{{numbers}}};"
+
+    def _said_of(
+        self, algorithm: Algorithm, program: Program, options: dict[str, Any]
+    ) -> Iterable[str]:
+        said = (inspect.getdoc(algorithm.equations) or algorithm.name).split("\n\n")[0]
+        yield said.replace("(..., ", "(").replace("(...)", "(1)")  # no batch axes in C
+        if options:
+            yield "With " + ", ".join(f"{name} = {value}" for name, value in options.items()) + "."
+        yield "\n".join(
+            f"{port.name}{_shape(port)}: {MEANING[port.name]}" for port in program.inputs
+        )
+        yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
+        yield f"{program.operations}."
+        if program.guards:
+            yield "\n".join(
+                f"Returns {k} if {said}" for k, (_, said) in enumerate(program.guards, 1)
+            )
+
+
+HEADER = """\
+{about}
+#ifndef {guard}
+#define {guard}
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {upper}_JOINTS {joints}
+#define {upper}_BODIES {bodies}
+
+/* Names in the order of all arrays; the gravity (m/s^2) and the payloads of the model. */
+{constants}
+{functions}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+USE = (
+    "Compile the .c file as C99 or later and link with -lm. All arrays are flat and row-major; "
+    "outputs must not overlap inputs. The functions allocate nothing, keep no state and may run in "
+    "several threads. They return 0, or the number of what was not positive: the outputs then mean "
+    "nothing. NaN in the inputs gives NaN in the outputs: check before you command a motor.",
+)
+
+
+def _shape(port: Port) -> str:
+    return "".join(f"[{size}]" for size in port.shape)
+
+
+def _comment(paragraphs: Iterable[str]) -> str:
+    lines: list[str] = []
+    for paragraph in paragraphs:
+        for line in paragraph.replace("*/", "* /").splitlines():
+            lines += textwrap.wrap(line, WIDTH - 3)
+    return "/* " + "\n * ".join(lines) + " */"
+
+
+def _wrapped(signature: str) -> str:
+    return "\n".join(textwrap.wrap(signature, WIDTH, subsequent_indent="    "))
+
+
+def _string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,226 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""An equivalent model: the same equations of motion in q, for fewer operations.
+
+Torques, the mass matrix and joint accelerations do not tell apart models that differ in
+
+- the frames of their bodies. Here z is the axis of the joint, and x the common normal with the axis
+  of the next one, so that most constants of the placements vanish;
+- inertia that a joint does not feel. What has no momentum when the joint moves, and looks the same
+  from both bodies in every position of it, may be counted to either of them. It is moved inwards,
+  and into the ground, where it vanishes.
+
+The inertia D that the joint with the screw X does not feel has D X = 0 and is invariant under
+exp(X q): for a revolute joint all mass on the axis, which makes three of the ten parameters; for a
+prismatic one the whole tensor, as both bodies turn alike; for a screw joint the tensor of a rod on
+the axis. The parameters that stay are the base parameters of Khalil and Kleinfinger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+
+PARALLEL = 0.05
+"""Sine below which the common normal of two axes is not looked for: it may be far away."""
+
+NEAR = 1e-9
+"""Distance in m, or sine, below which a direction is too uncertain to be an axis."""
+
+
+def equivalent(model: Model, *, keep_frames: Collection[int] = ()) -> Model:
+    """Return a model with the same tau(q, qd, qdd), of bodies with other frames and inertias.
+
+    Bodies in ``keep_frames`` keep their frames, for wrenches and payloads that are given there.
+    Payloads stay on their bodies. Wrenches between bodies, their twists and momenta are not those
+    of the original, nor are the frames that have names; q, gravity and the joints' names are.
+    """
+    keep = set(keep_frames)
+    return regrouped(model if len(keep) == model.nb else _with_frames_on_axes(model, keep))
+
+
+# -- inertias --------------------------------------------------------------------------------------
+
+
+def regrouped(model: Model) -> Model:
+    """Return the model with inertia that joints do not feel moved to the parents."""
+    inertias = [body.inertia for body in model.bodies]
+    for i, p in model.inward():
+        body = model.bodies[i]
+        inertias[i], moved = _split(inertias[i], body.joint.screw)
+        if p != GROUND:
+            inertias[p] = inertias[p] + moved.transformed(body.home_rel)
+    pairs = zip(model.bodies, inertias, strict=True)
+    return replace(model, bodies=tuple(replace(body, inertia=M) for body, M in pairs))
+
+
+def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
+    """Return what a joint with the screw X feels of an inertia, and what it does not."""
+    F = _frame_on(X)
+    own = inertia.transformed(se3.inverse(F))
+    if not X[:3].any():
+        unfelt = Inertia(0.0, np.zeros(3), own.tensor)
+    else:
+        rod = own.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # all that is at z on the axis
+        if abs(X[:3] @ X[3:]) <= checks.SNAP_TOLERANCE:
+            unfelt = Inertia(own.mass, own.moment * (0.0, 0.0, 1.0), rod)
+        else:
+            unfelt = Inertia(0.0, np.zeros(3), rod)
+    felt = Inertia(
+        own.mass - unfelt.mass,
+        _without_rounding(own.moment - unfelt.moment, own.moment),
+        _without_rounding(own.tensor - unfelt.tensor, own.tensor),
+    )
+    return felt.transformed(F), unfelt.transformed(F)
+
+
+def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
+    """Return a difference with entries that are rounding, beside what it was taken of, as zeros."""
+    size = checks.SNAP_TOLERANCE * np.abs(of).max()
+    return np.asarray(np.where(np.abs(difference) <= size, 0.0, difference))
+
+
+def _frame_on(X: FloatArray) -> FloatArray:
+    """Return a pose with the axis of a screw as its z axis and coordinate axes for x and y, if any.
+
+    The origin is on the axis, and for a prismatic joint that of the body.
+    """
+    axis = _Line.of(X)
+    x = np.eye(3)[(int(np.argmax(np.abs(axis.e))) + 1) % 3]
+    return np.asarray(se3.pose(_rotation(x, axis.e), axis.p))
+
+
+# -- frames ----------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """The axis of a joint: a unit vector and a point."""
+
+    e: FloatArray
+    p: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray) -> _Line:
+        """Return the axis of a screw; through the origin if the joint is prismatic."""
+        if not X[:3].any():
+            return cls(X[3:], np.zeros(3))
+        return cls(X[:3], np.cross(X[:3], X[3:]))
+
+    def foot(self, other: _Line) -> FloatArray:
+        """Return the point of this line that is nearest to another, or to its point if parallel."""
+        d, c = other.p - self.p, np.cross(self.e, other.e)
+        if np.linalg.norm(c) < PARALLEL:
+            return self.p + self.e * (self.e @ d)
+        return self.p + self.e * float(np.cross(d, other.e) @ c / (c @ c))
+
+    def normal(self, other: _Line) -> FloatArray | None:
+        """Return the direction of the common normal with another line, None if they coincide."""
+        c = np.cross(self.e, other.e)
+        if np.linalg.norm(c) < PARALLEL:
+            d = other.p - self.p
+            c = d - self.e * (self.e @ d)
+        length = float(np.linalg.norm(c))
+        return c / length if length > NEAR else None
+
+
+def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
+    """Return the model with frames after Denavit and Hartenberg, but of the bodies to keep.
+
+    A prismatic joint does not turn its body: that gets axes parallel to those of the parent.
+    """
+    F: list[FloatArray] = [np.eye(4)] * (model.nb + 1)  # the new frames in the old ones
+    bodies = list(model.bodies)
+    next_axes = _next_axes(model)
+    for i, p in model.outward():
+        body = model.bodies[i]
+        X, parent = body.joint.screw, se3.inverse(body.home_rel) @ F[p]
+        offset = 0.0
+        if i not in keep and not X[:3].any():
+            F[i] = parent
+        elif i not in keep:
+            F[i], offset = _on_axis(_Line.of(X), next_axes[i], parent, p == GROUND)
+        bodies[i] = _moved(body, F[p], F[i], offset)
+    return replace(model, bodies=tuple(bodies), frames={})
+
+
+def _next_axes(model: Model) -> list[_Line | None]:
+    """Return for each body the axis, in its frame, about which the largest branch beyond turns."""
+    size = [1] * model.nb
+    found: list[tuple[int, _Line | None]] = [(0, None)] * (model.nb + 1)
+    for i, p in model.inward():
+        body = model.bodies[i]
+        X, axis = body.joint.screw, found[i][1]
+        if X[:3].any():
+            axis = _Line.of(X)
+        if axis is not None and size[i] > found[p][0]:
+            R, r = body.home_rel[:3, :3], body.home_rel[:3, 3]
+            found[p] = size[i], _Line(R @ axis.e, R @ axis.p + r)
+        if p != GROUND:
+            size[p] += size[i]
+    return [axis for _, axis in found[:-1]]
+
+
+def _on_axis(
+    axis: _Line, following: _Line | None, parent: FloatArray, at_root: bool
+) -> tuple[FloatArray, float]:
+    """Return the pose of a frame on the axis of a joint, and the angle of the joint it has then.
+
+    All in the frame of the body at q = 0; ``parent`` is the pose of the parent's new frame. The
+    root's origin is where it suits the next joint: the ground does not move.
+    """
+    before = _Line(parent[:3, 2], parent[:3, 3])
+    origin = axis.foot(following if at_root and following is not None else before)
+    x = None if following is None else _Line(axis.e, origin).normal(following)
+    if x is None:  # as near to that of the parent as can be
+        x = max(
+            parent[:3, 0], parent[:3, 1], key=lambda a: float(np.linalg.norm(np.cross(a, axis.e)))
+        )
+    R = _rotation(x, axis.e)
+    seen = parent[:3, :3].T @ R  # = Rz(gamma) Rx(alpha) Rz(angle)
+    if np.hypot(seen[2, 0], seen[2, 1]) > NEAR:
+        angle = float(np.arctan2(seen[2, 0], seen[2, 1]))
+    else:
+        angle = float(np.arctan2(seen[1, 0], seen[0, 0]))
+    quarters = round(angle / (np.pi / 2))  # these cost no operation
+    for _ in range(quarters % 4):
+        R = R @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    offset = angle - quarters * (np.pi / 2)
+    return se3.pose(R, origin), 0.0 if abs(offset) <= checks.SNAP_TOLERANCE else offset
+
+
+def _rotation(x: FloatArray, z: FloatArray) -> FloatArray:
+    """Return the rotation matrix whose third column is z, and whose first is nearest to x."""
+    x = x - z * (z @ x)
+    x = x / np.linalg.norm(x)
+    return checks.snap(np.column_stack([x, np.cross(z, x), z]))
+
+
+def _moved(body: Body, F_parent: FloatArray, F: FloatArray, offset: float) -> Body:
+    """Return a body with the frame that has the pose F in its own, and a joint turned by offset."""
+    back = se3.inverse(F)
+    X = se3.Ad(back) @ body.joint.screw
+    home = se3.inverse(F_parent) @ body.home_rel @ F @ se3.exp_screw(X, -offset)
+    joint = replace(body.joint, screw=checks.snap(X), offset=body.joint.offset + offset)
+    inertia = body.inertia.transformed(back)
+    return replace(body, home_rel=home, joint=joint, inertia=inertia)

@@ -1,0 +1,76 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The four representations of twists, and the moves that tell them apart.
+
+An algorithm is written once over these moves; each representation supplies them with the equations
+of its own.
+
+============  ==========================  ========================  =======================
+name          twist                       measured at, resolved in  as Pinocchio calls it
+============  ==========================  ========================  =======================
+body_fixed    V^b = (omega^b, v^b)        body, body                LOCAL
+spatial       V^s = (omega^s, v^s)        inertial, inertial        WORLD
+hybrid        V^h = (omega^s, rdot)       body, inertial            LOCAL_WORLD_ALIGNED
+mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
+============  ==========================  ========================  =======================
+
+Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
+"""
+
+from mbs_dynamics.representation.body_axes import BodyAxes, dynamic_moves
+from mbs_dynamics.representation.conversions import (
+    convert_jacobian,
+    convert_twist,
+    convert_wrench,
+    from_body_fixed,
+    to_body_fixed,
+    twist_from_rate,
+)
+from mbs_dynamics.representation.moves import (
+    AUTO,
+    REPRESENTATIONS,
+    BodyFixed,
+    Hybrid,
+    Identity,
+    Mixed,
+    Operator,
+    Representation,
+    Spatial,
+    after,
+    checked,
+    moves,
+)
+
+__all__ = [
+    "AUTO",
+    "REPRESENTATIONS",
+    "BodyAxes",
+    "BodyFixed",
+    "Hybrid",
+    "Identity",
+    "Mixed",
+    "Operator",
+    "Representation",
+    "Spatial",
+    "after",
+    "checked",
+    "convert_jacobian",
+    "convert_twist",
+    "convert_wrench",
+    "dynamic_moves",
+    "from_body_fixed",
+    "moves",
+    "to_body_fixed",
+    "twist_from_rate",
+]

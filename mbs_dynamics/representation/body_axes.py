@@ -1,0 +1,107 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The body-fixed moves of dynamics, with the acceleration of the body's origin."""
+
+# ruff: noqa: D102 (what a move does is said once, in the base class)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation.moves import REPRESENTATIONS, BodyFixed, Representation, checked
+
+
+class BodyAxes(BodyFixed):
+    """Hybrid equations resolved in the bodies: what dynamics takes for ``body_fixed``.
+
+    V^h resolved in the body is V^b, and so twists and wrenches are the body-fixed ones. Only the
+    accelerations differ: A = (omegadot, R^T rddot) = Vdot^b + (0, omega x v), which do not mix with
+    the velocity of the origin. This needs a fifth fewer operations than D (66c) with D (41).
+
+    With the matrix K = omegadot~ + omega~ omega~ a point at x from the origin has the acceleration
+    a + K x: the linear parts of D (75d) and D (53) are K r and K m d.
+    """
+
+    of_origin = True
+
+    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+        p, X, carry = self.model.bodies[i].parent, self.screw(i), self.carry(i)
+        transport = carry.turned(_square(V[p][:3]) @ carry.r)  # -ad_{rdot_i,p} omega_p, without S_i
+        return self._turn(i, V, rate) + np.concatenate([0.0 * X[:3], transport])  # D (75d)
+
+    def bias(self, i: int, V: Array) -> Array:
+        M, omega = self.inertia(i), V[:3]
+        return np.concatenate([so3.hat(omega) @ (M.tensor @ omega), _square(omega) @ M.moment])
+
+    def acceleration(
+        self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
+    ) -> Array:
+        p, carry = self.model.bodies[i].parent, self.carry(i)
+        angular = carry.turned(A[p][:3])
+        linear = carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
+        carried = np.concatenate([angular, linear])
+        return carried + self.screw(i) * joint_acceleration + self._turn(i, V, rate)
+
+    def wrench(self, i: int, V: Array, A: Array) -> Array:
+        M, K, a = self.inertia(i), _matrix(V, A), A[3:]
+        turning = K @ M.second_moments
+        moment = so3.vee(turning - turning.T) + so3.hat(M.moment) @ a
+        return np.concatenate([moment, a * M.mass + K @ M.moment])
+
+    def rates_of_screw(
+        self, i: int, S: Array, V: list[Array], A: list[Array]
+    ) -> tuple[Array, Array]:
+        """Return the rate ad_V S of a screw S that is fixed to the parent, and the rate of that.
+
+        S (6,) is seen from body i. With ad_Vdot + ad_V ad_V, in terms of A.
+        """
+        p, carry = self.model.bodies[i].parent, self.carry(i)
+        V_p = carry @ V[p]
+        K = _matrix(V_p, carry.turned(A[p][:3]))
+        a = carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
+        Y = se3.ad(V_p) @ S
+        linear = so3.hat(a) @ S[:3] + 2.0 * (so3.hat(V_p[3:]) @ Y[:3])
+        return Y, np.concatenate([K @ S[:3], K @ S[3:] + linear])
+
+    def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
+        """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""
+        e, m = self.screw(i)[:3], self.screw(i)[3:]
+        omega = V[i][:3]
+        omega_p = self.carry(i).turned(V[self.model.bodies[i].parent][:3])
+        turn = np.concatenate([so3.hat(omega) @ e, so3.hat(omega + omega_p) @ m])
+        return turn * rate
+
+
+def _square(omega: Array) -> Array:
+    """omega~ omega~, symmetric."""
+    return so3.symmetric(so3.hat(omega) @ so3.hat(omega))
+
+
+def _matrix(V: Array, A: Array) -> Array:
+    """K = omegadot~ + omega~ omega~."""
+    return so3.hat(A[:3]) + _square(V[:3])
+
+
+def dynamic_moves(representation: str, model: Model, q: Array) -> Representation:
+    """Return the moves for algorithms that ask for wrenches or joint accelerations.
+
+    Their accelerations are those of the named representation, or of the origin if body-fixed.
+    """
+    kind = REPRESENTATIONS[checked(representation)]
+    return (BodyAxes if kind is BodyFixed else kind)(model, q)

@@ -1,0 +1,77 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Twists, Jacobians and wrenches from one representation into another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mbs_dynamics.lie import se3
+from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.representation.moves import checked
+
+
+def from_body_fixed(C: Array, representation: str) -> Array:
+    """Return D (..., 6, 6) with V = D V^b for a body with pose C (..., 4, 4).
+
+    K Table 3, eqs. (54), (55), (47). The same matrix takes Jacobians and the joint's own screw, and
+    its inverse transpose wrenches. K (57), which takes Y_i for the instantaneous screw, holds with
+    A_i in place of C_i, that is at q = 0.
+    """
+    C = np.asarray(C)
+    R = C[..., :3, :3]
+    eye, zero = np.broadcast_to(np.eye(3), R.shape), np.zeros(R.shape)
+    matrices: dict[str, Callable[[], Array]] = {
+        "body_fixed": lambda: blocks([[eye, zero], [zero, eye]]),
+        "spatial": lambda: se3.Ad(C),
+        "hybrid": lambda: blocks([[R, zero], [zero, R]]),
+        "mixed": lambda: blocks([[eye, zero], [zero, R]]),
+    }
+    return matrices[checked(representation)]()
+
+
+def to_body_fixed(C: Array, representation: str) -> Array:
+    """Return the inverse of :func:`from_body_fixed` (..., 6, 6)."""
+    if checked(representation) == "spatial":
+        return se3.Ad(se3.inverse(np.asarray(C)))
+    return np.swapaxes(from_body_fixed(C, representation), -1, -2)
+
+
+def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a twist (..., 6) of a body with pose C in another representation: K Table 3."""
+    D = from_body_fixed(C, target) @ to_body_fixed(C, source)
+    return (D @ np.asarray(V)[..., None])[..., 0]
+
+
+def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a Jacobian (..., 6, n) of a body with pose C (..., 4, 4) in another representation."""
+    return from_body_fixed(C, target) @ to_body_fixed(C, source) @ np.asarray(J)
+
+
+def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
+    """Return a wrench (..., 6), moment first, in another representation: W^T V stays."""
+    D = from_body_fixed(C, source) @ to_body_fixed(C, target)
+    return (np.swapaxes(D, -1, -2) @ np.asarray(W)[..., None])[..., 0]
+
+
+def twist_from_rate(C: Array, Cd: Array, representation: str) -> Array:
+    """Return the twist (..., 6) of a pose C with the rate Cdot (..., 4, 4): K Table 4, K (80).
+
+    V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot).
+    """
+    C, Cd = np.asarray(C), np.asarray(Cd)
+    V_body = se3.vee(se3.inverse(C) @ Cd)
+    return convert_twist(V_body, C, source="body_fixed", target=representation)

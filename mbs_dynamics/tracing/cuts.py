@@ -1,0 +1,114 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Where the nodes of a large program are cut into segments."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+LONGEST = 256
+"""A turn of a loop that has more operations than this is cut again."""
+
+SHORTEST = 64
+"""Turns of loops are joined until a segment has at least so many operations."""
+
+PERIODS = 8, 1024
+"""A stretch without turns is searched for periods between these, in operations."""
+
+SAMPLE = 4096
+"""Operations among which a period is looked for."""
+
+ALIKE = 0.97
+"""Share of operations that have to come again after a period."""
+
+ALONE = 1024
+"""Neighbours that share their code with nobody are joined up to so many operations."""
+
+
+def cut(
+    operations: NDArray[np.int8], turns: IntArray, born: IntArray, longest: int, shortest: int
+) -> IntArray:
+    """Return where segments begin: at turns of loops, and in long ones after an output.
+
+    A loop inside a turn shows by the outputs of which it makes one or some each time. As many of
+    its turns go together as a power of two, so that loops of any length consist of the same pieces.
+    What has no outputs is cut at its period, if it has one.
+    """
+    count = len(operations)
+    starts = [0] if count else []
+    begin = 0
+    for end in [*turns[(turns > 0) & (turns < count)].tolist(), count]:
+        first, last = np.searchsorted(born, (begin + 1, end)).tolist()
+        pieces: Iterable[int] = ()
+        if last - first > 1 and end - begin > shortest:
+            pieces = _at_outputs(born[first:last].tolist(), begin, end, longest, shortest)
+        elif end - begin > longest:
+            pieces = _at_period(operations[begin:end], begin, longest)
+        whole = True
+        for begin in pieces:
+            starts.append(begin)
+            whole = False
+        if begin < end < count and (end - begin >= shortest or not whole):
+            starts.append(end)
+            begin = end
+    return np.array(starts, dtype=np.int64)
+
+
+def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: int) -> list[int]:
+    """Return where to cut after outputs; no piece is longer than ``longest`` without need."""
+    cuts = []
+    at = 0
+    while end - begin > shortest and at < len(born):
+        fit = bisect.bisect_right(born, begin + longest, lo=at) - at
+        at += 1 << max(fit.bit_length() - 1, 0)
+        begin = born[at - 1]
+        if begin < end:
+            cuts.append(begin)
+    return cuts
+
+
+def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
+    """Return where to cut a stretch in which the same operations come again and again."""
+    size = len(operations)
+    sample = operations[size // 4 : size // 4 + SAMPLE]
+    found = longest
+    for period in range(PERIODS[0], min(PERIODS[1], len(sample) // 2)):
+        if np.mean(sample[period:] == sample[:-period]) > ALIKE:
+            found = period * max(longest // period, 1)
+            break
+    step = -(-found // -(-found // longest))
+    return [
+        begin + k + j
+        for k in range(0, size, found)
+        for j in range(0, found, step)
+        if 0 < k + j < size
+    ]
+
+
+def joined(starts: IntArray, count: int, alone: NDArray[np.bool_]) -> IntArray:
+    """Return where segments begin when those that are alone are joined with such neighbours."""
+    kept: list[int] = []
+    ends = np.append(starts, count)[1:]
+    after_alone = False
+    for begin, end, single in zip(starts.tolist(), ends.tolist(), alone.tolist(), strict=True):
+        if not (single and after_alone and end - kept[-1] <= ALONE):
+            kept.append(begin)
+        after_alone = single
+    return np.array(kept, dtype=np.int64)

@@ -1,0 +1,203 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Algorithms written as C: compiled strictly, called, and held against the kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+from backends import COMPILER, STRICT, needs_compiler
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.resources import robot_path
+
+PANDA = "panda_description/urdf/panda.urdf"
+FUNCTIONS = (mbs.gravity_torques, mbs.inverse_dynamics, mbs.forward_dynamics, mbs.jacobian)
+
+# what calls the functions; the arrays have exactly the sizes of the signature, so that the
+# sanitizers see an access beyond one
+DRIVER = """
+#include <stdio.h>
+#include "arm7.h"
+int main(void)
+{
+  static double q[ARM7_JOINTS], qd[ARM7_JOINTS], tau[ARM7_JOINTS], qdd[ARM7_JOINTS], J[42];
+  int k, status = 0;
+  for (k = 0; k < ARM7_JOINTS; ++k) q[k] = 0.3 * k - 1.0;
+  status |= arm7_gravity_torques(q, arm7_gravity, tau);
+  status |= arm7_forward_dynamics(q, qd, tau, arm7_gravity, qdd);
+  status |= arm7_jacobian(q, J);
+  for (k = 0; k < ARM7_JOINTS; ++k)
+    printf("%s %.17g %.17g\\n", arm7_joint_names[k], tau[k], qdd[k]);
+  return status;
+}
+"""
+
+
+@pytest.fixture
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def loaded(source, folder, *flags):
+    library = folder / f"{source.stem}.so"
+    subprocess.run([COMPILER, *STRICT, *flags, source, "-o", library, "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def evaluate(function, inputs, shape, kind=np.float64):
+    arrays = [np.ascontiguousarray(x, dtype=kind) for x in inputs]
+    result = np.full(shape, np.nan, dtype=kind)
+    status = function(*[ctypes.c_void_p(x.ctypes.data) for x in (*arrays, result)])
+    return status, result
+
+
+@needs_compiler
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_exported_functions_are_the_kernels(tmp_path, precision):
+    model = mbs.Model.from_urdf(robot(PANDA)).with_payload("panda_hand", mass=2.0, com=(0, 0.1, 0))
+    source, header = mbs.export_c(
+        model, FUNCTIONS, tmp_path / "new", body="panda_hand", precision=precision
+    )
+    assert (source.name, header.name) == ("panda.c", "panda.h")
+    library = loaded(source, tmp_path, "-Wdouble-promotion", "-Wfloat-conversion")
+    kind, tolerance = (np.float64, 1e-13) if precision == "double" else (np.float32, 2e-5)
+    random = np.random.default_rng(0)
+    q, qd, qdd = random.uniform(-1.5, 1.5, (3, model.n))
+    tau = mbs.inverse_dynamics(model, q, qd, qdd)
+    carried = model.payload_parameters
+    dynamics = (model.gravity, carried)
+    for name, inputs, expected in (
+        ("gravity_torques", (q, *dynamics), mbs.gravity_torques(model, q)),
+        ("inverse_dynamics", (q, qd, qdd, *dynamics), tau),
+        ("jacobian", (q,), mbs.jacobian(model, q, "panda_hand")),
+    ):
+        status, found = evaluate(getattr(library, f"panda_{name}"), inputs, expected.shape, kind)
+        assert status == 0
+        assert np.abs(found - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
+    status, found = evaluate(
+        library.panda_forward_dynamics, (q, qd, tau, *dynamics), qdd.shape, kind
+    )
+    assert status == 0
+    # in single precision the inertia of the last links is near to rounding: only torques compare
+    assert np.abs(mbs.inverse_dynamics(model, q, qd, found) - tau).max() <= 10 * tolerance * max(
+        1.0, np.abs(tau).max()
+    )
+
+
+@needs_compiler
+def test_constants_of_the_model(tmp_path, arm):
+    held = arm.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2)).with_gravity((1.0, 2.0, 3.0))
+    source, header = mbs.export_c(held, [mbs.gravity_torques], tmp_path, prefix="held")
+    library = loaded(source, tmp_path)
+    gravity = (ctypes.c_double * 3).in_dll(library, "held_gravity")
+    payload = (ctypes.c_double * 10).in_dll(library, "held_payload")
+    names = (ctypes.c_char_p * arm.n).in_dll(library, "held_joint_names")
+    np.testing.assert_array_equal(gravity, held.gravity)
+    np.testing.assert_array_equal(payload, held.payload_parameters.ravel())
+    assert [name.decode() for name in names] == list(arm.joint_names)
+    text = header.read_text()
+    assert "#define HELD_JOINTS 7" in text
+    assert "rad or m" in text
+
+
+@needs_compiler
+def test_a_failed_guard_is_returned_and_listed(tmp_path):
+    urdf = """<robot name="thin"><link name="base"/>
+      <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="0" ixy="0"
+        ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="arm"/>
+        <axis xyz="0 0 1"/></joint></robot>"""
+    with pytest.warns(mbs.ModelWarning):
+        model = mbs.Model.from_urdf(urdf)
+    loaded_model = model.with_payload("arm", mass=0.0, com=(0, 0, 0))
+    source, header = mbs.export_c(loaded_model, [mbs.forward_dynamics], tmp_path)
+    library = loaded(source, tmp_path)
+    zeros = np.zeros(1)
+    inputs = (zeros, zeros, zeros, model.gravity, loaded_model.payload_parameters)
+    status, _ = evaluate(library.thin_forward_dynamics, inputs, (1,))
+    assert status == 1
+    assert "Returns 1 if the mass matrix is singular: joint 'j'" in header.read_text()
+
+
+@needs_compiler
+def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
+    source, _ = mbs.export_c(arm, FUNCTIONS, tmp_path, body="tool", representation="hybrid")
+    driver, program = tmp_path / "main.c", tmp_path / "main"
+    driver.write_text(DRIVER)
+    strict = [flag for flag in STRICT if flag not in ("-shared", "-fPIC")]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    empty = tmp_path / "empty.c"
+    empty.write_text("int main(void) { return 0; }")
+    there = subprocess.run([COMPILER, *checks, empty, "-o", program], capture_output=True)
+    if there.returncode:
+        checks = []  # the compiler comes without its sanitizers: the numbers are compared
+    subprocess.run([COMPILER, *strict, *checks, driver, source, "-o", program, "-lm"], check=True)
+    out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in rows] == list(arm.joint_names)
+    q = 0.3 * np.arange(arm.n) - 1.0
+    tau, qdd = np.array([[float(x) for x in row[1:]] for row in rows]).T
+    np.testing.assert_allclose(tau, mbs.gravity_torques(arm, q), atol=1e-12)
+    np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
+
+
+def test_text_is_the_same_each_time(tmp_path, arm):
+    first = mbs.export_c(arm, FUNCTIONS, tmp_path / "a", body="tool")
+    second = mbs.export_c(arm, FUNCTIONS, tmp_path / "b", body="tool")
+    for a, b in zip(first, second, strict=True):
+        assert a.read_text() == b.read_text()
+
+
+@pytest.mark.parametrize(
+    ("functions", "options", "said"),
+    [
+        ([], {}, "functions must be one or more"),
+        ([mbs.momenta, mbs.momenta], {}, "each once"),
+        ([np.sin], {}, "'sin' is not an algorithm"),
+        ([mbs.momenta], {"body": "tool"}, "none of the functions has an option 'body'"),
+        ([mbs.jacobian], {}, "jacobian needs the argument 'body'"),
+        ([mbs.jacobian], {"body": "nose"}, "no body 'nose'"),
+        ([mbs.momenta], {"prefix": "7dof"}, "prefix must be an identifier of C; got '7dof'"),
+        ([mbs.momenta], {"precision": "half"}, "precision must be one of double, single"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(tmp_path, arm, functions, options, said):
+    with pytest.raises(mbs.MbsError, match=said):
+        mbs.export_c(arm, functions, tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_command(tmp_path, capsys):
+    asked = ["--functions", "gravity_torques, jacobian", "--body", "tool", "--prefix", "arm"]
+    assert main(["export", "arm7", *asked, "--output", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "arm.c"), str(tmp_path / "arm.h")]
+    assert (
+        "int arm_jacobian(const double q[7], double out_jacobian[42]);"
+        in (tmp_path / "arm.h").read_text()
+    )
+    file = tmp_path / "file"
+    file.write_text("")
+    assert main(["export", "arm7", *asked, "--output", str(file)]) == 1
+    assert "cannot write to" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["export", "arm7", "--functions", "gravity", "--output", str(tmp_path)])
+    assert (
+        "no algorithm 'gravity'; the algorithms are: forward_kinematics" in capsys.readouterr().err
+    )

@@ -1,0 +1,160 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The equivalent model: the same equations of motion, with other frames and inertias."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS
+from robots import robot, robot_files
+
+import mbs_dynamics as mbs
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.equivalent import equivalent, regrouped
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.representation import BodyFixed
+
+pytestmark = pytest.mark.backend_independent
+
+ROBOTS = ("panda.urdf", "ur5_robot.urdf", "kinova.urdf", "talos_reduced.urdf", "solo12.urdf")
+
+tau_of = mbs.inverse_dynamics.algorithm.equations
+mass_matrix_of = mbs.mass_matrix.algorithm.equations
+
+
+def torques(model, state, **loads):
+    """Return the torques by the equations themselves, on floats and on this very model."""
+    return tau_of(model, *state, **loads, representation="body_fixed").astype(float)
+
+
+def assert_equivalent(model, other):
+    for seed in range(3):
+        state = model.random_state(seed)
+        tau = torques(model, state)
+        np.testing.assert_allclose(
+            torques(other, state), tau, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(tau).max())
+        )
+        M = mass_matrix_of(model, state.q, representation="body_fixed").astype(float)
+        found = mass_matrix_of(other, state.q, representation="body_fixed").astype(float)
+        np.testing.assert_allclose(found, M, rtol=1e-12, atol=1e-12 * np.abs(M).max(initial=1.0))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_random_mechanisms_have_the_same_equations_of_motion(name):
+    model = MECHANISMS[name].model
+    assert_equivalent(model, equivalent(model))
+    assert_equivalent(model, equivalent(model, keep_frames=range(0, model.nb, 2)))
+
+
+@pytest.mark.skipif(not robot_files(), reason="example-robot-data is not installed")
+@pytest.mark.parametrize("name", ROBOTS)
+def test_real_robots_have_the_same_equations_of_motion(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        model = mbs.Model.from_urdf(robot(name))
+    assert_equivalent(model, equivalent(model))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_is_moved_is_not_felt_and_frames_can_be_kept(name):
+    model = MECHANISMS[name].model
+    other = equivalent(model, keep_frames=range(model.nb))
+    np.testing.assert_array_equal(other.screw_body, model.screw_body)
+    np.testing.assert_array_equal(other.home_rel, model.home_rel)
+    state = model.random_state(4)
+    wrenches = np.random.default_rng(5).normal(size=(model.nb, 6))
+    tau = torques(model, state, wrenches=wrenches)
+    np.testing.assert_allclose(
+        torques(other, state, wrenches=wrenches), tau, rtol=1e-12, atol=1e-12 * np.abs(tau).max()
+    )
+    leaves = set(range(model.nb)) - set(model.parents)
+    for i in leaves:  # nothing was moved here from elsewhere
+        body = model.bodies[i]
+        moved = body.inertia.matrix() - other.bodies[i].inertia.matrix()
+        scale = np.abs(body.inertia.matrix()).max()
+        np.testing.assert_allclose(moved @ body.joint.screw, 0.0, atol=1e-13 * scale)
+        A = np.linalg.inv(se3.Ad(se3.exp_screw(body.joint.screw, 0.8)))
+        np.testing.assert_allclose(A.T @ moved @ A, moved, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_axes_are_z_axes_and_base_parameters_are_left(name):
+    for body in equivalent(MECHANISMS[name].model).bodies:
+        M, X = body.inertia, body.joint.screw
+        if body.joint.kind == "prismatic":
+            np.testing.assert_array_equal(body.home_rel[:3, :3], np.eye(3))
+            assert not M.tensor.any()
+            continue
+        np.testing.assert_array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0))
+        assert M.second_moments[2, 2] == pytest.approx(0.0, abs=1e-15)
+        if body.joint.kind == "revolute":
+            assert X[5] == 0.0
+            assert M.mass == 0.0
+            assert M.moment[2] == 0.0
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-6, 1e-3, 0.04, 0.06, np.pi / 2])
+def test_axes_that_are_nearly_parallel_lose_no_digits(angle):
+    rng = np.random.default_rng(0)
+    turn = se3.exp(np.array([angle, 0.0, 0.0, 0.0, 0.3, 0.1]))
+    points = rng.normal(size=(5, 8, 3))
+    inertias = [
+        mbs.spatial_inertia(2.0, p.mean(axis=0), np.diag([0.2, 0.3, 0.4]) + 0.01) for p in points
+    ]
+    z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (5, 1))
+    model = mbs.Model.from_screws(range(-1, 4), [turn] * 5, z, inertias, frame="body_fixed")
+    assert_equivalent(model, equivalent(model))
+
+
+def test_the_ground_takes_what_the_first_joint_does_not_feel():
+    z = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    M = mbs.spatial_inertia(3.0, (0.0, 0.0, 0.5), np.diag([0.2, 0.2, 0.1]))
+    model = mbs.Model.from_screws([-1], [np.eye(4)], [z], [M], frame="body_fixed")
+    left = equivalent(model).bodies[0].inertia
+    assert left.mass == 0.0
+    np.testing.assert_allclose(left.matrix()[2, 2], 0.1, rtol=1e-14)
+    assert np.count_nonzero(np.abs(left.matrix()) > 1e-15) == 3  # a disc across the axis
+
+
+def test_regrouping_keeps_the_frames_and_a_massless_leaf_stays_massless():
+    screws = np.tile([0.0, 0.6, 0.8, 0.0, 0.0, 0.0], (2, 1))
+    home = se3.exp(np.array([0.3, -0.4, 0.9, 0.1, 0.2, 0.3]))
+    inertias = [mbs.spatial_inertia(1.0, (0.1, 0.2, 0.3), np.eye(3)), np.zeros((6, 6))]
+    with pytest.warns(mbs.ModelWarning):
+        model = mbs.Model.from_screws([-1, 0], [home, home], screws, inertias, frame="body_fixed")
+    other = regrouped(model)
+    np.testing.assert_array_equal(other.home_rel, model.home_rel)
+    np.testing.assert_array_equal(other.M_body[1], 0.0)
+    with pytest.raises(mbs.SingularError, match="joint2"):
+        mbs.compile(mbs.forward_dynamics, model, backend="python")(*model.random_state(0))
+
+
+def test_second_moments_are_the_integral_of_the_products_of_coordinates():
+    points = np.random.default_rng(3).normal(size=(6, 3))
+    mass = 0.7
+    tensor = mass * sum(x @ x * np.eye(3) - np.outer(x, x) for x in points)
+    inertia = Inertia(6 * mass, mass * points.sum(axis=0), tensor)
+    expected = mass * sum(np.outer(x, x) for x in points)
+    np.testing.assert_allclose(inertia.second_moments, expected, atol=1e-14)
+
+
+def test_the_equations_of_a_body_that_keeps_its_frame_see_the_old_pose():
+    model = MECHANISMS["tree"].model
+    other = equivalent(model, keep_frames=[3])
+    q = model.random_state(1).q
+    old, new = (BodyFixed(m, q).C(3) for m in (model, other))
+    np.testing.assert_allclose(new.astype(float), old.astype(float), atol=1e-13)

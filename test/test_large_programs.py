@@ -1,0 +1,220 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Machine code in segments: it gives what straight-line code gives, for one state and for lanes."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import LLVM
+from mechanisms import random_mechanism, with_mimics
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing import Kernel, Program, graph, less, positive, select, sin, trace
+
+pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
+
+llvm_segments = pytest.importorskip("mbs_dynamics.tracing.llvm_segments")
+llvm = pytest.importorskip("mbs_dynamics.tracing.llvm")
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a switch: whether programs are traced and compiled as large ones."""
+
+    def switch(on: bool) -> None:
+        monkeypatch.setattr(graph, "LARGE", 0 if on else sys.maxsize)
+
+    return switch
+
+
+def program_of(function: Any, model: mbs.Model, **options: Any) -> Program:
+    made = algorithm_of(function)
+    return made.program(model, made.required, {**made.options, **options})
+
+
+def kernel_of(program: Program, model: mbs.Model) -> Kernel:
+    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    return Kernel(program, backend="llvm", defaults=defaults)
+
+
+def arrays_of(program: Program, model: mbs.Model, states: int, seed: int = 0) -> list[Any]:
+    """Return one random array of states for each input that is not a property of the model."""
+    rng = np.random.default_rng(seed)
+    return [
+        rng.uniform(-1.0, 1.0, (states, *port.shape))
+        for port in program.inputs
+        if port.name not in ("gravity", "payload")
+    ]
+
+
+def flat(results: Any) -> Any:
+    arrays = results if isinstance(results, tuple) else (results,)
+    return np.concatenate([x.reshape(len(x), -1) for x in arrays], axis=1)
+
+
+MECHANISMS = {
+    "chain": random_mechanism(1, range(-1, 5)),
+    "tree": random_mechanism(2, (-1, 0, 1, 1, 0, -1, 5, 5)),
+    "breadth first": random_mechanism(3, (-1, 0, 0, 0, 1, 2, 3), ("revolute",)),
+    "aligned": random_mechanism(4, (-1, 0, 1, 2, 2, 1, -1, 6), aligned=True),
+    "mimics": with_mimics(
+        random_mechanism(5, (-1, 0, 1, 2, 3, 3)),
+        (0, 1, 2, 1, 3, 0),
+        (1.0, 1.0, 1.0, -0.5, 1.0, 2.0),
+        (0.0, 0.0, 0.0, 0.3, 0.0, -0.1),
+    ),
+}
+
+ALGORITHMS = [
+    (mbs.inverse_dynamics, {"representation": "body_fixed"}),
+    (mbs.inverse_dynamics, {"representation": "mixed"}),
+    (mbs.forward_dynamics, {"representation": "body_fixed"}),
+    (mbs.forward_kinematics, {}),
+    (mbs.mass_matrix, {"representation": "spatial"}),
+    (mbs.inverse_dynamics_derivatives, {}),
+]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_segments_give_what_straight_code_gives(name, large):
+    model = MECHANISMS[name].model
+    for function, options in ALGORITHMS:
+        large(False)
+        program = program_of(function, model, **options)
+        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        plain = Kernel(program, backend="python", defaults=defaults)
+        straight = flat(plain(*arrays_of(program, model, 5)))
+        large(True)
+        program = program_of(function, model, **options)
+        segments = flat(kernel_of(program, model)(*arrays_of(program, model, 5)))
+        scale = np.abs(straight).max(axis=1, keepdims=True)
+        # two orders of evaluation: constants keep their signs in large traces
+        np.testing.assert_array_less(np.abs(segments - straight) / scale, 2e-13)
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("name", ["aligned", "mimics"])
+def test_lanes_give_what_single_states_give(name, lanes, large):
+    large(True)
+    model = MECHANISMS[name].model
+    for function in (mbs.gravity_torques, mbs.mass_matrix, mbs.coriolis_matrix):
+        program = program_of(function, model)
+        arrays = arrays_of(program, model, lanes)
+        arrays += [
+            np.tile(model.gravity, (lanes, 1)) for port in program.inputs if port.name == "gravity"
+        ]
+        status, found = in_lanes(program, lanes, arrays)
+        assert status == 0
+        expected = flat(kernel_of(program, model)(*arrays))
+        np.testing.assert_allclose(np.concatenate(found, axis=1), expected, rtol=1e-12, atol=1e-12)
+
+
+def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
+    """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
+    llvm.batch_driver(lanes)  # makes the sine and cosine of so many lanes known
+    code = llvm.MachineCode(llvm_segments.emit_segments(program, lanes))
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
+    tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]
+    tiles += [aligned(np.full((port.size, lanes), np.nan)) for port in program.outputs]
+    statuses = aligned(np.zeros((1, lanes)))
+    pointers = np.array([x.ctypes.data for x in (*tiles, statuses)], dtype=np.uint64)
+    status = function(pointers.ctypes.data)
+    return status, [x.T for x in tiles[len(arrays) :]]
+
+
+def aligned(array: Any) -> Any:
+    """Return a copy that begins at a multiple of 64 bytes."""
+    room = np.empty(array.nbytes + 64, dtype=np.uint8)
+    begin = -room.ctypes.data % 64
+    copy = room[begin : begin + array.nbytes].view(np.float64).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def test_guards_say_which_state_and_joint(large):
+    large(True)
+
+    def function(x: Any) -> Any:
+        values = list(x)
+        for k in range(6):
+            x[0].graph.turn()
+            values.append(values[-1] * values[-2] + 1.0)
+            positive(x[k] + 0.5, f"entry {k}")
+        return values
+
+    kernel = Kernel(trace(function, {"x": (6,)}, name="f"), backend="llvm")
+    x = np.linspace(0.0, 1.0, 24).reshape(4, 6)
+    kernel(x)
+    x[2, 4] = x[3, 1] = -1.0
+    with pytest.raises(mbs.SingularError, match=r"entry 4 at state \[2\]"):
+        kernel(x)
+    with pytest.raises(mbs.SingularError, match="entry 1"):
+        kernel(x[3])
+
+
+def test_outputs_that_are_numbers_inputs_and_angles(large):
+    def function(x: Any) -> Any:
+        big = np.zeros((20, 20), dtype=object) + 0.25
+        for k in range(20):
+            x[0].graph.turn()
+            big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
+        return {"big": big, "small": [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]}
+
+    results = []
+    for on in (False, True):
+        large(on)
+        program = trace(function, {"x": (2,)}, name="f")
+        results.append(Kernel(program, backend="llvm")(np.array([[0.3, 0.7], [0.6, 0.7]])))
+    for straight, segments in zip(*results, strict=True):
+        np.testing.assert_array_equal(straight, segments)
+    status, found = in_lanes(program, 4, [np.tile([0.3, 0.7], (4, 1))])
+    assert status == 0
+    for lanes, single in zip(found, results[1], strict=True):
+        np.testing.assert_array_equal(lanes, np.tile(single[0].reshape(-1), (4, 1)))
+
+
+def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
+    large(True)
+    model = MECHANISMS["tree"].model
+    program = program_of(mbs.forward_dynamics, model)
+    arrays = arrays_of(program, model, 3)
+    expected = kernel_of(program, model)(*arrays)
+    monkeypatch.setattr(llvm_segments, "STACK", 0)
+    assert "@malloc" in llvm_segments.emit_llvm(program)
+    np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
+
+
+def test_an_empty_heap_is_said(large, monkeypatch):
+    large(True)
+    model = MECHANISMS["tree"].model
+    program = program_of(mbs.inverse_dynamics, model)
+    monkeypatch.setattr(llvm_segments, "STACK", 0)
+    emit = llvm_segments.emit_llvm
+
+    def greedy(*args: Any) -> str:
+        return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
+
+    monkeypatch.setattr("mbs_dynamics.tracing.machine.emit_llvm", greedy)
+    kernel = kernel_of(program, model)
+    with pytest.raises(MemoryError, match="inverse_dynamics"):
+        kernel(*(x[0] for x in arrays_of(program, model, 1)))
+    with pytest.raises(MemoryError, match="inverse_dynamics"):
+        kernel(*arrays_of(program, model, 3))
