@@ -30,7 +30,7 @@ from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation
+from mbs_dynamics.representation import BodyFixed, Representation, meeting
 
 
 @algorithm(invariant=True, of_joints=True)
@@ -67,16 +67,22 @@ def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     C: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # the rate of a screw that moves along
+    meet = meeting(rep)
+    S_met, Sd_met = (
+        [meet.twist(i, X(i)) for i in range(model.nb)] for X in (rep.screw, Sd.__getitem__)
+    )
     for j, p in model.inward():
         S = rep.screw(j)
-        column, row, row_rate = M[j] @ Sd[j] + B[j] @ S, B[j].transposed(S), M[j] @ S
+        column, row_rate = M[j] @ Sd[j] + B[j] @ S, M[j] @ S
         C[j, j] = S @ column
+        column, row_rate = meet.wrench(j, column), meet.wrench(j, row_rate)
+        row = meet.moment(j, B[j].transposed(S))
         child, i = j, p
         while i != GROUND:
-            carry = rep.carry(child)
+            carry = meet.carry(child)
             column, row, row_rate = carry.T @ column, carry.back(row), carry.T @ row_rate
-            C[i, j] = rep.screw(i) @ column
-            C[j, i] = rep.screw(i)[:3] @ row + Sd[i] @ row_rate
+            C[i, j] = S_met[i] @ column
+            C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate
             child, i = i, model.parents[i]
     return np.asarray(model.generalized_matrix(C))
 

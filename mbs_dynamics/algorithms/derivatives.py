@@ -36,7 +36,7 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyAxes
+from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.tracing import derivative_of, series_of
 
 _mass_matrix = algorithm_of(mass_matrix).equations
@@ -150,20 +150,27 @@ def _derivatives(
         Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)
     dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
+    meet = meeting(rep)
+    S_met, Y_met, Z_met = (
+        [meet.twist(i, X) for i, X in enumerate(twists)]
+        for twists in (map(rep.screw, range(model.nb)), Y[:-1], Z[:-1])
+    )
     for i, p in model.inward():
         S = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
         moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
         by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        row, row_rate = 2.0 * B[i].transposed(S), M[i] @ S
+        row_rate = M[i] @ S
         dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
+        moved, by_qd, row_rate = (meet.wrench(i, W) for W in (moved, by_qd, row_rate))
+        row = meet.moment(i, 2.0 * B[i].transposed(S))
         child, j = i, p
         while j != GROUND:
-            carry = rep.carry(child)
+            carry = meet.carry(child)
             moved, by_qd, row_rate = (carry.T @ x for x in (moved, by_qd, row_rate))
-            row, S_j = carry.back(row), rep.screw(j)
+            row, S_j = carry.back(row), S_met[j]
             dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
-            dq[i, j] = row @ Y[j][:3] + row_rate @ Z[j]
-            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y[j])
+            dq[i, j] = row @ Y_met[j][:3] + row_rate @ Z_met[j]
+            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y_met[j])
             child, j = j, model.parents[j]
     return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))

@@ -28,7 +28,14 @@ from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Identity, Operator, Representation, moves
+from mbs_dynamics.representation import (
+    BodyFixed,
+    Identity,
+    Operator,
+    Representation,
+    meeting,
+    moves,
+)
 from mbs_dynamics.tracing import positive
 
 PIVOT_TOLERANCE = 1e-14
@@ -45,16 +52,17 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
-    Mc = composite_inertias(model, rep)
+    Mc, meet = composite_inertias(model, rep), meeting(rep)
+    S = [meet.twist(i, rep.screw(i)) for i in range(model.nb)]
     M: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     for i, p in model.inward():
         F = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i) @ F
-        j, k = i, p
+        F, j, k = meet.wrench(i, F), i, p
         while k != GROUND:
-            F = rep.carry(j).T @ F
+            F = meet.carry(j).T @ F
             j, k = k, model.parents[k]
-            M[i, j] = M[j, i] = rep.screw(j) @ F
+            M[i, j] = M[j, i] = S[j] @ F
     M = model.generalized_matrix(M)
     for j in range(model.n):  # symmetric also where joints share a coordinate
         M[j + 1 :, j] = M[j, j + 1 :]

@@ -51,6 +51,7 @@ from mbs_dynamics.representation.moves import (
     checked,
     moves,
 )
+from mbs_dynamics.representation.pairs import meeting
 
 __all__ = [
     "AUTO",
@@ -70,6 +71,7 @@ __all__ = [
     "convert_wrench",
     "dynamic_moves",
     "from_body_fixed",
+    "meeting",
     "moves",
     "to_body_fixed",
     "twist_from_rate",

@@ -54,6 +54,10 @@ class Identity:
         """Itself."""
         return self
 
+    def back(self, x: Array) -> Array:
+        """A vector (3,) as it is."""
+        return x
+
 
 IDENTITY = Identity()
 
