@@ -222,7 +222,7 @@ class Algorithm:
         if not self.of_joints:
             return model
         keep = range(model.nb) if BODY_LEVEL.intersection(arrays) else model.carriers
-        key = equivalent, tuple(keep)
+        key = equivalent, tuple(keep), model.carriers
         with model.lock:
             if key not in model.kernels:
                 model.kernels[key] = equivalent(model, keep_frames=keep)
