@@ -48,6 +48,8 @@ setup(
     extras_require={
         # Machine code. Without it the plain Python back end does the same, more slowly.
         "fast": ["llvmlite>=0.45"],
+        # Figures and animations of motions.
+        "plot": ["matplotlib>=3.7"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
         "ros": [
             "ros-jazzy-rclpy",
@@ -58,6 +60,8 @@ setup(
             "ros-jazzy-std-srvs",
             "ros-jazzy-diagnostic-msgs",
             "ros-jazzy-lifecycle-msgs",
+            "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-trajectory-msgs",
         ],
         "test": [
             # References and runner.
@@ -67,6 +71,7 @@ setup(
             "mujoco",
             "example-robot-data",
             "xacro",
+            "matplotlib>=3.7",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
@@ -87,6 +92,8 @@ setup(
         "console_scripts": [
             f"mbs-dynamics = {NAME}.cli:main",
             f"dynamics_node = {NAME}.ros.dynamics_node:main",
+            f"gravity_compensation_node = {NAME}.ros.gravity_compensation_node:main",
+            f"simulator_node = {NAME}.ros.simulator_node:main",
         ],
     },
 )

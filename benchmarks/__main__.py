@@ -24,10 +24,12 @@ from mbs_dynamics.tracing import default_backend
 BENCHMARKS = {
     "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",
     "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
+    "batch": "Batches of states in one call, beside loops.",
     "startup": "From a fresh process to compiled kernels.",
     "operations": "Operations of each algorithm in each representation.",
     "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
+    "simulation": "Simulated steps per second: one arm and a batch, beside MuJoCo's rollout.",
     "accuracy": "The largest difference from Pinocchio.",
 }
 

@@ -318,12 +318,6 @@ def test_guards_in_large_batches(kernel):
         kernel(*arrays)
 
 
-def test_programs_that_are_too_large_stay_one_by_one(kernel, watched, monkeypatch):
-    monkeypatch.setattr(machine, "LARGEST_BODY", 10)
-    kernel(*states((LARGE,)))
-    assert not watched
-
-
 def test_iteration_of_a_large_batch(watched):
     program = trace(lambda x, u: x + sin(x) * u[()], {"x": (3,), "u": ()}, name="f")
     kernel = Kernel(program, backend="llvm")

@@ -11,9 +11,9 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""A demonstration over DDS: a moving robot, the dynamics node, and an observer that checks it.
+"""A demonstration over DDS: a simulated robot, gravity compensation, and the dynamics node.
 
-Three processes. They speak on this machine only, in a ROS domain chosen at random, so that no other
+Four processes. They speak on this machine only, in a ROS domain chosen at random, so that no other
 robot hears them.
 """
 
@@ -21,63 +21,102 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo_observer import Observer
-from mbs_dynamics.ros.demo_source import RATE
+from mbs_dynamics.ros.demo_plan import LASTING, Plan
+from mbs_dynamics.ros.demo_stage import MissingError, Stage
+from mbs_dynamics.ros.demo_story import acts
+from mbs_dynamics.ros.demo_table import Table
 from mbs_dynamics.ros.process import ros
 
-HEALTHY = 0.5
-"""Part of the joint states that must be answered at least."""
+RAMP = 0.3
+"""Seconds in which torques come in and go out."""
 
-PATIENCE = 30.0
-"""Seconds to wait for the first answer: to start, and to compile."""
+PATIENT = 0.5
+"""Seconds without joint states that count as stale: a busy machine is no fault here."""
 
 
-def main(robot: str | None, seconds: float) -> int:
-    """Run the demonstration and return 0 if right torques arrived at a healthy rate, else 1.
+def main(robot: str | None) -> int:
+    """Run the demonstration and return 0 if each act went as it should, else 1.
 
     ``robot`` is the path of a URDF, by default the arm that comes with this package. Raises
     UrdfError if it cannot be read, ModelError if it has no joint.
     """
     path = Path(robot) if robot is not None else robot_path("arm7")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the node says them
+        warnings.simplefilter("ignore", ModelWarning)  # the nodes say them
         model = Model.from_urdf(path)
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
+    plan = Plan.of(model)
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 101))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.pop("ROS_STATIC_PEERS", None)
     code = 1  # if it is interrupted
     with (
         ros(),
-        _process("mbs_dynamics.ros.demo_source", str(path.resolve())),
-        _process("mbs_dynamics.ros.dynamics_node"),
+        _node("simulator_node", _simulator(path, plan)) as simulator,
+        _node("gravity_compensation_node", _compensation(model, plan)),
+        _node("dynamics_node", []),
     ):
-        code = _watch(Observer(model), seconds)
+        try:
+            code = _play(Stage(model, plan, Table()), simulator)
+        except MissingError as error:
+            print(f"FAILED: {error} did not come", file=sys.stderr)
     return code
 
 
+def _simulator(path: Path, plan: Plan) -> list[str]:
+    return [
+        f"robot_description_file:={path.resolve()}",
+        f"initial_positions:={_list(plan.posture)}",
+        f"disturbance_duration:={LASTING}",
+        f"joint_damping:={_list(plan.own_damping)}",
+    ]
+
+
+def _compensation(model: Model, plan: Plan) -> list[str]:
+    names = ", ".join(f"'{name}'" for name in model.joint_names)
+    each = [
+        f"{what}.{joint}:={value!r}"
+        for what, values in (("damping", plan.damping), ("effort_limits", plan.efforts))
+        for joint, value in zip(model.joint_names, values.tolist(), strict=True)
+    ]
+    return [
+        f"joints:=[{names}]",
+        "compensates_itself:=false",
+        f"ramp_time:={RAMP}",
+        f"effort_rate_limit:={max(1000.0, 2.0 * float(plan.efforts.max()) / RAMP)}",
+        f"stale_timeout:={PATIENT}",
+        f"callback_timeout:={PATIENT}",
+        *each,
+    ]
+
+
+def _list(values: FloatArray) -> str:
+    return "[" + ", ".join(repr(float(x)) for x in values) + "]"
+
+
 @contextmanager
-def _process(module: str, *arguments: str) -> Iterator[None]:
-    """Run a module as a process of its own, and end it in any case."""
-    process = subprocess.Popen([sys.executable, "-m", module, *arguments])
+def _node(name: str, parameters: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a node as a process of its own, and end it in any case; show its log if it fails."""
+    given = [part for parameter in parameters for part in ("-p", parameter)]
+    command = [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args", *given]
+    process = subprocess.Popen(command)
     try:
-        yield
+        yield process
     finally:
+        process.send_signal(signal.SIGCONT)
         process.terminate()
         try:
             process.wait(timeout=5.0)
@@ -86,36 +125,18 @@ def _process(module: str, *arguments: str) -> Iterator[None]:
             process.wait()
 
 
-def _watch(observer: Observer, seconds: float) -> int:
-    executor = SingleThreadedExecutor()
-    executor.add_node(observer)
-    waiting_since = time.monotonic()
-    while observer.count == 0 and rclpy.ok():
-        executor.spin_once(timeout_sec=0.1)
-        if time.monotonic() - waiting_since > PATIENCE:
-            print(f"FAILED: no torques within {PATIENCE:g} s", file=sys.stderr)
-            return 1
-    begin = time.monotonic()
-    observer.count, next_check, next_table, height = 0, begin, begin + 1.0, 0
-    redraw = sys.stdout.isatty()
-    while (now := time.monotonic()) < begin + seconds and rclpy.ok():
-        executor.spin_once(timeout_sec=0.05)
-        if now >= next_check:
-            observer.check()
-            done = time.monotonic()
-            next_check = done + max(0.2, 10.0 * (done - now))  # most of the time is for listening
-        if now >= next_table:
-            lines = list(observer.table(now - begin))
-            above = f"\x1b[{height}A\x1b[J" if redraw and height else ""
-            print(above + "\n".join(lines), flush=True)
-            next_table, height = next_table + 1.0, len(lines)
-    rate = observer.count / (time.monotonic() - begin)
-    observer.check()
-    right = observer.checked > 0 and observer.wrong == 0
-    healthy = rate >= HEALTHY * RATE
-    print(
-        f"{'OK' if right and healthy else 'FAILED'}: {observer.count} answers, {rate:.1f} a second "
-        f"to {RATE:g} joint states a second; {observer.checked} checked independently, "
-        f"{observer.wrong} wrong"
-    )
-    return 0 if right and healthy else 1
+def _play(stage: Stage, simulator: subprocess.Popen[bytes]) -> int:
+    plan, model = stage.plan, stage.model
+    print(f"{model.name}: {model.n} joints, {plan.tip} is pushed and loaded. Nodes start ...")
+    claims = []
+    stage.ready()
+    for act in acts(stage, simulator.send_signal):
+        print(f"\n== {act.title}", flush=True)
+        for claim in act.play():
+            claims.append(claim)
+            stage.table.clear()
+            print(f"  {'ok    ' if claim.good else 'FAILED'}  {claim.text}", flush=True)
+        stage.table.keep(stage)
+    failed = sum(not claim.good for claim in claims)
+    print(f"\n{'FAILED' if failed else 'OK'}: {len(claims)} claims, {failed} of them wrong")
+    return 1 if failed else 0

@@ -15,12 +15,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from mbs_dynamics.ros.contact import Contact
+from mbs_dynamics.ros.desired import DesiredTorques
 from mbs_dynamics.ros.input_statistics import Report
+from mbs_dynamics.ros.settings import Settings
 from mbs_dynamics.ros.supervisor import Supervisor
 
 
@@ -31,14 +34,22 @@ def diagnostics(
     supervisor: Supervisor,
     report: Report,
     stale_for: float | None,
+    more: Iterable[DiagnosticStatus] = (),
 ) -> DiagnosticArray:
-    """Return the message; ``stale_for`` is the age in s of stale input, else None."""
+    """Return the message; ``stale_for`` is the age in s of stale input, else None.
+
+    ``more`` are further statuses, of outputs that not every user asks for.
+    """
     array = DiagnosticArray()
     array.header.stamp = stamp
-    statuses = [model_status(supervisor), input_status(state, supervisor, report, stale_for)]
-    for status in statuses:
-        status.name = f"{node_name}: {status.name}"
-        status.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
+    statuses = [
+        model_status(supervisor),
+        input_status(state, supervisor, report, stale_for),
+        *more,
+    ]
+    for one in statuses:
+        one.name = f"{node_name}: {one.name}"
+        one.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
     array.status = statuses
     return array
 
@@ -67,7 +78,7 @@ def model_status(supervisor: Supervisor) -> DiagnosticStatus:
         level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
         said = f"robot_description refused, {kept}: {supervisor.refused}"
-    return _status("model", level, said, values)
+    return status("model", level, said, values)
 
 
 def input_status(
@@ -105,12 +116,52 @@ def input_status(
         said = f"{report.rejected} joint_states rejected: {report.last_rejection}"
     elif report.without_velocity:
         level = DiagnosticStatus.WARN
-        said = f"no bias torques and twists: {report.without_velocity}"
-    return _status("input", level, said, values)
+        lacking = " and ".join(supervisor.settings.needing_velocity)
+        said = f"no {lacking}: {report.without_velocity}"
+    return status("input", level, said, values)
 
 
-def _status(
-    name: str, level: bytes, message: str, values: Mapping[str, object]
+def effort_status(
+    settings: Settings, contact: Contact, why_less: str, answered: int
 ) -> DiagnosticStatus:
+    """Return what efforts in joint_states are good for: what is missing, and what was seen."""
+    level, said = DiagnosticStatus.OK, "efforts of all joints" if answered else "nothing heard yet"
+    values: dict[str, object] = {}
+    if settings.observes:
+        values["external torques of"] = ", ".join(contact.joints) or "none"
+        if contact.torques is not None:
+            values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
+    wrench = contact.wrench
+    if wrench is not None:
+        values["wrench directions felt"] = f"{wrench.felt} of 6"
+        values["smallest singular value"] = f"{wrench.weakest:.3g}"
+        if wrench.felt < 6:
+            level = DiagnosticStatus.WARN
+            said = (
+                f"the joints feel {wrench.felt} of 6 directions of the tool wrench: it is partial"
+            )
+    why_not = contact.why_not or why_less
+    if why_not:
+        level, said = DiagnosticStatus.WARN, why_not
+    return status("effort", level, said, values)
+
+
+def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
+    """Return how desired points were answered."""
+    lately = desired.rejected_lately()
+    level, said = DiagnosticStatus.OK, f"{desired.answered} desired points answered"
+    if lately:
+        level = DiagnosticStatus.WARN
+        said = f"{lately} desired points rejected: {desired.last_rejection}"
+    values = {
+        "answered": desired.answered,
+        "rejected": desired.rejected,
+        "last rejection": desired.last_rejection or "none",
+    }
+    return status("desired", level, said, values)
+
+
+def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
+    """Return one status of a node, its values as text."""
     pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The node that publishes torques, twists and Jacobians of a robot as it moves.
+"""The node that publishes torques, twists, Jacobians and contact forces of a robot as it moves.
 
 Topics, parameters and behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and
 publish.
@@ -37,15 +37,20 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.diagnostics import diagnostics
+from mbs_dynamics.ros.contact import Contact
+from mbs_dynamics.ros.desired import DesiredTorques
+from mbs_dynamics.ros.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.effort_input import EffortInput
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit, Throttle
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.outputs import Outputs
 from mbs_dynamics.ros.process import ros
-from mbs_dynamics.ros.robot import Gravity
+from mbs_dynamics.ros.robot import Gravity, Results, Robot
+from mbs_dynamics.ros.settings import Settings
 from mbs_dynamics.ros.supervisor import Supervisor
 
 LOG_PERIOD = 5.0
@@ -59,15 +64,18 @@ class DynamicsNode(LifecycleNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
-        self._settings = parameters.declare(self)
-        for name in getattr(self, "_parameter_overrides", ()):  # rclpy has no public name for it
-            if not self.has_parameter(name) and not parameters.foreign(name):
-                self.get_logger().warning(parameters.unknown(name))
+        self._settings = parameters.declare(self, Settings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._supervisor = Supervisor(self._settings)
         self._outputs = Outputs(self)
         self._input: JointInput | None = None
+        self._efforts = EffortInput(())
+        self._contact = Contact()
+        self._why_less = ""
+        self._desired: DesiredTorques | None = None
+        self._desired_points: Any = None
+        self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
         self._statistics = InputStatistics(time.perf_counter())
         self._throttle = Throttle(LOG_PERIOD)
@@ -139,7 +147,8 @@ class DynamicsNode(LifecycleNode):
         while self._configured:
             self.destroy_subscription(self._configured.pop())
         self._outputs.clear()
-        self._input = None
+        self._contact.restart()
+        self._input, self._desired, self._measured, self._why_less = None, None, None, ""
         self._supervisor = Supervisor(self._settings)
         self._enter("unconfigured")
 
@@ -149,6 +158,17 @@ class DynamicsNode(LifecycleNode):
         waiting = state == "active" and self._supervisor.robot is not None
         self._statistics.wait(time.perf_counter() if waiting else None)
         self._stale = False
+        self._listen_to_desired_points()
+
+    def _listen_to_desired_points(self) -> None:
+        wanted = self._state == "active" and self._settings.publish_desired_torques
+        if wanted and self._desired_points is None:
+            self._desired_points = self.create_subscription(
+                JointTrajectoryPoint, "~/desired", self._on_desired, 10
+            )
+        elif not wanted and self._desired_points is not None:
+            self.destroy_subscription(self._desired_points)
+            self._desired_points = None
 
     # -- what describes the robot ------------------------------------------------------------------
 
@@ -180,7 +200,10 @@ class DynamicsNode(LifecycleNode):
             stale_timeout=self._settings.stale_timeout,
             velocity_from_position=self._settings.velocity_from_position,
         )
-        self._outputs.arrange(robot)
+        self._efforts = EffortInput(robot.model.joint_names)
+        self._contact.restart()
+        self._measured = None
+        self._arrange(robot)
         self._enter(self._state)
         for remark in self._supervisor.remarks:
             self.get_logger().warning(remark)
@@ -188,6 +211,12 @@ class DynamicsNode(LifecycleNode):
             f"model {robot.model.name!r}: {robot.model.n} joints, back end {robot.backend}, "
             f"bodies {', '.join(robot.bodies)}"
         )
+
+    def _arrange(self, robot: Robot) -> None:
+        self._outputs.arrange(robot)
+        self._desired = DesiredTorques(robot) if robot.settings.publish_desired_torques else None
+        if not robot.settings.observes:
+            self._contact.restart()
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         try:
@@ -220,20 +249,58 @@ class DynamicsNode(LifecycleNode):
         if isinstance(reading, Rejection):
             self._reject(reading)
             return
+        self._measured = reading.q.copy()
+        efforts = None
+        if robot.settings.needs_effort:
+            efforts = self._efforts.read(message.name, message.effort)
+        if robot.settings.observes and efforts is not None:
+            self._contact.hear(robot, stamp_ns, reading, efforts)
         if not self._limit.passes(begin):
             self._statistics.skipped(begin)
             return
-        results = robot.evaluate(reading)
-        ready = self._outputs.filled(
-            stamp if stamp_ns else self.get_clock().now().to_msg(), results
-        )
+        if not stamp_ns:
+            stamp = self.get_clock().now().to_msg()
+        results = robot.evaluate(reading, efforts)
+        ready = self._outputs.filled(stamp, results)
+        if robot.settings.observes:
+            ready += self._outputs.filled_contact(stamp, self._contact)
         computed = time.perf_counter()
         for publisher, filled in ready:
             publisher.publish(filled)
-        why_not = reading.why_no_velocity if robot.settings.needs_velocity else ""
+        needing = robot.settings.needing_velocity
+        why_not = reading.why_no_velocity if needing else ""
         self._statistics.answered(begin, computed, time.perf_counter(), why_not)
         if why_not:
-            self._warn("no velocity", f"no bias torques and twists: {why_not}")
+            self._warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
+        elif efforts is not None:
+            self._judge_efforts(robot, results)
+
+    def _judge_efforts(self, robot: Robot, results: Results) -> None:
+        self._why_less = results.why_less
+        why_less = results.why_less or self._contact.why_not
+        if why_less:
+            self._warn("no effort", f"not all that takes efforts is published: {why_less}")
+
+    def _on_desired(self, message: JointTrajectoryPoint) -> None:
+        if self._desired is None:
+            self._warn("desired", "desired point rejected: there is no model yet")
+            return
+        robot = self._supervisor.robot
+        if robot is not None:
+            self._desired.robot = robot
+        heard, now = self._statistics.last_valid, time.perf_counter()
+        fresh = heard is not None and now - heard <= self._settings.stale_timeout
+        answer = self._desired.answer(
+            message.positions,
+            message.velocities,
+            message.accelerations,
+            message.effort,
+            self._measured if fresh else None,
+        )
+        if isinstance(answer, Rejection):
+            self._warn(f"desired {answer.kind}", f"desired point rejected: {answer.reason}")
+        else:
+            self._outputs.answer(self.get_clock().now().to_msg(), answer)
 
     def _reject(self, rejection: Rejection) -> None:
         self._statistics.rejected(rejection)
@@ -253,6 +320,13 @@ class DynamicsNode(LifecycleNode):
         elif stale_for is None and self._stale:
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
+        more = []
+        if self._settings.needs_effort and self._state == "active":
+            answered = self._statistics.total_answered
+            status = effort_status(self._settings, self._contact, self._why_less, answered)
+            more.append(status)
+        if self._desired is not None:
+            more.append(desired_status(self._desired))
         self._diagnostics.publish(
             diagnostics(
                 self.get_fully_qualified_name().lstrip("/"),
@@ -261,6 +335,7 @@ class DynamicsNode(LifecycleNode):
                 self._supervisor,
                 self._statistics.report(now),
                 stale_for,
+                more,
             )
         )
 
@@ -270,19 +345,19 @@ class DynamicsNode(LifecycleNode):
         """Set parameters, or refuse them all; a name that does not exist is said."""
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
-                reason = parameters.unknown(parameter.name)
+                reason = parameters.unknown(Settings, parameter.name)
                 return SetParametersResult(successful=False, reason=reason)
         return super().set_parameters_atomically(parameter_list)
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._supervisor.check(self._settings.changed(parameters.values(given)))
+            self._supervisor.check(self._settings.changed(parameters.values(Settings, given)))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(given)
+        changed = parameters.values(Settings, given)
         if not changed:
             return
         self._settings = self._settings.changed(changed)
@@ -293,8 +368,9 @@ class DynamicsNode(LifecycleNode):
         if self._input is not None:
             self._input.stale_timeout = self._settings.stale_timeout
             self._input.velocity_from_position = self._settings.velocity_from_position
+        self._listen_to_desired_points()
         if self._supervisor.robot is not None:
-            self._outputs.arrange(self._supervisor.robot)
+            self._arrange(self._supervisor.robot)
         try:
             if self._supervisor.retry():
                 self._adopt()

@@ -24,8 +24,9 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped
+from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
@@ -34,6 +35,9 @@ from mbs_dynamics.ros.robot import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the first dimension of a Jacobian message."""
+
+ENERGIES = ("kinetic_J", "potential_J", "power_W")
+"""Label of the dimension of an energy message, joined by commas; the power may be missing."""
 
 
 class EffortMessage:
@@ -47,6 +51,25 @@ class EffortMessage:
         """Return the message with the torques tau (n,) in N m or N."""
         self._header.stamp = stamp
         self._effort[:] = array("d", tau.tobytes())
+        return self.message
+
+
+class StateMessage:
+    """A JointState with names, positions, velocities and efforts."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        zeros = [0.0] * len(joint_names)
+        self.message = JointState(
+            name=list(joint_names), position=zeros, velocity=zeros, effort=zeros
+        )
+        self._header = self.message.header
+        self._fields = self.message.position, self.message.velocity, self.message.effort
+
+    def fill(self, stamp: Time, q: FloatArray, qd: FloatArray, tau: FloatArray) -> JointState:
+        """Return the message with a state q, qd (n,) and torques tau (n,), SI units."""
+        self._header.stamp = stamp
+        for field, values in zip(self._fields, (q, qd, tau), strict=True):
+            field[:] = array("d", values.tobytes())
         return self.message
 
 
@@ -86,6 +109,59 @@ class JacobianMessage:
         return self.message
 
 
+class WrenchMessage:
+    """A WrenchStamped."""
+
+    def __init__(self, frame_id: str) -> None:
+        self.message = WrenchStamped()
+        self.message.header.frame_id = frame_id
+        self._header, wrench = self.message.header, self.message.wrench
+        self._force, self._torque = wrench.force, wrench.torque
+
+    def fill(self, stamp: Time, W: FloatArray) -> WrenchStamped:
+        """Return the message with the wrench W (6,), moment first, in N m and N."""
+        self._header.stamp = stamp
+        force, torque = self._force, self._torque
+        torque.x, torque.y, torque.z, force.x, force.y, force.z = W.tolist()
+        return self.message
+
+
+class MatrixMessage:
+    """A Float64MultiArray of n rows and n columns, both labelled with the joints."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        n, names = len(joint_names), ",".join(joint_names)
+        rows = MultiArrayDimension(label=names, size=n, stride=n * n)
+        columns = MultiArrayDimension(label=names, size=n, stride=n)
+        layout = MultiArrayLayout(dim=[rows, columns], data_offset=0)
+        self.message = Float64MultiArray(layout=layout, data=[0.0] * (n * n))
+        self._data = self.message.data
+
+    def fill(self, M: FloatArray) -> Float64MultiArray:
+        """Return the message with the matrix M (n, n)."""
+        self._data[:] = array("d", M.tobytes())
+        return self.message
+
+
+def energy_message(energies: FloatArray) -> Float64MultiArray:
+    """Return kinetic and potential energy in J, and the power in W if there is a third number."""
+    size = len(energies)
+    label = MultiArrayDimension(label=",".join(ENERGIES[:size]), size=size, stride=size)
+    return Float64MultiArray(layout=MultiArrayLayout(dim=[label]), data=array("d", energies))
+
+
+def wrench_of(message: WrenchStamped) -> FloatArray:
+    """Return the wrench (6,) of a message, moment first, in N m and N."""
+    force, torque = message.wrench.force, message.wrench.torque
+    return np.array([torque.x, torque.y, torque.z, force.x, force.y, force.z])
+
+
+def time_of(nanoseconds: int) -> Time:
+    """Return a time stamp from ns."""
+    sec, nanosec = divmod(nanoseconds, 1_000_000_000)
+    return Time(sec=sec, nanosec=nanosec)
+
+
 def stamp_of(stamp: Time) -> int:
     """Return a time stamp in ns; 0 means that the message has none."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
@@ -108,18 +184,18 @@ def load_of(message: InertiaStamped) -> Load:
     )
 
 
-def topic_names(links: Iterable[str]) -> dict[str, str]:
+def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
     """Return for each link the name under which its topics stand: a valid and visible one.
 
     What ROS does not allow in a topic becomes an underscore; a name that begins with a digit or an
-    underscore (which would hide the topic) gets ``link_`` in front; a name that is taken gets a
-    number behind.
+    underscore (which would hide the topic) gets ``link_`` (or another kind) in front; a name that
+    is taken gets a number behind.
     """
     names: dict[str, str] = {}
     for link in links:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", link)
         if not re.match(r"[A-Za-z]", plain):
-            plain = f"link_{plain.lstrip('_')}"
+            plain = f"{kind}_{plain.lstrip('_')}"
         name, number = plain, 2
         while name in names.values():
             name, number = f"{plain}_{number}", number + 1

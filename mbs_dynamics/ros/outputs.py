@@ -18,15 +18,26 @@ from __future__ import annotations
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import TwistStamped, WrenchStamped
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.messages import EffortMessage, JacobianMessage, TwistMessage, topic_names
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.contact import Contact
+from mbs_dynamics.ros.messages import (
+    EffortMessage,
+    JacobianMessage,
+    MatrixMessage,
+    TwistMessage,
+    WrenchMessage,
+    energy_message,
+    topic_names,
+)
 from mbs_dynamics.ros.robot import Results, Robot
+from mbs_dynamics.ros.settings import Settings
 
 DEPTH = 10
 """Depth of the publishers' queues; they are reliable, so that any subscriber matches."""
@@ -41,18 +52,38 @@ class Outputs:
 
     def arrange(self, robot: Robot) -> None:
         """Make the publishers and messages that this robot and its settings ask for."""
-        settings, joints = robot.settings, robot.model.joint_names
-        names = topic_names(robot.bodies)
-        topics: dict[str, Any] = {}
-        if settings.publish_gravity_torques:
-            topics["~/gravity_torques"] = JointState
-        if settings.publish_bias_torques:
-            topics["~/bias_torques"] = JointState
+        settings, model = robot.settings, robot.model
+        links = topic_names(robot.bodies)
+        joints = topic_names(settings.joint_wrenches, "joint")
+        topics = _plain_topics(settings)
         for body in robot.bodies:
             if settings.publish_twists:
-                topics[f"~/twist/{names[body]}"] = TwistStamped
+                topics[f"~/twist/{links[body]}"] = TwistStamped
             if settings.publish_jacobians:
-                topics[f"~/jacobian/{names[body]}"] = Float64MultiArray
+                topics[f"~/jacobian/{links[body]}"] = Float64MultiArray
+        for joint in settings.joint_wrenches:
+            topics[f"~/joint_wrench/{joints[joint]}"] = WrenchStamped
+        self._advertise(topics)
+        self._gravity = EffortMessage(model.joint_names)
+        self._bias = EffortMessage(model.joint_names)
+        self._external = EffortMessage(model.joint_names)
+        self._desired = EffortMessage(settings.desired_joints or model.joint_names)
+        self._mass_matrix = MatrixMessage(model.joint_names)
+        self._tool_wrench = WrenchMessage(robot.tool_body)
+        self._twists = [
+            (f"~/twist/{links[body]}", TwistMessage(robot.twist_frame(body)))
+            for body in robot.bodies
+        ]
+        self._jacobians = [
+            (f"~/jacobian/{links[body]}", JacobianMessage(model.joint_names))
+            for body in robot.bodies
+        ]
+        self._joint_wrenches = [
+            (f"~/joint_wrench/{joints[joint]}", WrenchMessage(model.bodies[i].name))
+            for joint, i in zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)
+        ]
+
+    def _advertise(self, topics: dict[str, Any]) -> None:
         for topic in set(self._publishers) - set(topics):
             self._node.destroy_publisher(self._publishers.pop(topic))
         for topic, kind in topics.items():
@@ -64,36 +95,67 @@ class Outputs:
                     # each event handler costs the executor time on every message
                     event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
                 )
-        published = self._publishers.get
-        self._gravity = (published("~/gravity_torques"), EffortMessage(joints))
-        self._bias = (published("~/bias_torques"), EffortMessage(joints))
-        self._twists = [
-            (published(f"~/twist/{names[body]}"), TwistMessage(robot.twist_frame(body)))
-            for body in robot.bodies
-        ]
-        self._jacobians = [
-            (published(f"~/jacobian/{names[body]}"), JacobianMessage(joints))
-            for body in robot.bodies
-        ]
 
     def filled(self, stamp: Time, results: Results) -> list[tuple[Any, Any]]:
         """Return publishers and the messages to publish with them."""
         ready: list[tuple[Any, Any]] = []
+
+        def add(topic: str, message: Any) -> None:
+            ready.append((self._publishers[topic], message))
+
         if results.gravity_torques is not None:
-            publisher, effort = self._gravity
-            ready.append((publisher, effort.fill(stamp, results.gravity_torques)))
+            add("~/gravity_torques", self._gravity.fill(stamp, results.gravity_torques))
         if results.bias_torques is not None:
-            publisher, effort = self._bias
-            ready.append((publisher, effort.fill(stamp, results.bias_torques)))
+            add("~/bias_torques", self._bias.fill(stamp, results.bias_torques))
         if results.twists is not None:
-            for (publisher, twist), V in zip(self._twists, results.twists, strict=True):
-                ready.append((publisher, twist.fill(stamp, V)))
-        for (publisher, jacobian), J in zip(self._jacobians, results.jacobians, strict=False):
-            ready.append((publisher, jacobian.fill(J)))
+            for (topic, twist), V in zip(self._twists, results.twists, strict=True):
+                add(topic, twist.fill(stamp, V))
+        for (topic, jacobian), J in zip(self._jacobians, results.jacobians, strict=False):
+            add(topic, jacobian.fill(J))
+        if results.mass_matrix is not None:
+            add("~/mass_matrix", self._mass_matrix.fill(results.mass_matrix))
+        if results.energy is not None:
+            add("~/energy", energy_message(results.energy))
+        if results.joint_wrenches is not None:
+            for (topic, wrench), W in zip(
+                self._joint_wrenches, results.joint_wrenches, strict=True
+            ):
+                add(topic, wrench.fill(stamp, W))
         return ready
+
+    def filled_contact(self, stamp: Time, contact: Contact) -> list[tuple[Any, Any]]:
+        """Return the same for what the momentum observer sees."""
+        ready: list[tuple[Any, Any]] = []
+        if contact.torques is not None and "~/external_torques" in self._publishers:
+            if tuple(self._external.message.name) != contact.joints:
+                self._external = EffortMessage(contact.joints)
+            filled = self._external.fill(stamp, contact.torques)
+            ready.append((self._publishers["~/external_torques"], filled))
+        if contact.wrench is not None:
+            wrench = self._tool_wrench.fill(stamp, contact.wrench.W)
+            ready.append((self._publishers["~/tool_wrench"], wrench))
+        return ready
+
+    def answer(self, stamp: Time, tau: FloatArray) -> None:
+        """Publish the torques of a desired point."""
+        self._publishers["~/desired_torques"].publish(self._desired.fill(stamp, tau))
 
     def clear(self) -> None:
         """Destroy all publishers."""
         for publisher in self._publishers.values():
             self._node.destroy_publisher(publisher)
         self._publishers.clear()
+
+
+def _plain_topics(settings: Settings) -> dict[str, Any]:
+    """Return the topics that are one of a kind, with their types."""
+    wanted = {
+        "~/gravity_torques": (settings.publish_gravity_torques, JointState),
+        "~/bias_torques": (settings.publish_bias_torques, JointState),
+        "~/mass_matrix": (settings.publish_mass_matrix, Float64MultiArray),
+        "~/energy": (settings.publish_energy, Float64MultiArray),
+        "~/external_torques": (settings.publish_external_torques, JointState),
+        "~/tool_wrench": (settings.publish_tool_wrench, WrenchStamped),
+        "~/desired_torques": (settings.publish_desired_torques, JointState),
+    }
+    return {topic: kind for topic, (on, kind) in wanted.items() if on}

@@ -24,10 +24,12 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError, ModelError
+from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.ros.effort_input import NO_EFFORTS, Efforts
+from mbs_dynamics.ros.joint_friction import JointFriction
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.settings import Settings, check_gravity
 from mbs_dynamics.tracing import default_backend
@@ -69,6 +71,14 @@ class Results(NamedTuple):
     """(k, 6), one row per body, angular part first; None as for bias torques."""
     jacobians: list[FloatArray]
     """One (6, n) per body, angular part first; empty if not asked for."""
+    mass_matrix: FloatArray | None = None
+    """(n, n); None if not asked for."""
+    energy: FloatArray | None = None
+    """Kinetic and potential energy in J, and the power of the efforts in W where they are known."""
+    joint_wrenches: FloatArray | None = None
+    """(k, 6), one row per joint, moment first, in the frame of the body that the joint moves."""
+    why_less: str = ""
+    """Why something is missing for want of efforts."""
 
 
 def fixed_links(model: Model) -> list[str]:
@@ -76,22 +86,30 @@ def fixed_links(model: Model) -> list[str]:
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
 
 
-def under_gravity(model: Model, gravity: Gravity) -> Model:
-    """Return the model under another gravity; it shares the compiled kernels.
+def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
+    """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
 
     Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
     for numbers that cannot be.
     """
     vector = check_gravity("gravity", gravity.vector)
-    if gravity.link:
-        frame = model.frame(gravity.link)
-        if frame.body != GROUND:
-            raise ModelError(
-                f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
-                f"the links that do not: {', '.join(fixed_links(model))}"
-            )
-        vector = frame.placement[:3, :3] @ vector
-    return model.with_gravity(vector)
+    if not gravity.link:
+        return vector
+    frame = model.frame(gravity.link)
+    if frame.body != GROUND:
+        raise ModelError(
+            f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
+            f"the links that do not: {', '.join(fixed_links(model))}"
+        )
+    return np.asarray(frame.placement[:3, :3] @ vector)
+
+
+def under_gravity(model: Model, gravity: Gravity) -> Model:
+    """Return the model under another gravity; it shares the compiled kernels.
+
+    Raises what :func:`root_gravity` raises.
+    """
+    return model.with_gravity(root_gravity(model, gravity))
 
 
 def check_load(load: Load) -> None:
@@ -99,15 +117,15 @@ def check_load(load: Load) -> None:
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
     what = f"payload at {load.link!r}"
+    largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
+    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
+        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     try:
         doubts = Inertia.from_com(load.mass, load.com, load.inertia_at_com).doubts()
     except MbsError as error:
         raise ModelError(f"{what}: {error}") from error
     if doubts:
         raise ModelError(f"{what}: {doubts[0]}")
-    largest = max(load.mass, np.abs(load.com).max(), np.abs(load.inertia_at_com).max())
-    if largest > LARGEST_LOAD:
-        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
 
@@ -138,6 +156,19 @@ class Robot:
         for body in self.bodies:
             if model.frame(body).body == GROUND:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
+        self.tool_body = settings.tool_body or self.bodies[0]
+        if model.frame(self.tool_body).body == GROUND:
+            raise ModelError(f"tool_body {self.tool_body!r} does not move: no joint feels a wrench")
+        for joint in settings.desired_joints:
+            if joint not in model.joint_names:
+                raise UnknownJointError(joint, model.joint_names)
+        moved = {body.joint.name: i for i, body in enumerate(model.bodies)}
+        for joint in settings.joint_wrenches:
+            model.joint(joint)  # or UnknownJointError
+        self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
+        self.friction = (
+            JointFriction(model, settings.friction_speed) if settings.joint_friction else None
+        )
         self.backend = default_backend()
         rep = settings.body_representation
         # twists and Jacobians depend on neither, and so are not compiled again with them
@@ -151,7 +182,14 @@ class Robot:
             for body in (self.bodies if settings.publish_jacobians else ())
         ]
         rest = np.zeros(model.n)
-        self.evaluate(Reading(rest, rest))  # compiles the torques
+        self.evaluate(Reading(rest, rest), Efforts(rest))  # compiles the rest
+        if settings.observes:
+            self.tool_jacobian(rest)
+            mbs.mass_matrix(model, rest)
+            mbs.coriolis_matrix(model, rest, rest)
+            mbs.gravity_torques(model, rest)
+        if settings.publish_desired_torques:
+            self.torques_for(rest, rest, rest)
 
     def twist_frame(self, body: str) -> str:
         """Return the frame in which the twist of a body is resolved."""
@@ -159,11 +197,15 @@ class Robot:
             return body
         return next(iter(fixed_links(self.model)), "")
 
-    def evaluate(self, reading: Reading) -> Results:
-        """Return what the settings ask for; without velocities, what can be had without them."""
+    def evaluate(self, reading: Reading, efforts: Efforts | None = None) -> Results:
+        """Return what the settings ask for; without velocities, what can be had without them.
+
+        Without the efforts of all joints there is no power, and no joint wrench that takes them.
+        """
         model, settings = self.model, self.settings
         q, qd, _ = reading
-        gravity, bias, twists = None, None, None
+        gravity, bias, twists, energy, wrenches, why_less = None, None, None, None, None, ""
+        mass_matrix = mbs.mass_matrix(model, q) if settings.publish_mass_matrix else None
         if settings.publish_gravity_torques:
             gravity = mbs.gravity_torques(model, q)
         if qd is not None:
@@ -171,4 +213,44 @@ class Robot:
                 bias = mbs.bias_torques(model, q, qd)
             if self._twists is not None:
                 twists = self._twists(q, qd)
-        return Results(gravity, bias, twists, [jacobian(q) for jacobian in self._jacobians])
+            if settings.needs_effort:
+                efforts = efforts or Efforts(np.full(model.n, np.nan), NO_EFFORTS)
+                why_less = efforts.why_not
+            if settings.publish_energy:
+                energy = self._energy(q, qd, efforts)
+            if self.wrench_bodies:
+                try:
+                    wrenches = self._joint_wrenches(q, qd, efforts)
+                except SingularError as error:
+                    why_less = f"no accelerations from efforts: {error}"
+        jacobians = [jacobian(q) for jacobian in self._jacobians]
+        return Results(gravity, bias, twists, jacobians, mass_matrix, energy, wrenches, why_less)
+
+    def tool_jacobian(self, q: FloatArray) -> FloatArray:
+        """Return the Jacobian (6, n) of ``tool_body``, body-fixed, angular part first."""
+        J: FloatArray = mbs.jacobian(self.model, q, self.tool_body, representation="body_fixed")
+        return J
+
+    def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
+        return mbs.inverse_dynamics(self.model, q, qd, qdd)
+
+    def _energy(self, q: FloatArray, qd: FloatArray, efforts: Efforts | None) -> FloatArray:
+        energies = [mbs.kinetic_energy(self.model, q, qd), mbs.potential_energy(self.model, q)]
+        if efforts is not None and efforts.complete:
+            energies.append(efforts.tau @ qd)
+        return np.array(energies, dtype=float)
+
+    def _joint_wrenches(
+        self, q: FloatArray, qd: FloatArray, efforts: Efforts | None
+    ) -> FloatArray | None:
+        qdd = np.zeros(self.model.n)
+        if self.settings.joint_wrench_acceleration == "effort":
+            if efforts is None or not efforts.complete:
+                return None
+            friction = self.friction.torques(qd) if self.friction is not None else 0.0
+            qdd = mbs.forward_dynamics(self.model, q, qd, efforts.tau + friction)
+        wrenches: FloatArray = mbs.joint_wrenches(
+            self.model, q, qd, qdd, representation="body_fixed"
+        )
+        return wrenches[self.wrench_bodies]

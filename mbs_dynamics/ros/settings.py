@@ -11,16 +11,16 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What can be set on the dynamics node: names, defaults, meanings, ranges, and what is refused.
+"""What can be set on a node: names, defaults, meanings, ranges, and what is refused.
 
 Knows no ROS: :mod:`mbs_dynamics.ros.parameters` declares these fields as parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,8 +31,13 @@ from mbs_dynamics.representation import REPRESENTATIONS
 CHOICES = (*REPRESENTATIONS, "auto")
 """The valid values of ``representation``."""
 
+ACCELERATIONS = ("zero", "effort")
+"""The valid values of ``joint_wrench_acceleration``."""
+
 LARGEST_GRAVITY = 100.0
 """A free-fall acceleration above this, in m/s^2, is taken for a mistake."""
+
+S = TypeVar("S", bound="NodeSettings")
 
 
 def setting(
@@ -42,19 +47,43 @@ def setting(
     read_only: bool = False,
     range: tuple[float, float] | None = None,
     constraints: str = "",
+    element: type = str,
 ) -> Any:
-    """Return a dataclass field that carries all that a parameter declaration needs."""
+    """Return a dataclass field that carries all that a parameter declaration needs.
+
+    ``element`` is the type of what an empty tuple may hold: str or float.
+    """
     about = {
         "description": description,
         "read_only": read_only,
         "range": range,
         "constraints": constraints,
+        "element": element,
     }
     return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
-class Settings:
+class NodeSettings:
+    """The parameters of a node; ArgumentError says what is out of range."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            limits = item.metadata["range"]
+            if limits is not None:
+                value = checks.number(item.name, getattr(self, item.name))
+                if not limits[0] <= value <= limits[1]:
+                    raise ArgumentError(
+                        f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
+                    )
+
+    def changed(self: S, values: Mapping[str, Any]) -> S:
+        """Return the settings with some values replaced, checked as a whole."""
+        return replace(self, **values)
+
+
+@dataclass(frozen=True)
+class Settings(NodeSettings):
     """The parameters of the dynamics node, each checked; ArgumentError says what is wrong."""
 
     representation: str = setting(
@@ -81,6 +110,66 @@ class Settings:
     )
     publish_twists: bool = setting(True, "Publish ~/twist/<body>.")
     publish_jacobians: bool = setting(True, "Publish ~/jacobian/<body>.")
+    publish_mass_matrix: bool = setting(False, "Publish ~/mass_matrix.")
+    publish_energy: bool = setting(
+        False, "Publish ~/energy: kinetic and potential energy, and the power of the efforts."
+    )
+    publish_external_torques: bool = setting(
+        False,
+        "Publish ~/external_torques: what the surroundings exert on the joints, by a momentum "
+        "observer. Needs efforts in joint_states.",
+    )
+    publish_tool_wrench: bool = setting(
+        False, "Publish ~/tool_wrench: the wrench at tool_body that explains the external torques."
+    )
+    publish_desired_torques: bool = setting(
+        False, "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques."
+    )
+    joint_wrenches: tuple[str, ...] = setting(
+        (),
+        "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>. Empty: none.",
+        constraints="Names of joints, each at most once.",
+    )
+    joint_wrench_acceleration: str = setting(
+        "zero",
+        "Joint accelerations that joint wrenches are computed with: zero, or those that the "
+        "efforts in joint_states cause.",
+        constraints=f"One of {', '.join(ACCELERATIONS)}.",
+    )
+    observer_gain: float = setting(
+        20.0,
+        "Gain of the momentum observer in 1/s: external torques are seen through a low-pass filter "
+        "of this corner frequency in rad/s.",
+        range=(0.1, 1000.0),
+    )
+    joint_friction: bool = setting(
+        True,
+        "Take the damping and friction that the robot_description states off the efforts, before "
+        "accelerations or external torques are found from them.",
+    )
+    friction_speed: float = setting(
+        0.05,
+        "Speed in rad/s or m/s at which Coulomb friction has risen to three quarters; it is smooth "
+        "at zero.",
+        range=(1e-4, 10.0),
+    )
+    tool_body: str = setting(
+        "",
+        "Link on which the tool wrench acts, in its origin. Empty: the first of bodies.",
+        constraints="Name of a moving link.",
+    )
+    wrench_damping: float = setting(
+        0.05,
+        "Singular values of the Jacobian (lengths in m) below this are damped in ~/tool_wrench, so "
+        "that it stays finite where the arm is singular.",
+        range=(0.0, 10.0),
+    )
+    desired_joints: tuple[str, ...] = setting(
+        (),
+        "Joints of the points on ~/desired, in their order. The others are taken to stand where "
+        "they were measured. Empty: all, in the order of the model.",
+        constraints="Names of joints, each at most once.",
+    )
     max_rate: float = setting(
         0.0,
         "Largest rate of publishing in Hz; joint_states in between are skipped. 0: every message "
@@ -124,6 +213,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.representation not in CHOICES:
             raise UnknownRepresentationError(self.representation, CHOICES)
         if self.representation == "mixed" and self.publish_twists:
@@ -132,22 +222,19 @@ class Settings:
                 "velocity in the root's, but a TwistStamped has one frame: valid is another "
                 "representation, or mixed with publish_twists false"
             )
-        twice = sorted({body for body in self.bodies if self.bodies.count(body) > 1})
-        if twice:
-            raise ArgumentError(f"bodies must name each link once; got twice: {', '.join(twice)}")
+        check_once("bodies", "link", self.bodies)
+        check_once("joint_wrenches", "joint", self.joint_wrenches)
+        check_once("desired_joints", "joint", self.desired_joints)
+        if self.joint_wrench_acceleration not in ACCELERATIONS:
+            raise ArgumentError(
+                f"joint_wrench_acceleration is {self.joint_wrench_acceleration!r}; valid is one of "
+                f"{', '.join(ACCELERATIONS)}"
+            )
         if self.robot_description and self.robot_description_file:
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
         check_gravity("gravity", self.gravity)
-        for item in fields(self):
-            limits = item.metadata["range"]
-            if limits is not None:
-                value = checks.number(item.name, getattr(self, item.name))
-                if not limits[0] <= value <= limits[1]:
-                    raise ArgumentError(
-                        f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
-                    )
 
     @property
     def body_representation(self) -> str:
@@ -155,13 +242,36 @@ class Settings:
         return "body_fixed" if self.representation == "auto" else self.representation
 
     @property
-    def needs_velocity(self) -> bool:
-        """Whether anything is published that takes velocities."""
-        return self.publish_bias_torques or self.publish_twists
+    def observes(self) -> bool:
+        """Whether the momentum observer runs."""
+        return self.publish_external_torques or self.publish_tool_wrench
 
-    def changed(self, values: Mapping[str, Any]) -> Settings:
-        """Return the settings with some values replaced, checked as a whole."""
-        return replace(self, **values)
+    @property
+    def needing_velocity(self) -> tuple[str, ...]:
+        """What is published that takes velocities, in words."""
+        asked = {
+            "bias torques": self.publish_bias_torques,
+            "twists": self.publish_twists,
+            "energy": self.publish_energy,
+            "joint wrenches": bool(self.joint_wrenches),
+            "external torques": self.publish_external_torques,
+            "tool wrench": self.publish_tool_wrench,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)
+
+    @property
+    def needs_effort(self) -> bool:
+        """Whether anything is published that takes efforts."""
+        by_effort = self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
+        return self.observes or self.publish_energy or by_effort
+
+
+def check_once(name: str, kind: str, given: Iterable[str]) -> None:
+    """Raise ArgumentError if a parameter names something twice."""
+    given = list(given)
+    twice = sorted({one for one in given if given.count(one) > 1})
+    if twice:
+        raise ArgumentError(f"{name} must name each {kind} once; got twice: {', '.join(twice)}")
 
 
 def check_gravity(name: str, value: Any) -> checks.FloatArray:

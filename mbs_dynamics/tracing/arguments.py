@@ -95,8 +95,11 @@ class Signature:
             array.shape[: array.ndim - len(port.shape)]
             for array, port in zip(arrays, self.inputs, strict=True)
         ]
+        several = {axes for axes in leading if axes}
+        if len(several) <= 1:
+            return several.pop() if several else ()
         try:
-            return np.broadcast_shapes(*leading)
+            return np.broadcast_shapes(*several)
         except ValueError:
             said = ", ".join(
                 f"{port.name} {array.shape}"
@@ -143,7 +146,7 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
             f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or {batched} "
             "for a batch"
         )
-    return array.astype(np.float64, copy=False)
+    return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
 def _kind_of(value: Any, array: np.ndarray[Any, Any]) -> str:

@@ -19,6 +19,7 @@ read. So the whole trajectory is made by one call of the machine code, or of the
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,7 +64,7 @@ def iterate(kernel: Kernel, arrays: Sequence[FloatArray], steps: Any) -> FloatAr
         ) from None
     trajectory = np.empty((steps + 1, *batch, *ports[0].shape))
     trajectory[0] = arrays[0]
-    members, size = int(np.prod(batch)), ports[0].size
+    members, size = math.prod(batch), ports[0].size
     states = trajectory.reshape(-1)
     series = [_Series(states, members * size, size)]
     series += [_series(x, port, batch) for x, port in zip(arrays[1:], ports[1:], strict=True)]
@@ -107,7 +108,7 @@ def _series(array: FloatArray, port: Port, batch: tuple[int, ...]) -> _Series:
         array = array.reshape(axes[0], *missing, *axes[1:], *port.shape)
         array = np.broadcast_to(array, (axes[0], *batch, *port.shape))
     flat = np.require(array, requirements=("C", "A")).reshape(-1)
-    each = port.size * int(np.prod(batch)) if batched else port.size
+    each = port.size * math.prod(batch) if batched else port.size
     varies = len(axes) > 0 and axes[0] > 1
     return _Series(flat, each if varies else 0, port.size if batched else 0)
 

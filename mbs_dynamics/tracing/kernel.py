@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
-from mbs_dynamics.tracing.machine import Machine, Rows, rows_of
+from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
@@ -191,15 +192,16 @@ class Kernel:
     def _slow(self, *values: Any, out: FloatArray | None = None) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
-        outputs = [np.empty(batch + port.shape) for port in self.outputs]
+        states = math.prod(batch)
+        turned = self.several_at_once(states)
+        empty = aligned if turned else np.empty
+        outputs = [empty(batch + port.shape) for port in self.outputs]
         if out is not None:
             self.signature.check_out(out, batch)
             shared = any(np.may_share_memory(out, array) for array in arrays)
-            direct = out.flags.c_contiguous or self.several_at_once(int(np.prod(batch)))
+            direct = out.flags.c_contiguous or turned
             if out.flags.aligned and direct and not shared:
                 outputs = [out]
-        states = int(np.prod(batch))
-        turned = self.several_at_once(states)
         ports = (*self.inputs, *self.outputs)
         rows = [
             rows_of(array, port, batch, turned)

@@ -17,6 +17,11 @@ The function that is written takes one pointer, to the addresses of all inputs a
 one basic block. In a body of several lanes every value is a vector with one state per lane, and the
 lanes of an entry lie side by side in memory.
 
+A value that is used again after many other operations waits in memory. Left to LLVM, long bodies
+take twice as long to compile, most of it for the registers, and are slower. The loads and stores
+are volatile, else LLVM would see through them. Results are stored as soon as they are known, so
+outputs must not overlap inputs.
+
 Sines and cosines of angles that are at hand come first, from a function that all kernels share (see
 :mod:`mbs_dynamics.tracing.llvm_shared`); those of angles that depend on others come where they do.
 """
@@ -36,6 +41,9 @@ FLAGS = "contract nsz arcp"
 
 WIDTH = 8
 """Angles of one state that the shared function takes at once."""
+
+FAR = 150
+"""A value that was not used for so many operations waits in memory."""
 
 ARITHMETIC = {g.ADD: "fadd", g.SUB: "fsub", g.MUL: "fmul", g.DIV: "fdiv"}
 COMPARISON = {g.LESS: "olt", g.LESS_EQUAL: "ole"}
@@ -58,6 +66,9 @@ class Body:
         self.sqrt = "f64" if lanes == 1 else f"v{lanes}f64"
         self.prefix = "splat (double {})" if lanes > 1 else "{}"
         self._spare = 0
+        self._now = 0
+        self._used: dict[int, int] = {}
+        self._waiting: dict[int, str] = {}
 
     def type(self, scalar: str) -> str:
         """Return the type of a value that has this type in one state."""
@@ -74,6 +85,15 @@ class Body:
     def ref(self, x: Any) -> str:
         """Return a node or a number as an operand."""
         return self.text[x.id] if isinstance(x, (Symbol, Condition)) else self.constant(float(x))
+
+    def operand(self, x: Any) -> str:
+        """Return a node or a number as an operand of the current operation, loaded if need be."""
+        if not isinstance(x, Symbol) or x.id not in self._waiting:
+            return self.ref(x)
+        if self._now - self._used[x.id] > FAR:
+            self.text[x.id] = self.new(f"load volatile {self.real}, ptr {self._waiting[x.id]}")
+        self._used[x.id] = self._now
+        return self.text[x.id]
 
     def set(self, name: str, expression: str) -> str:
         """Emit the definition of a value and return its name."""
@@ -92,12 +112,16 @@ class Body:
     def node(self, node: Symbol | Condition) -> None:
         """Emit one operation."""
         op, real = node.op, self.real
+        self._now += 1
+        self._used[node.id] = self._now
         if op == g.INPUT:
             port, k = node.args
             at = self.entry(input_pointer(port), k)
+            if node.id in self._waiting:
+                self._waiting[node.id] = at
             expression = f"load {real}, ptr {at}"
         else:
-            args = [self.ref(x) for x in node.args]
+            args = [self.operand(x) for x in node.args]
             if op in ARITHMETIC:
                 expression = f"{ARITHMETIC[op]} {FLAGS} {real} {args[0]}, {args[1]}"
             elif op == g.NEG:
@@ -109,20 +133,32 @@ class Body:
             elif op == g.SQRT:
                 expression = f"call {real} @llvm.sqrt.{self.sqrt}({real} {args[0]})"
             else:
-                self.text[node.id] = self.library(op, args)
-                return
+                expression = self.library(op, args)
         self.text[node.id] = self.set(f"%t{node.id}", expression)
+        if op != g.INPUT and node.id in self._waiting:
+            home = self._waiting[node.id]
+            self.lines.append(f"  store volatile {real} %t{node.id}, ptr {home}")
+
+    def keep(self, nodes: Sequence[Symbol]) -> None:
+        """Give these nodes, which are yet to be emitted, a place in memory to wait in."""
+        computed = [x for x in nodes if x.op != g.INPUT]
+        size = 8 * self.lanes
+        self.set("%waiting", f"alloca [{len(computed)} x {self.real}], align {size}")
+        self._waiting.update({x.id: "" for x in nodes})  # inputs wait where they are
+        self._waiting.update({x.id: self.entry("%waiting", k) for k, x in enumerate(computed)})
 
     def library(self, name: str, args: Sequence[str]) -> str:
-        """Emit a call of the C library's function, for one lane after another."""
+        """Return a call of the C library's function, made for one lane after another."""
         if self.lanes == 1:
-            return self.new(f"call double @{name}({', '.join(f'double {x}' for x in args)})")
-        result = "poison"
+            return f"call double @{name}({', '.join(f'double {x}' for x in args)})"
+        result = expression = "poison"
         for lane in range(self.lanes):
             each = [self.new(f"extractelement {self.real} {x}, i64 {lane}") for x in args]
             value = self.new(f"call double @{name}({', '.join(f'double {x}' for x in each)})")
-            result = self.new(f"insertelement {self.real} {result}, double {value}, i64 {lane}")
-        return result
+            if lane:
+                result = self.new(expression)
+            expression = f"insertelement {self.real} {result}, double {value}, i64 {lane}"
+        return expression
 
     def pointers(self, program: Program) -> None:
         """Emit the loads of the addresses of inputs and outputs from the array ``%ports``."""
@@ -132,11 +168,10 @@ class Body:
             at = self.new(f"getelementptr ptr, ptr %ports, i64 {k}")
             self.set(name, f"load ptr, ptr {at}")
 
-    def store(self, port: Port, values: Sequence[Any]) -> None:
-        """Emit the stores of one output."""
-        for k, x in enumerate(values):
-            at = self.entry(output_pointer(port.name), k)
-            self.lines.append(f"  store {self.real} {self.ref(x)}, ptr {at}")
+    def store(self, port: Port, k: int, x: Any) -> None:
+        """Emit the store of one entry of an output."""
+        at = self.entry(output_pointer(port.name), k)
+        self.lines.append(f"  store {self.real} {self.operand(x)}, ptr {at}")
 
     def status(self, guards: Sequence[tuple[Any, str]], ports: int) -> str:
         """Emit the number of the first guard that fails, or 0, and return the i32 to be returned.
@@ -149,7 +184,7 @@ class Body:
         number = self.type("i32")
         status = "zeroinitializer" if self.lanes > 1 else "0"
         for k, (x, _) in reversed(list(enumerate(guards, 1))):  # the first one is said
-            good = self.new(f"fcmp ogt {self.real} {self.ref(x)}, {self.constant(0.0)}")
+            good = self.new(f"fcmp ogt {self.real} {self.operand(x)}, {self.constant(0.0)}")
             failed = f"splat (i32 {k})" if self.lanes > 1 else str(k)
             status = self.new(f"select {self.bit} {good}, {number} {status}, {number} {failed}")
         if self.lanes == 1:
@@ -182,11 +217,13 @@ class Body:
             place = where[node.args[0].id, node.op]
             at = self.new(f"getelementptr double, ptr {table}, i64 {place}")
             self.text[node.id] = self.set(f"%t{node.id}", f"load {self.real}, ptr {at}")
+            self._used[node.id], self._waiting[node.id] = self._now, at
 
     def _together(self, angles: Sequence[Symbol]) -> str:
         """Emit a vector of angles of one state: one load if they lie side by side."""
-        first, vector = angles[0].args, f"<{WIDTH} x double>"
-        places = [x.args if x.op == g.INPUT else None for x in angles]
+        vector = f"<{WIDTH} x double>"
+        places = [x.args for x in angles if x.op == g.INPUT]
+        first = places[0] if places else ("", 0)
         if places == [(first[0], first[1] + k) for k in range(len(angles))]:
             at = self.new(f"getelementptr double, ptr {input_pointer(first[0])}, i64 {first[1]}")
             lanes = ", ".join(f"i1 {str(k < len(angles)).lower()}" for k in range(WIDTH))
@@ -235,22 +272,45 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
     body = Body(lanes)
     body.pointers(program)
     early, trig = split(program)
+    done = {node.id for node in early} | {node.id for node in trig}
+    rest = [node for node in program.nodes if node.id not in done]
+    body.keep(_used_late([*early, *rest]))
+    wanted: dict[int, list[tuple[Port, int]]] = {}
+    for port, values in zip(program.outputs, program.values, strict=True):
+        for k, x in enumerate(values):
+            if isinstance(x, Symbol):
+                wanted.setdefault(x.id, []).append((port, k))
+            else:
+                body.store(port, k, x)
     for node in early:
         body.node(node)
     if trig:
         body.sines_and_cosines(trig)
-    done = {node.id for node in early} | {node.id for node in trig}
-    for node in program.nodes:
+    for node in (*early, *trig, *rest):
         if node.id not in done:
             body.node(node)
-    for port, values in zip(program.outputs, program.values, strict=True):
-        body.store(port, values)
+        for port, k in wanted.get(node.id, ()):
+            body.store(port, k, node)
     status = body.status(program.guards, len(program.inputs) + len(program.outputs))
     lines = "\n".join(body.lines)
     return (
         f"define i32 @{program.name}(ptr %ports) nounwind {{\n{lines}\n  ret i32 {status}\n}}\n"
         + body.declarations()
     )
+
+
+def _used_late(nodes: Sequence[Symbol | Condition]) -> list[Symbol]:
+    """Return the nodes of which one use is far from the one before, or from the definition."""
+    last: dict[int, int] = {}
+    late: dict[int, Symbol] = {}
+    for now, node in enumerate(nodes):
+        last[node.id] = now
+        for x in node.args if node.op != g.INPUT else ():
+            if isinstance(x, Symbol) and x.id in last:  # sines and cosines are in memory anyway
+                if now - last[x.id] > FAR:
+                    late[x.id] = x
+                last[x.id] = now
+    return list(late.values())
 
 
 def split(program: Program) -> tuple[list[Symbol | Condition], list[Symbol | Condition]]:

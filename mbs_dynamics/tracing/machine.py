@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -27,14 +28,12 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
+from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Port, Program
 
 LEAST_STATES = 256
 """From so many states on, several are evaluated at once, by code compiled when it is first used."""
-
-LARGEST_BODY = 20_000
-"""Nodes of a program above which it is not compiled a second time, for several states at once."""
 
 STATES_PER_THREAD = 50_000
 """No thread is started for fewer states."""
@@ -51,6 +50,33 @@ class Rows(NamedTuple):
     """Bytes from one entry to the next."""
 
 
+LINE = 64
+"""Bytes of a line of the processor's cache, and of its widest vectors."""
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Return a new C-contiguous array that begins with a line of the cache.
+
+    Vectors that straddle two lines are stored at half the speed.
+    """
+    size = math.prod(shape)
+    room = np.empty(size + LINE // 8)
+    start = -address(room) % LINE // 8
+    return room[start : start + size].reshape(shape)
+
+
+def address(array: FloatArray) -> int:
+    """Return the address of the first entry."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _contiguous(array: FloatArray) -> FloatArray:
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, requirements=("C", "A"))
+
+
 def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool) -> Rows:
     """Return how to walk through an array of shape ``(*batch, *port.shape)``, or without the batch.
 
@@ -58,20 +84,21 @@ def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool)
     same entry of all states lies side by side.
     """
     if array.ndim == len(port.shape):
-        return Rows(np.require(array, requirements=("C", "A")), 0)
+        return Rows(_contiguous(array), 0)
+    size = math.prod(port.shape)
     if array.shape != batch + port.shape:
         array = np.broadcast_to(array, batch + port.shape)
     axes = len(batch)
     by_state = _stride(batch, array.strides[:axes])
     by_entry = _stride(port.shape, array.strides[axes:])
     if by_state == 0 and array.size:
-        return Rows(np.require(array[(0,) * axes], requirements=("C", "A")), 0)
+        return Rows(_contiguous(array[(0,) * axes]), 0)
     if by_state and by_entry and array.flags.aligned:
-        if port.size == 1 and by_state == 8 and turned:
+        if size == 1 and by_state == 8 and turned:
             return Rows(array, 8, 0)
         if by_entry == 8 or (turned and by_state == 8):
             return Rows(array, by_state, by_entry)
-    return Rows(np.require(array, requirements=("C", "A")), 8 * port.size)
+    return Rows(_contiguous(array), 8 * size)
 
 
 def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
@@ -101,12 +128,12 @@ class Machine:
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
         """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
-        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        addresses = [address(x) for x in arrays]
         return int(self.plain((ctypes.c_void_p * len(arrays))(*addresses)))
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
-        return states >= LEAST_STATES and len(self.program.nodes) <= LARGEST_BODY
+        return states >= LEAST_STATES
 
     def several(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
@@ -117,7 +144,7 @@ class Machine:
 
     def one_by_one(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate one state after the other, whose entries lie side by side."""
-        pointers = np.array([row.array.ctypes.data for row in rows], dtype=np.uint64)
+        pointers = np.array([address(row.array) for row in rows], dtype=np.uint64)
         strides = np.array([row.by_state for row in rows], dtype=np.int64)
         return self.loop(states, pointers.ctypes.data, strides.ctypes.data)
 
@@ -157,6 +184,7 @@ class Vector:
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
         self.sizes = [port.size for port in (*program.inputs, *program.outputs)]
+        self._own = threading.local()
 
     def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
@@ -170,36 +198,46 @@ class Vector:
             return next((status for part in parts if (status := part.result())), 0)
 
     def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
-        lanes = self.lanes
-        room = [max(size, lanes) * lanes for size in self.sizes]
-        scratch = np.empty(sum(room) + 2 * lanes)  # with room to begin at a multiple of a vector
-        start = -scratch.ctypes.data % (8 * lanes) // 8
-        offsets = [start + sum(room[:k]) for k in range(len(room))]
-        for row, size, offset in zip(rows, self.sizes, offsets, strict=True):
-            if row.by_state == 0:
-                entries = scratch[offset : offset + size * lanes].reshape(size, lanes)
-                entries[:] = row.array.reshape(size, 1)
-        base = scratch.ctypes.data
-        areas = [base + 8 * offset for offset in offsets]
-        table = np.array(
-            [
-                (row.array.ctypes.data, row.by_state, row.by_entry, size, area)
-                for row, size, area in zip(rows, self.sizes, areas, strict=True)
-            ],
-            dtype=np.int64,
-        )
-        status = np.empty(2 * lanes, dtype=np.int32)
-        start = -status.ctypes.data % (4 * lanes) // 4
-        pointers = np.array([*areas, status[start:].ctypes.data], dtype=np.int64)
+        if not hasattr(self._own, "workspace"):
+            self._own.workspace = _Workspace(self.sizes, self.lanes)
+        workspace: _Workspace = self._own.workspace
+        workspace.fill(rows)
         return int(
             self.driver(
                 self.function,
                 first,
                 last,
-                table.ctypes.data,
+                workspace.table_address,
                 self.inputs,
                 len(rows),
-                pointers.ctypes.data,
+                workspace.pointers_address,
                 self.guards,
             )
         )
+
+
+class _Workspace:
+    """What the driver needs beside the states, for one thread."""
+
+    def __init__(self, sizes: Sequence[int], lanes: int) -> None:
+        room = [max(size, lanes) * lanes for size in sizes]
+        offsets = list(itertools.accumulate([*room, lanes], initial=0))  # the last is the status
+        self._scratch = aligned((offsets[-1],))
+        areas = [address(self._scratch) + 8 * offset for offset in offsets[:-1]]
+        self._entries = [
+            self._scratch[offset : offset + size * lanes].reshape(size, lanes)
+            for size, offset in zip(sizes, offsets, strict=False)
+        ]
+        self._pointers = np.array(areas, dtype=np.int64)
+        self._table = np.zeros((len(sizes), len(FIELDS)), dtype=np.int64)
+        self._table[:, FIELDS.index("size")] = sizes
+        self._table[:, FIELDS.index("scratch")] = areas[:-1]
+        self.pointers_address = self._pointers.ctypes.data
+        self.table_address = self._table.ctypes.data
+
+    def fill(self, rows: Sequence[Rows]) -> None:
+        """Take over where the states of this call are."""
+        self._table[:, :3] = [(address(row.array), row.by_state, row.by_entry) for row in rows]
+        for row, entries in zip(rows, self._entries, strict=True):
+            if row.by_state == 0:
+                entries[:] = row.array.reshape(-1)[: len(entries), None]  # it may go on after

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped
+from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
@@ -129,7 +129,14 @@ class Probe:
 
     def hear(self, *topics):
         """Subscribe to outputs of the node, such as "gravity_torques" or "twist/tool"."""
-        kinds = {"twist": TwistStamped, "jacobian": Float64MultiArray}
+        kinds = {
+            "twist": TwistStamped,
+            "jacobian": Float64MultiArray,
+            "mass_matrix": Float64MultiArray,
+            "energy": Float64MultiArray,
+            "joint_wrench": WrenchStamped,
+            "tool_wrench": WrenchStamped,
+        }
         for topic in topics:
             self.node.create_subscription(
                 kinds.get(topic.split("/")[0], JointState),
@@ -167,12 +174,13 @@ class Probe:
     def describe(self, text):
         self._description.publish(String(data=text))
 
-    def state(self, names, positions, velocities=(), stamp=None):
+    def state(self, names, positions, velocities=(), stamp=None, efforts=()):
         """Return a message; ``stamp`` in ns, now by default."""
         message = JointState(
             name=list(names),
             position=np.asarray(positions, float).tolist(),
             velocity=np.asarray(velocities, float).tolist(),
+            effort=np.asarray(efforts, float).tolist(),
         )
         if stamp is None:
             self._stamp = stamp = max(self._stamp + 1, time.time_ns())
@@ -290,3 +298,9 @@ def twist_of(message):
     """Return (6,), linear part first."""
     v, w = message.twist.linear, message.twist.angular
     return np.array([v.x, v.y, v.z, w.x, w.y, w.z])
+
+
+def wrench_of(message):
+    """Return (6,), force first."""
+    f, m = message.wrench.force, message.wrench.torque
+    return np.array([f.x, f.y, f.z, m.x, m.y, m.z])

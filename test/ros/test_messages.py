@@ -33,7 +33,10 @@ from std_msgs.msg import Header
 from mbs_dynamics.ros.messages import (
     EffortMessage,
     JacobianMessage,
+    MatrixMessage,
     TwistMessage,
+    WrenchMessage,
+    energy_message,
     gravity_of,
     load_of,
     stamp_of,
@@ -79,6 +82,35 @@ def test_jacobian_is_linear_first_and_says_so():
             # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
             value = message.data[message.layout.data_offset + columns.stride * row + column]
             assert value == J[(row + 3) % 6, column]
+
+
+def test_wrench_is_force_first():
+    message = sent(WrenchMessage("tool").fill(STAMP, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])))
+    assert message.header == Header(stamp=STAMP, frame_id="tool")
+    assert message.wrench.torque == Vector3(x=1.0, y=2.0, z=3.0)
+    assert message.wrench.force == Vector3(x=4.0, y=5.0, z=6.0)
+
+
+def test_matrix_is_row_by_row():
+    M = np.array([[1.0, 2.0], [3.0, 4.0]])
+    message = sent(MatrixMessage(("a", "b")).fill(M))
+    rows, columns = message.layout.dim
+    assert (rows.label, rows.size, rows.stride) == ("a,b", 2, 4)
+    assert (columns.label, columns.size, columns.stride) == ("a,b", 2, 2)
+    assert message.data.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_energies_are_labelled():
+    message = sent(energy_message(np.array([1.0, 2.0, 3.0])))
+    assert message.layout.dim[0].label == "kinetic_J,potential_J,power_W"
+    assert message.data.tolist() == [1.0, 2.0, 3.0]
+    message = sent(energy_message(np.array([1.0, 2.0])))
+    assert message.layout.dim[0].label == "kinetic_J,potential_J"
+    assert message.layout.dim[0].size == 2
+
+
+def test_topic_names_of_joints():
+    assert topic_names(["7/x"], "joint") == {"7/x": "joint_7_x"}
 
 
 def test_stamps():

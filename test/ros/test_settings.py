@@ -15,12 +15,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documented import missing_parameters
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.ros.settings import Settings, check_gravity
@@ -34,21 +33,13 @@ def test_every_setting_is_described():
 
 
 def test_every_setting_is_documented_with_its_default():
-    page = (Path(__file__).parents[2] / "docs" / "ros.md").read_text(encoding="utf-8")
-    for item in fields(Settings):
-        default = list(item.default) if isinstance(item.default, tuple) else item.default
-        said = {"hybrid": "hybrid", "": '""'}.get(default) if isinstance(default, str) else None
-        said = said or str(default).lower()
-        when = "no" if item.metadata["read_only"] else "yes"
-        assert re.search(
-            rf"^\| `{item.name}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|", page, re.MULTILINE
-        ), item.name
+    assert missing_parameters("dynamics_node", Settings) == []
 
 
 def test_the_defaults_are_valid():
     settings = Settings()
     assert settings.representation == settings.body_representation == "hybrid"
-    assert settings.needs_velocity
+    assert settings.needing_velocity == ("bias torques", "twists")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +51,10 @@ def test_the_defaults_are_valid():
         ({"gravity": (0.0, 0.0)}, ArgumentError, "gravity has shape (2,); valid is (3,)"),
         ({"gravity": (0.0, 0.0, np.nan)}, ArgumentError, "gravity must be finite"),
         ({"gravity": (0.0, 0.0, -981.0)}, ArgumentError, "length of 981 m/s^2; valid is at most"),
+        ({"joint_wrenches": ("a", "a")}, ArgumentError, "each joint once; got twice: a"),
+        ({"desired_joints": ("b", "b")}, ArgumentError, "each joint once; got twice: b"),
+        ({"joint_wrench_acceleration": "measured"}, ArgumentError, "valid is one of zero, effort"),
+        ({"observer_gain": 0.0}, ArgumentError, "observer_gain is 0; valid is 0.1 to 1000"),
         (
             {"robot_description": "<robot/>", "robot_description_file": "a.urdf"},
             ArgumentError,
@@ -87,9 +82,21 @@ def test_auto_publishes_body_fixed():
 
 
 def test_velocities_are_needed_for_bias_torques_and_twists():
-    assert not Settings(publish_bias_torques=False, publish_twists=False).needs_velocity
-    assert Settings(publish_bias_torques=False).needs_velocity
-    assert Settings(publish_twists=False).needs_velocity
+    assert not Settings(publish_bias_torques=False, publish_twists=False).needing_velocity
+    assert Settings(publish_bias_torques=False).needing_velocity
+    assert Settings(publish_twists=False).needing_velocity
+
+
+def test_what_needs_velocities_and_efforts():
+    plain = Settings()
+    assert not plain.needs_effort
+    assert not plain.observes
+    assert plain.changed({"publish_energy": True}).needs_effort
+    assert plain.changed({"publish_tool_wrench": True}).observes
+    by_effort = {"joint_wrenches": ("a",), "joint_wrench_acceleration": "effort"}
+    assert plain.changed(by_effort).needs_effort
+    assert plain.changed(by_effort).needing_velocity[-1] == "joint wrenches"
+    assert not plain.changed({"joint_wrenches": ("a",)}).needs_effort
 
 
 def test_gravity_may_be_nothing():

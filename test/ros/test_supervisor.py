@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError
+from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.robot import Gravity, Load
 from mbs_dynamics.ros.settings import Settings
@@ -79,8 +80,75 @@ def test_switched_off_is_not_computed():
         publish_twists=False,
         publish_jacobians=False,
     )
-    assert results(made) == (None, None, None, [])
+    assert results(made) == (None, None, None, [], None, None, None, "")
     assert not made.robot.model.kernels
+
+
+EXTRAS = {
+    "publish_mass_matrix": True,
+    "publish_energy": True,
+    "joint_wrenches": ("joint2", "joint6"),
+}
+
+
+def test_mass_matrix_energy_and_joint_wrenches():
+    made = supervisor(**EXTRAS)
+    q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), np.arange(7.0)
+    found = made.robot.evaluate(Reading(q, qd), Efforts(tau))
+    model = mbs.Model.from_urdf(ARM7)
+    np.testing.assert_array_equal(found.mass_matrix, mbs.mass_matrix(model, q))
+    kinetic, potential, power = found.energy
+    assert kinetic == pytest.approx(0.5 * qd @ found.mass_matrix @ qd)
+    assert potential == mbs.potential_energy(model, q)
+    assert power == pytest.approx(tau @ qd)
+    W = mbs.joint_wrenches(model, q, qd, np.zeros(7))[[1, 5]]
+    np.testing.assert_allclose(found.joint_wrenches, W, atol=1e-12)
+    # about its axis each joint bears what its actuator exerts
+    screws = model.screw_body[[1, 5]]
+    torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
+    np.testing.assert_allclose(torques, found.bias_torques[[1, 5]], atol=1e-10)
+    assert found.why_less == ""
+
+
+@pytest.mark.parametrize("joint_friction", [False, True])
+def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
+    made = supervisor(**EXTRAS, joint_wrench_acceleration="effort", joint_friction=joint_friction)
+    q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), 10.0 * np.arange(7.0)
+    found = made.robot.evaluate(Reading(q, qd), Efforts(tau))
+    screws = mbs.Model.from_urdf(ARM7).screw_body[[1, 5]]
+    torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
+    friction = made.robot.friction.torques(qd) if joint_friction else np.zeros(7)
+    np.testing.assert_allclose(torques, (tau + friction)[[1, 5]], atol=1e-9)
+
+
+def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
+    made = supervisor(**EXTRAS, joint_wrench_acceleration="effort")
+    q = np.zeros(7)
+    lacking = Efforts(np.where(np.arange(7) == 2, np.nan, 0.0), "no effort of joint3")
+    for efforts, said in ((lacking, "no effort of joint3"), (None, "holds no efforts")):
+        found = made.robot.evaluate(Reading(q, q), efforts)
+        assert len(found.energy) == 2
+        assert found.joint_wrenches is None
+        assert said in found.why_less
+    found = made.robot.evaluate(Reading(q, None, "none sent"), None)
+    assert found.mass_matrix is not None
+    assert found.energy is None
+    assert found.joint_wrenches is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"tool_body": "hand"}, UnknownBodyError, "no body 'hand'"),
+        ({"tool_body": "base_link"}, ModelError, "tool_body 'base_link' does not move"),
+        ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
+        ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
+    ],
+)
+def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
+    made = supervisor()
+    with pytest.raises(error, match=said):
+        made.check(Settings(**settings))
 
 
 def test_without_velocities_only_what_needs_none():

@@ -1,0 +1,137 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Batches of states in one call, beside a loop of calls and Pinocchio in a loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+import mbs_dynamics as mbs
+from benchmarks.mechanisms import urdf
+from benchmarks.report import Table
+from benchmarks.timing import Call, interleaved, median, ratio
+
+STATES = 10_000
+ROUNDS = 15
+ROBOTS = ("UR5", "Panda")
+
+COLUMNS = (
+    "nanoseconds per state",
+    "operations",
+    "batch",
+    "into out",
+    "batch last",
+    "loop of calls",
+    "Pinocchio",
+    "Pin. / batch",
+    "Pin. / into out",
+    "Pin. / batch last",
+)
+
+NOTE = (
+    f"Medians for {STATES} states, one thread. batch: one call with arrays (N, ...), into a new "
+    "array. into out: the same into an array that is there. batch last: arrays in and out of which "
+    "the batch is the last axis in memory. loop of calls: the kernel called for each state. "
+    "Pinocchio: a loop in Python that calls it for each state and keeps each result in an array "
+    "(N, ...). Pinocchio knows no forward dynamics for mimic joints, so the fingers of the Panda "
+    "move each on its own there; here one follows the other. Ratios are medians over rounds."
+)
+
+
+class Subject(NamedTuple):
+    """One thing to compute for many states, in both libraries."""
+
+    function: Callable[..., Any]
+    arrays: tuple[Any, ...]
+    options: dict[str, Any]
+    pinocchio: Callable[..., Any]
+
+
+def batch() -> Iterator[Table]:
+    """Yield one table per robot."""
+    threads = os.environ.get("MBS_THREADS")
+    os.environ["MBS_THREADS"] = "1"
+    try:
+        for name in ROBOTS:
+            yield Table(f"{name}: {STATES} states", COLUMNS, list(_rows(name)), NOTE)
+    finally:
+        os.environ.pop("MBS_THREADS")
+        if threads is not None:
+            os.environ["MBS_THREADS"] = threads
+
+
+def _rows(name: str) -> Iterator[list[Any]]:
+    model = mbs.Model.from_urdf(urdf(name))
+    theirs = pin.buildModelFromUrdf(str(urdf(name)))
+    data, frame = theirs.createData(), theirs.getFrameId(model.leaves[0])
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, STATES, model.n))
+    states = [pin.randomConfiguration(theirs) for _ in range(STATES)]
+    rates = list(rng.normal(size=(2, STATES, theirs.nv)))
+    body = {"body": model.leaves[0], "representation": "hybrid"}
+    aligned = pin.LOCAL_WORLD_ALIGNED
+
+    def jacobian(model: Any, data: Any, q: Any) -> Any:
+        return pin.computeFrameJacobian(model, data, q, frame, aligned)
+
+    for subject in (
+        Subject(mbs.inverse_dynamics, (q, qd, qdd), {}, pin.rnea),
+        Subject(mbs.forward_dynamics, (q, qd, qdd), {}, pin.aba),
+        Subject(mbs.gravity_torques, (q,), {}, pin.computeGeneralizedGravity),
+        Subject(mbs.mass_matrix, (q,), {}, pin.crba),
+        Subject(mbs.jacobian, (q,), body, jacobian),
+    ):
+        yield _row(model, subject, theirs, data, (states, *rates))
+
+
+def _row(model: Any, subject: Subject, theirs: Any, data: Any, states: Any) -> list[Any]:
+    kernel = mbs.compile(subject.function, model, backend="llvm", **subject.options)
+    arrays = subject.arrays
+    out = np.empty_like(kernel(*arrays))
+    last = [_batch_last(x) for x in arrays]
+    given = states[: len(arrays)]
+    kept = np.empty((STATES, *np.shape(subject.pinocchio(theirs, data, *[x[0] for x in given]))))
+
+    def loop() -> None:
+        for k, state in enumerate(zip(*arrays, strict=True)):
+            out[k] = kernel(*state)
+
+    def pinocchio() -> None:
+        for k, state in enumerate(zip(*given, strict=True)):
+            kept[k] = subject.pinocchio(theirs, data, *state)
+
+    taken = interleaved(
+        {
+            "batch": Call(kernel, arrays, evaluations=STATES),
+            "into out": Call(kernel, arrays, {"out": out}, evaluations=STATES),
+            "batch last": Call(kernel, tuple(last), {"out": _batch_last(out)}, evaluations=STATES),
+            "loop": Call(loop, evaluations=STATES),
+            "pinocchio": Call(pinocchio, evaluations=STATES),
+        },
+        ROUNDS,
+    )
+    times = [1e3 * median(samples) for samples in taken.values()]
+    ways = ("batch", "into out", "batch last")
+    ratios = [ratio(taken["pinocchio"], taken[way]) for way in ways]
+    return [subject.function.__name__, kernel.operations.total, *times, *ratios]
+
+
+def _batch_last(x: Any) -> Any:
+    """Return a copy of states (N, ...) that holds each entry of all states side by side."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0)

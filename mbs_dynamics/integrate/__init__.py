@@ -1,0 +1,49 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Simulation: steps in joint coordinates and on Lie groups, and what keeps their results."""
+
+from mbs_dynamics.integrate.body_motion import (
+    BODY_METHODS,
+    BodyMotion,
+    BodyStepper,
+    simulate_body,
+)
+from mbs_dynamics.integrate.events import stop_events
+from mbs_dynamics.integrate.floating import FloatingMotion, simulate_floating
+from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
+from mbs_dynamics.integrate.joint_forces import JointForces
+from mbs_dynamics.integrate.motion import Event, Motion
+from mbs_dynamics.integrate.simulation import METHODS, simulate
+from mbs_dynamics.integrate.stepper import Stepper
+
+__all__ = [
+    "BODY_METHODS",
+    "METHODS",
+    "SE3",
+    "SO3",
+    "BodyMotion",
+    "BodyStepper",
+    "Event",
+    "FloatingMotion",
+    "GroupBody",
+    "JointForces",
+    "Motion",
+    "Stepper",
+    "free_body",
+    "pivoted_body",
+    "simulate",
+    "simulate_body",
+    "simulate_floating",
+    "stop_events",
+]

@@ -1,0 +1,232 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Forces in the joints that a simulation adds to the motors': damping, friction, joint stops.
+
+    tau_joint = - d qd - F tanh(qd / s) - k (q - bound) - c qd
+
+with viscous damping d, Coulomb friction F that is smooth within some s of standstill, and beyond a
+bound of the joint a spring k with a damper c that acts while the joint moves further in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.algorithms import mass_matrix
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import less, select
+
+FRICTION_SPEED = 0.01
+"""Speed s in rad/s or m/s within which friction is smooth, unless told otherwise."""
+
+STOP_TIME = 0.01
+"""Time constant in s of the joint stops, unless told otherwise."""
+
+SATURATED = 20.0
+"""Argument beyond which tanh is 1 to rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointForces:
+    """What acts in the n joints beside the motors; each (n,), SI units. See :meth:`of`."""
+
+    damping: FloatArray
+    """Viscous damping d, N m s/rad or N s/m."""
+    friction: FloatArray
+    """Coulomb friction F, N m or N."""
+    friction_speed: FloatArray
+    """Speed s below which friction gives way smoothly, rad/s or m/s; positive."""
+    lower: FloatArray
+    """Lower bound in rad or m; -inf for none."""
+    upper: FloatArray
+    """Upper bound in rad or m; inf for none."""
+    stiffness: FloatArray
+    """Stiffness k of the stops, N m/rad or N/m."""
+    stop_damping: FloatArray
+    """Damping c of the stops, N m s/rad or N s/m."""
+
+    def __post_init__(self) -> None:
+        sizes = {np.shape(getattr(self, field.name)) for field in fields(self)}
+        if len(sizes) != 1 or len(next(iter(sizes))) != 1:
+            raise ArgumentError(f"the arrays of JointForces must be (n,) each; got {sizes}")
+        for field in fields(self):
+            value = np.array(getattr(self, field.name), dtype=float)
+            positive = field.name == "friction_speed"
+            bound = field.name in ("lower", "upper")
+            low = value.min(initial=1.0)
+            wrong = np.isnan(value).any() if bound else not np.isfinite(value).all() or low < 0.0
+            if wrong or (positive and low == 0.0):
+                valid = "numbers" if bound else "finite and " + ("> 0" if positive else ">= 0")
+                raise ArgumentError(f"{field.name} must be {valid}; got {value.tolist()}")
+            value.flags.writeable = False
+            object.__setattr__(self, field.name, value)
+        if (self.lower > self.upper).any():
+            k = int(np.argmax(self.lower > self.upper))
+            raise ArgumentError(
+                f"lower must not exceed upper; joint {k} has {self.lower[k]:g} > {self.upper[k]:g}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        *,
+        damping: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        friction_speed: ArrayLike = FRICTION_SPEED,
+        stops: bool = False,
+        stop_time: float = STOP_TIME,
+    ) -> JointForces:
+        """Return the forces in the joints of a model; by default those that its description states.
+
+        ``damping``, ``friction`` and ``friction_speed`` are numbers or arrays (n,); None takes the
+        description's damping and friction, of joints that follow another one as well. ``stops``
+        adds stops at the limits of position, as springs with critical damping: k = M_jj / T^2, c =
+        2 M_jj / T with T = ``stop_time`` and the inertia M_jj that the motor feels in the middle
+        of the range.
+
+        Raises ArgumentError for a wrong shape or type, what is negative, or a time that is not
+        positive.
+        """
+        time = checks.number("stop_time", stop_time)
+        if time <= 0.0:
+            raise ArgumentError(f"stop_time must be positive; got {time:g} s")
+        stated_damping, stated_friction = np.zeros(model.n), np.zeros(model.n)
+        for joint in (body.joint for body in model.bodies):
+            stated_damping[joint.coordinate] += joint.ratio**2 * joint.damping
+            stated_friction[joint.coordinate] += abs(joint.ratio) * joint.friction
+        lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
+        inertia = np.zeros(model.n)
+        if stops:
+            lower, upper = position_limits(model)
+            inertia = np.diag(mass_matrix(model, middle(lower, upper))).copy()
+        return cls(
+            _each(model, "damping", stated_damping if damping is None else damping),
+            _each(model, "friction", stated_friction if friction is None else friction),
+            _each(model, "friction_speed", friction_speed),
+            lower,
+            upper,
+            inertia / time**2,
+            2.0 * inertia / time,
+        )
+
+    @property
+    def features(self) -> Features:
+        """What there is to compute."""
+        bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+        return Features(bool(self.damping.any()), bool(self.friction.any()), bool(bounded))
+
+    @property
+    def table(self) -> FloatArray:
+        """(7, n) all parameters, in the order of the fields: an input of the kernels."""
+        return np.array([getattr(self, field.name) for field in fields(self)])
+
+
+class Features(NamedTuple):
+    """Which forces a step computes at all."""
+
+    damping: bool = False
+    friction: bool = False
+    stops: bool = False
+
+
+def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and upper limits (n,) of the coordinates, infinite where none is stated."""
+    limits = [joint.limits for joint in model.joints]
+    lower = np.array([-np.inf if x.lower is None else x.lower for x in limits], dtype=float)
+    upper = np.array([np.inf if x.upper is None else x.upper for x in limits], dtype=float)
+    return lower, upper
+
+
+def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return the positions (n,) in the middle of their range, and as near zero as it allows."""
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    centre = np.where(bounded, 0.5 * (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)), 0)
+    return np.clip(centre, lower, upper)
+
+
+def _each(model: Model, name: str, value: ArrayLike) -> FloatArray:
+    given = np.full(model.n, value) if np.ndim(value) == 0 else value
+    return checks.numbers(name, given, (model.n,))
+
+
+# -- the equations, on numbers and on symbols ------------------------------------------------------
+
+
+def tanhc(x: Any) -> Any:
+    """Return tanh(x) / x of a scalar, to rounding: a continued fraction, and doubled arguments."""
+    size = select(less(x, 0.0), -1.0 * x, x)
+    saturated = less(SATURATED, size)
+    y = select(saturated, 1.0, size) * 0.125
+    s = y * y
+    c = (135135.0 + s * (17325.0 + s * (378.0 + s))) / (
+        135135.0 + s * (62370.0 + s * (3150.0 + 28.0 * s))
+    )
+    for _ in range(3):  # tanh 2y = 2 tanh y / (1 + tanh^2 y)
+        c, s = c / (1.0 + s * (c * c)), 4.0 * s
+    return select(saturated, 1.0 / select(saturated, size, 1.0), c)
+
+
+class Stiff(NamedTuple):
+    """Joint forces -D v - K (q - bound) as they are linearised for one step; lists of n scalars."""
+
+    D: list[Any]
+    K: list[Any]
+    excess: list[Any]
+    """How far beyond its bound each joint would be without them."""
+
+
+def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: Any) -> Stiff:
+    """Return friction and stops for rates ``qd`` and positions expected without them, ``ahead``.
+
+    ``joints`` is :attr:`JointForces.table`. Friction enters by its secant, F tanh(v/s) / v, which
+    unlike the tangent keeps the sign of the speed whatever the step.
+    """
+    _, friction, speed, lower, upper, stiffness, stop_damping = joints
+    D, K, excess = [], [], []
+    for k, v in enumerate(qd):
+        d: Any = 0.0
+        spring: Any = 0.0
+        out: Any = 0.0
+        if features.friction:
+            d = friction[k] / speed[k] * tanhc(v / speed[k])
+        if features.stops:
+            above, below = less(upper[k], ahead[k]), less(ahead[k], lower[k])
+            out = select(above, ahead[k] - upper[k], select(below, ahead[k] - lower[k], 0.0))
+            spring = select(above, stiffness[k], select(below, stiffness[k], 0.0))
+            inward = less(0.0, v * out)
+            d = d + select(inward, stop_damping[k], 0.0)
+        D.append(d)
+        K.append(spring)
+        excess.append(out)
+    return Stiff(D, K, excess)
+
+
+def joint_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
+    """Return the torques (n,) of damping, friction and stops at a state, as they are."""
+    tau: list[Any] = [0.0] * len(joints[0])
+    stiff = stiff_forces(joints, features, qd, q)
+    for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
+        damping = joints[0][k] if features.damping else 0.0
+        tau[k] = -1.0 * ((damping + d) * qd[k] + spring * out)
+    return np.array(tau, dtype=object)

@@ -1,0 +1,76 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels of steps: a model is traced with its gravity and its payloads as inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.body import Payload
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import Kernel, Program, checked_backend, default_backend, trace
+
+MODEL_INPUTS = frozenset({"gravity", "payload"})
+"""Inputs of a kernel that come from the model; those that nothing depends on are left out."""
+
+
+def model_kernel(
+    model: Model,
+    key: Hashable,
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    *,
+    name: str,
+    backend: str | None = None,
+) -> Kernel:
+    """Return ``function(model, **inputs)`` compiled for a model, once for each name and ``key``.
+
+    ``inputs`` maps the names of the arrays to their shapes. The kernel takes them in this order,
+    and then, as far as anything depends on them, what :func:`model_inputs` returns.
+    """
+    chosen = default_backend() if backend is None else checked_backend(backend)
+    traced = (name, key, model.carriers)
+    with model.lock:
+        if traced not in model.kernels:
+            model.kernels[traced] = _trace(model, function, inputs, name)
+        compiled = (*traced, chosen)
+        if compiled not in model.kernels:
+            model.kernels[compiled] = Kernel(model.kernels[traced], backend=chosen)
+        kernel: Kernel = model.kernels[compiled]
+    return kernel
+
+
+def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
+    """Return gravity (3,) and payloads (k, 10) of a model, as far as the kernel takes them."""
+    given = {"gravity": np.asarray(model.gravity), "payload": model.payload_parameters}
+    return tuple(given[port.name] for port in kernel.inputs if port.name in MODEL_INPUTS)
+
+
+def _trace(
+    model: Model, function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], name: str
+) -> Program:
+    def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
+        loads = tuple(
+            Payload(load.body, parameters)
+            for load, parameters in zip(model.payloads, payload, strict=True)
+        )
+        return function(replace(model, gravity=gravity, payloads=loads).loaded(), **symbols)
+
+    every = {**inputs, "gravity": (3,), "payload": (len(model.payloads), 10)}
+    return trace(on_symbols, every, name=name, droppable=MODEL_INPUTS)

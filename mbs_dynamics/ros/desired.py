@@ -1,0 +1,128 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""From a desired point of a trajectory to a motion of the whole robot. Knows no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.joint_input import LARGEST, Rejection
+from mbs_dynamics.ros.robot import Robot
+
+
+class Motion(NamedTuple):
+    """Positions, velocities and accelerations, each (n,), in the order of the model."""
+
+    q: FloatArray
+    qd: FloatArray
+    qdd: FloatArray
+
+
+class DesiredInput:
+    """Reads points whose joints are ``desired_joints`` (empty: all) of ``joint_names``."""
+
+    def __init__(self, joint_names: Sequence[str], desired_joints: Sequence[str] = ()) -> None:
+        self.names = tuple(desired_joints) or tuple(joint_names)
+        self.places = [tuple(joint_names).index(name) for name in self.names]
+        self._others = [name for name in joint_names if name not in self.names]
+        self._n = len(joint_names)
+
+    def read(
+        self,
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        accelerations: Sequence[float],
+        effort: Sequence[float],
+        measured: FloatArray | None,
+    ) -> Motion | Rejection:
+        """Return the motion that a point asks for, or the reason to reject the point.
+
+        A point that leaves out accelerations moves at constant velocities; one that leaves out
+        velocities as well stands still. Joints that are not desired stand still at ``measured``
+        (n,), None if no fresh measurement exists.
+        """
+        if len(effort):
+            return Rejection(
+                "effort",
+                "the point has efforts: valid are points without, as they are what is computed",
+            )
+        if len(accelerations) and not len(velocities):
+            return Rejection("velocity_length", "the point has accelerations but no velocities")
+        if self._others and measured is None:
+            return Rejection(
+                "not_measured",
+                f"no fresh joint_states say where the other joints are: {', '.join(self._others)}",
+            )
+        motion = Motion(*np.zeros((3, self._n)))
+        if measured is not None:
+            motion.q[:] = measured
+        given = {"position": positions, "velocity": velocities, "acceleration": accelerations}
+        for (what, values), x in zip(given.items(), motion, strict=True):
+            if len(values) != len(self.names) and (len(values) or what == "position"):
+                return Rejection(
+                    f"{what}_length",
+                    f"{len(self.names)} desired joints but {len(values)} {what} value(s)",
+                )
+            if len(values):
+                x[self.places] = values
+                bad = self._wild(what, values)
+                if bad is not None:
+                    return bad
+        return motion
+
+    def _wild(self, what: str, values: Sequence[float]) -> Rejection | None:
+        for name, value in zip(self.names, values, strict=True):
+            if not np.isfinite(value):
+                return Rejection("not_finite", f"desired {what} is not finite: {name} = {value}")
+            if abs(value) > LARGEST:
+                return Rejection("too_large", f"desired {what} is too large: {name} = {value:g}")
+        return None
+
+
+class DesiredTorques:
+    """Answers desired points for one robot, and keeps count."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._input = DesiredInput(robot.model.joint_names, robot.settings.desired_joints)
+        self.answered = 0
+        self.rejected = 0
+        self.last_rejection = ""
+        self._reported = 0
+
+    def answer(
+        self,
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        accelerations: Sequence[float],
+        effort: Sequence[float],
+        measured: FloatArray | None,
+    ) -> FloatArray | Rejection:
+        """Return the torques of the desired joints in N m or N; see :class:`DesiredInput`."""
+        motion = self._input.read(positions, velocities, accelerations, effort, measured)
+        if isinstance(motion, Rejection):
+            self.rejected += 1
+            self.last_rejection = motion.reason
+            return motion
+        self.answered += 1
+        return self.robot.torques_for(*motion)[self._input.places]
+
+    def rejected_lately(self) -> int:
+        """Return how many points were rejected since this was asked before."""
+        lately, self._reported = self.rejected - self._reported, self.rejected
+        return lately

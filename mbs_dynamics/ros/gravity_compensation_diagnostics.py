@@ -1,0 +1,180 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The health of gravity compensation as diagnostic messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from mbs_dynamics.ros.command_policy import State
+from mbs_dynamics.ros.compensator import Compensator
+from mbs_dynamics.ros.input_statistics import Report
+
+
+class Traffic(NamedTuple):
+    """What the node knows about its command topic."""
+
+    topic: str
+    subscribers: int
+    publishers: int
+    """This node's own included."""
+    commands: int
+    """Sent since the report before."""
+    limited_effort: int
+    """How many of these were held back by an effort limit."""
+    limited_rate: int
+    """How many of these were held back by the rate limit."""
+
+
+def diagnostics(
+    node_name: str,
+    stamp: Time,
+    lifecycle: str,
+    core: Compensator,
+    report: Report,
+    traffic: Traffic,
+    now: float,
+) -> DiagnosticArray:
+    """Return the message about model, input and command."""
+    array = DiagnosticArray()
+    array.header.stamp = stamp
+    problems = core.problems(now)
+    if lifecycle != "active":
+        problems.insert(0, f"the lifecycle state is {lifecycle!r}; activate the node first")
+    statuses = [
+        model_status(core),
+        input_status(lifecycle, core, report, now),
+        command_status(core, problems, traffic),
+    ]
+    for status in statuses:
+        status.name = f"{node_name}: {status.name}"
+        status.hardware_id = core.arm.model.name if core.arm else ""
+    array.status = statuses
+    return array
+
+
+def model_status(core: Compensator) -> DiagnosticStatus:
+    """Return the state of the model: which, and what was refused or waits."""
+    arm, values = core.arm, {}
+    if arm is None:
+        level, said = DiagnosticStatus.WARN, "no robot_description yet"
+    else:
+        level, said = DiagnosticStatus.OK, f"model {arm.model.name!r} in force"
+        g = arm.law.gravity.goal
+        values = {
+            "model": arm.model.name,
+            "joints": ", ".join(core.settings.joints),
+            "backend": arm.backend,
+            "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
+            "speed not watched": ", ".join(arm.envelope.unlimited_speed) or "none",
+            "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",
+            "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in core.loads)
+            or "none",
+        }
+    if core.pending is not None:
+        level = DiagnosticStatus.WARN
+        said = "a new robot_description waits until no torque is commanded or held"
+    if core.refused:
+        level = DiagnosticStatus.ERROR
+        said = f"robot_description refused: {core.refused}"
+    return _status("model", level, said, values)
+
+
+def input_status(lifecycle: str, core: Compensator, report: Report, now: float) -> DiagnosticStatus:
+    """Return the state of the input: rates, durations, what was rejected and why."""
+    values: dict[str, object] = {
+        "lifecycle state": lifecycle,
+        "rate [Hz]": f"{report.rate:.1f}",
+        "valid": report.total_answered,
+        "rejected": sum(report.total_rejected.values()),
+        "last rejection": report.last_rejection or "none",
+    }
+    for kind, count in sorted(report.total_rejected.items()):
+        values[f"rejected: {kind}"] = count
+    if report.median is not None and report.longest is not None:
+        values |= {
+            "latency computed median [ms]": f"{1e3 * report.median.computed:.4f}",
+            "latency computed max [ms]": f"{1e3 * report.longest.computed:.4f}",
+            "latency published median [ms]": f"{1e3 * report.median.published:.4f}",
+            "latency published max [ms]": f"{1e3 * report.longest.published:.4f}",
+        }
+    if report.since_valid is not None:
+        values["since last valid message [s]"] = f"{report.since_valid:.3f}"
+    problem = "" if core.arm is None else core.input_problem(now)
+    level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+    if lifecycle != "active":
+        said = f"not active: {lifecycle}"
+    elif problem:
+        level, said = DiagnosticStatus.ERROR, problem
+    elif report.rejected:
+        level = DiagnosticStatus.WARN
+        said = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    return _status("input", level, said, values)
+
+
+def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> DiagnosticStatus:
+    """Return what is commanded, why not, and what holds it back."""
+    policy = core.policy
+    fault = policy.fault
+    values: dict[str, object] = {
+        "state": policy.state.value,
+        "fault": fault.kind if fault else "none",
+        "fault reason": fault.reason if fault else "none",
+        "would be refused because": "; ".join(problems) or "nothing",
+        "on_fault": core.settings.on_fault,
+        "command topic": traffic.topic,
+        "subscribers": traffic.subscribers,
+        "publishers": traffic.publishers,
+        "commands in the last second": traffic.commands,
+        "of these at an effort limit": traffic.limited_effort,
+        "of these at the rate limit": traffic.limited_rate,
+    }
+    for joint, torque in zip(core.settings.joints, policy.latest, strict=False):
+        values[f"last command: {joint}"] = f"{torque:.4f}"
+    level, said = DiagnosticStatus.OK, policy.state.value
+    if policy.state is State.FAULT and fault is not None:
+        level, said = DiagnosticStatus.ERROR, f"stopped by a fault: {fault.reason}"
+        if not policy.stopping and any(policy.latest):
+            said += "; the controller holds the last torques until disabled or enabled"
+    elif policy.state is State.DISABLED:
+        if problems:
+            level, said = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
+    elif traffic.subscribers == 0:
+        level = DiagnosticStatus.WARN
+        said = f"{policy.state.value}, but nobody subscribes to {traffic.topic}"
+    elif traffic.limited_effort:
+        level = DiagnosticStatus.WARN
+        said = f"{policy.state.value}, at the effort limit of {_limited(core)}"
+    elif traffic.limited_rate:
+        level, said = DiagnosticStatus.WARN, f"{policy.state.value}, at the rate limit"
+    if traffic.publishers > 1 and level == DiagnosticStatus.OK:
+        level = DiagnosticStatus.WARN
+        said += f"; {traffic.publishers} nodes publish on {traffic.topic}"
+    return _status("command", level, said, values)
+
+
+def _limited(core: Compensator) -> str:
+    joints = [core.settings.joints[k] for k in core.policy.limited.effort]
+    return ", ".join(joints) or "some joint, not just now"
+
+
+def _status(
+    name: str, level: bytes, message: str, values: Mapping[str, object]
+) -> DiagnosticStatus:
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

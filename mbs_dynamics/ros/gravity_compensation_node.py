@@ -1,0 +1,399 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The node that holds an arm up against gravity, and stops when it must not.
+
+Topics, parameters and behaviour: docs/gravity_compensation.md. Nothing is decided here: callbacks
+convert, call and publish.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.logging import get_logger
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool, String
+from std_srvs.srv import SetBool
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros import gravity_compensation_parameters as declared
+from mbs_dynamics.ros import messages, parameters
+from mbs_dynamics.ros.command_policy import ENGAGED, Fault, State
+from mbs_dynamics.ros.compensator import Compensator
+from mbs_dynamics.ros.gravity_compensation_diagnostics import diagnostics
+from mbs_dynamics.ros.gravity_compensation_outputs import CommandOutputs
+from mbs_dynamics.ros.input_statistics import InputStatistics, Throttle
+from mbs_dynamics.ros.orderly_end import ros_until_asked
+
+LOG_PERIOD = 5.0
+"""Seconds between two log lines about the same kind of bad message."""
+
+STOP_PERIOD = 0.01
+"""Seconds between the commands of a stop, where no joint_states ask for them."""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class GravityCompensationNode(LifecycleNode):
+    """The gravity compensation node; see docs/gravity_compensation.md."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("gravity_compensation_node", **options)
+        self._settings = declared.declare(self)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        self._core = Compensator(self._settings)
+        self._statistics = InputStatistics(time.monotonic())
+        self._throttle = Throttle(LOG_PERIOD)
+        self._lifecycle = "unconfigured"
+        self._shown: State | None = None
+        self._leaving = False
+        self._configured: list[Any] = []
+        self._activated: list[Any] = []
+        self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
+        self._enabled = self.create_publisher(Bool, "~/enabled", LATCHED)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.create_service(SetBool, "~/enable", self._on_enable)
+        # a simulation that stands still must not stop these
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self._stale_timer = self.create_timer(
+            self._settings.stale_timeout, self._on_time, clock=steady
+        )
+        self._stop_timer = self.create_timer(STOP_PERIOD, self._on_time, clock=steady)
+        self._stop_timer.cancel()
+        self._settle()
+
+    def start(self) -> bool:
+        """Configure and activate, if ``autostart`` says so. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        transitions = (self.trigger_configure, self.trigger_activate)
+        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+
+    # -- lifecycle -------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take the description that the parameters give, or subscribe to descriptions."""
+        self._configured = [
+            self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
+            self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
+        ]
+        self._outputs.open()
+        text, path = self._settings.robot_description, self._settings.robot_description_file
+        if not text and not path:
+            self._configured.append(
+                self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            )
+        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+            self._forget()
+            return TransitionCallbackReturn.FAILURE
+        self._lifecycle = "inactive"
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Subscribe to the robot's state. Torques wait for the service."""
+        self._activated = [
+            self.create_subscription(
+                JointState, "joint_states", self._on_joint_states, qos_profile_sensor_data
+            )
+        ]
+        if self._settings.use_imu:
+            self._activated.append(
+                self.create_subscription(Imu, "imu", self._on_imu, qos_profile_sensor_data)
+            )
+        self._lifecycle = "active"
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Ramp out, then hear the robot no more."""
+        self._let_go()
+        while self._activated:
+            self.destroy_subscription(self._activated.pop())
+        self._lifecycle = "inactive"
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop for good."""
+        self.on_deactivate(state)
+        self._forget()
+        self._lifecycle = "finalized"
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        while self._configured:
+            self.destroy_subscription(self._configured.pop())
+        self._outputs.close()
+        self._core = Compensator(self._settings)
+        self._lifecycle = "unconfigured"
+        self._settle()
+
+    def _let_go(self) -> None:
+        """Bring all torques to zero before anything else happens; at most for ramp_time."""
+        self._core.disable(time.monotonic())
+        while not self._core.policy.at_rest:
+            self._send(self._core.tick(time.monotonic()))
+            time.sleep(STOP_PERIOD)
+        self._settle()
+
+    def leave(self) -> None:
+        """Begin to end: ramp out. :attr:`left` says when that is done."""
+        self._leaving = True
+        self._core.disable(time.monotonic())
+        self._settle()
+
+    @property
+    def left(self) -> bool:
+        """Whether the node has been asked to end and commands no torque any more."""
+        return self._leaving and self._core.policy.at_rest
+
+    def last_words(self) -> None:
+        """Wait until what was commanded last has arrived."""
+        self._outputs.flush()
+
+    # -- what describes the robot ------------------------------------------------------------------
+
+    def _on_description(self, message: String) -> None:
+        self._describe(message.data)
+
+    def _describe_from(self, path: Path) -> bool:
+        try:
+            return self._describe(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            self.get_logger().error(f"robot_description_file cannot be read: {error}")
+            return False
+
+    def _describe(self, text: str) -> bool:
+        self._core.describe(text, time.monotonic())
+        self._settle()
+        return not self._core.refused
+
+    def _adopt(self) -> None:
+        """Take up a description that waits, if it need not wait any longer."""
+        try:
+            if not self._core.adopt(time.monotonic()):
+                return
+        except MbsError as error:
+            self.get_logger().error(f"robot_description refused: {error}")
+            return
+        arm = self._core.arm
+        assert arm is not None
+        for remark in self._core.remarks:
+            self.get_logger().warning(remark)
+        self.get_logger().info(
+            f"model {arm.model.name!r}: {arm.model.n} joints, back end {arm.backend}, commands for "
+            f"{', '.join(self._settings.joints) or 'no joints'}"
+        )
+
+    def _on_gravity(self, message: Vector3Stamped) -> None:
+        gravity = messages.gravity_of(message)
+        self._try("gravity", lambda now: self._core.set_gravity(gravity, now))
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        load = messages.load_of(message)
+        self._try("payload", lambda now: self._core.set_load(load, now))
+
+    def _on_imu(self, message: Imu) -> None:
+        felt = message.linear_acceleration
+        acceleration = (felt.x, felt.y, felt.z)
+        if message.linear_acceleration_covariance[0] == -1.0:  # says that it measures none
+            acceleration = (float("nan"),) * 3
+        link = message.header.frame_id
+        self._try("imu", lambda now: self._core.feel(link, acceleration, now))
+
+    def _try(self, what: str, action: Callable[[float], None]) -> None:
+        begin = time.monotonic()
+        try:
+            action(begin)
+        except MbsError as error:
+            self._warn(what, f"{what} refused: {error}")
+        self._finish(what, begin)
+
+    # -- what it does ------------------------------------------------------------------------------
+
+    def _on_joint_states(self, message: JointState) -> None:
+        begin = time.monotonic()
+        stamp = message.header.stamp
+        answer = self._core.hear(
+            message.name,
+            message.position,
+            message.velocity,
+            stamp=messages.stamp_of(stamp),
+            now=begin,
+        )
+        if answer.rejected is None:
+            self._stale_timer.reset()
+        computed = time.monotonic()
+        self._send(answer.command, stamp)
+        if answer.rejected is not None:
+            self._statistics.rejected(answer.rejected)
+            self._warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
+        elif self._core.arm is not None:
+            self._statistics.answered(begin, computed, time.monotonic(), "")
+        self._finish("joint_states", begin)
+
+    def _finish(self, what: str, begin: float) -> None:
+        now = time.monotonic()
+        self._send(self._core.overran(what, now - begin, now))
+        self._settle()
+
+    def _on_time(self) -> None:
+        self._send(self._core.tick(time.monotonic()))
+        self._settle()
+
+    def fail(self, error: Exception) -> None:
+        """Take an error that nothing else has caught for a fault: the stop must still go on."""
+        self._warn("internal error", f"internal error: {error!r}")
+        fault = Fault("internal_error", f"internal error: {error!r}")
+        self._send(self._core.fail(fault, time.monotonic()))
+        self._settle()
+
+    def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
+        self._outputs.send(command, self._core.policy.limited, stamp)
+
+    def _settle(self) -> None:
+        """Do what follows from the state that the core has come to."""
+        policy = self._core.policy
+        if policy.state is not self._shown:
+            self._show(policy.state)
+        if policy.stopping:
+            if self._stop_timer.is_canceled():
+                self._stop_timer.reset()
+                self._send(self._core.tick(time.monotonic()))
+        elif not self._stop_timer.is_canceled():
+            self._stop_timer.cancel()
+        if self._core.pending is not None:
+            self._adopt()
+
+    def _show(self, state: State) -> None:
+        before, self._shown = self._shown, state
+        enabled = state in ENGAGED
+        if before is None or (before in ENGAGED) != enabled:
+            self._enabled.publish(Bool(data=enabled))
+        fault = self._core.policy.fault
+        if state is State.FAULT and fault is not None:
+            how = self._settings.on_fault
+            self.get_logger().error(f"stopped by a fault ({how}): {fault.reason}")
+        elif before is not None:
+            self.get_logger().info(f"gravity compensation is {state.value}")
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        now = time.monotonic()
+        if not request.data:
+            self._core.disable(now)
+            response.success, response.message = True, self._core.policy.state.value
+        elif self._lifecycle != "active" or self._leaving:
+            state = "leaving" if self._leaving else self._lifecycle
+            response.success = False
+            response.message = f"refused: the lifecycle state is {state!r}; activate the node first"
+        else:
+            reason = self._core.enable(now)
+            response.success = not reason
+            response.message = f"refused: {reason}" if reason else self._core.policy.state.value
+        self._settle()
+        return response
+
+    def _warn(self, kind: str, said: str) -> None:
+        held_back = self._throttle.due(kind, time.monotonic())
+        if held_back is not None:
+            more = f" ({held_back} more like this since the last line)" if held_back else ""
+            self.get_logger().warning(said + more)
+
+    def _publish_diagnostics(self) -> None:
+        now = time.monotonic()
+        self._diagnostics.publish(
+            diagnostics(
+                self.get_fully_qualified_name().lstrip("/"),
+                self.get_clock().now().to_msg(),
+                self._lifecycle,
+                self._core,
+                self._statistics.report(now),
+                self._outputs.traffic(),
+                now,
+            )
+        )
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set parameters, or refuse them all; a name that does not exist is said."""
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                known = declared.names(self._settings.joints)
+                reason = parameters.unknown_among(known, parameter.name)
+                return SetParametersResult(successful=False, reason=reason)
+        return super().set_parameters_atomically(parameter_list)
+
+    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
+        try:
+            self._core.check(declared.changed(self._settings, given))
+        except MbsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply_parameters(self, given: list[Parameter]) -> None:
+        settings = declared.changed(self._settings, given)
+        if settings is self._settings:
+            return
+        self._settings = settings
+        self._core.change(settings, time.monotonic())
+        self._stale_timer.timer_period_ns = int(1e9 * settings.stale_timeout)
+        self._settle()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
+    with ros_until_asked(args) as signals:
+        try:
+            node = GravityCompensationNode()
+        except (MbsError, ParameterException) as error:
+            get_logger("gravity_compensation_node").fatal(f"cannot start: {error}")
+            return 1
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        signals.listen(lambda: executor.create_task(node.leave))
+        if not node.start():
+            return 0 if signals.asked else 1
+        while not node.left:
+            try:
+                executor.spin_once()
+            except ExternalShutdownException:
+                break
+            except Exception as error:
+                node.fail(error)
+        node.last_words()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

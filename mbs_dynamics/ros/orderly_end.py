@@ -1,0 +1,77 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""SIGINT and SIGTERM as a request, which leaves time to bring torques to zero."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import try_shutdown
+
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Signals:
+    """Waits for the signals that end a process, in a thread of its own.
+
+    No exception is raised in the middle of other code, and ROS stays up until the process leaves by
+    itself. Signals after the first change nothing. To be made in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
+        # a handler in Python waits until the main thread leaves the wait for messages; this is
+        # written at once, whichever thread gets the signal
+        self._reading, self._writing = socket.socketpair()
+        self._writing.setblocking(False)
+        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda *_: None)
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def asked(self) -> bool:
+        """Whether a signal has come."""
+        return self._asked.is_set()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called, in that thread, when the signal comes."""
+        self._listeners.append(listener)
+        if self.asked:
+            listener()
+
+    def _wait(self) -> None:
+        while not set(self._reading.recv(1)) & set(ENDING):
+            pass
+        self._asked.set()
+        for listener in self._listeners:
+            listener()
+
+
+@contextmanager
+def ros_until_asked(args: list[str] | None = None) -> Iterator[Signals]:
+    """Initialise ROS without its signal handlers, and shut it down in the end."""
+    signals = Signals()
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield signals
+    finally:
+        try_shutdown()

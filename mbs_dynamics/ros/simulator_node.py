@@ -1,0 +1,282 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The node that stands in for a robot: a URDF under forward dynamics, in real time.
+
+Topics, parameters and behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and
+publish.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.integrate import Stepper
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.ros import messages, parameters
+from mbs_dynamics.ros.input_statistics import Throttle
+from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.simulator_commands import EffortCommands
+from mbs_dynamics.ros.simulator_diagnostics import simulator_diagnostics
+from mbs_dynamics.ros.simulator_pacing import Pacer
+from mbs_dynamics.ros.simulator_settings import SimulatorSettings
+from mbs_dynamics.ros.simulator_world import World, joint_forces
+
+LOG_PERIOD = 5.0
+"""Seconds between two log lines about the same kind of bad message."""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class SimulatorNode(Node):
+    """The simulator; see docs/ros.md.
+
+    Raises MbsError for a description or settings that cannot be used.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("simulator_node", **options)
+        settings = self._settings = parameters.declare(self, SimulatorSettings)
+        text = settings.robot_description or _read(Path(settings.robot_description_file))
+        model = self._model(text)
+        self._world = World(model, settings)
+        self._commands = EffortCommands(
+            model.joint_names, settings.joints, settings.command_timeout
+        )
+        self._message = messages.StateMessage(model.joint_names)
+        self._throttle = Throttle(LOG_PERIOD)
+        self._refused, self._last_refusal = 0, ""
+        self._loads: deque[Load] = deque()
+        self._hanging: tuple[Load, Future[Stepper]] | None = None
+        self._compiler = ThreadPoolExecutor(1)  # the robot must not stand still meanwhile
+        self._advertise(text)
+        self._subscribe()
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        # a clock that others read starts at zero; else stamps are those of the system's clock
+        self._epoch = 0 if settings.publish_clock else time.time_ns()
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._pacer = Pacer(self._world.period, settings.realtime_factor, time.perf_counter())
+        self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
+        self.create_timer(1.0, self._publish_diagnostics, clock=self._steady)
+        self.get_logger().info(
+            f"model {model.name!r}: {model.n} joints, {settings.integrator}, "
+            f"{self._world.steps} steps a period, {settings.rate:g} Hz"
+        )
+
+    def _model(self, text: str) -> Model:
+        if not text.lstrip().startswith("<"):
+            raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
+            model = Model.from_urdf(text).with_gravity(self._settings.gravity)
+        for doubt in model.doubts:
+            if doubt.severity == "warning":
+                self.get_logger().warning(str(doubt))
+        return model
+
+    def _advertise(self, text: str) -> None:
+        # each event handler costs the executor time on every message
+        quiet = PublisherEventCallbacks(use_default_callbacks=False)
+        self._joint_states = self.create_publisher(
+            JointState, "joint_states", 10, event_callbacks=quiet
+        )
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._clock_messages: Any = None
+        if self._settings.publish_clock:
+            self._clock_messages = self.create_publisher(
+                ClockMessage, "/clock", 1, event_callbacks=quiet
+            )
+        if self._settings.publish_description:
+            self._description = self.create_publisher(String, "robot_description", LATCHED)
+            self._description.publish(String(data=text))
+
+    def _subscribe(self) -> None:
+        topic = self._settings.command_topic
+        self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
+        self.create_subscription(JointState, "~/effort_commands", self._on_named_commands, 10)
+        self.create_subscription(WrenchStamped, "~/disturbance", self._on_disturbance, 10)
+        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
+        self.create_service(Trigger, "~/reset", self._on_reset)
+
+    # -- what it does ------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        begin = time.perf_counter()
+        self._hang_loads()
+        done = 0
+        for _ in range(self._pacer.due(begin)):
+            if not self._advance():
+                break
+            done += 1
+        self._pacer.did(done, time.perf_counter() - begin)
+
+    def _advance(self) -> bool:
+        """Simulate one period and publish it; False if the simulation stands still."""
+        world = self._world
+        if world.halted:
+            return False
+        if not world.advance(self._commands.at(world.time)):
+            self.get_logger().error(f"halted until ~/reset: {world.halted}")
+            return False
+        elapsed = round(1e9 * world.periods / self._settings.rate)
+        stamp = messages.time_of(self._epoch + elapsed)
+        if self._clock_messages is not None:
+            self._clock_messages.publish(ClockMessage(clock=stamp))
+        q, qd = world.state
+        self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
+        return True
+
+    def _on_commands(self, message: Float64MultiArray) -> None:
+        self._judge("commands", self._commands.hear(message.data, self._world.time))
+
+    def _on_named_commands(self, message: JointState) -> None:
+        now = self._world.time
+        self._judge("commands", self._commands.hear_named(message.name, message.effort, now))
+
+    def _judge(self, what: str, rejection: Rejection | None) -> None:
+        if rejection is not None:
+            self._refuse(f"{what} {rejection.kind}", f"{what} refused: {rejection.reason}")
+
+    def _refuse(self, kind: str, said: str) -> None:
+        self._refused, self._last_refusal = self._refused + 1, said
+        held_back = self._throttle.due(kind, time.perf_counter())
+        if held_back is not None:
+            more = f" ({held_back} more like this since the last line)" if held_back else ""
+            self.get_logger().warning(said + more)
+
+    def _on_disturbance(self, message: WrenchStamped) -> None:
+        try:
+            self._world.push(message.header.frame_id, messages.wrench_of(message))
+        except MbsError as error:
+            self._refuse("disturbance", f"disturbance refused: {error}")
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        self._loads.append(messages.load_of(message))
+
+    def _hang_loads(self) -> None:
+        """Take up loads, one after the other, each once what it needs is compiled."""
+        if self._hanging is None:
+            if self._loads:
+                load = self._loads.popleft()
+                self._hanging = load, self._compiler.submit(self._world.loaded, load)
+            return
+        load, compiled = self._hanging
+        if compiled.done():
+            self._hanging = None
+            try:
+                self._world.hang(load, compiled.result())
+            except MbsError as error:
+                self._refuse("payload", f"payload refused: {error}")
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._world.reset()
+        self._commands.reset()
+        self._pacer.change(self._settings.realtime_factor, time.perf_counter())
+        response.success = True
+        response.message = f"at the initial state, with zero efforts, at {self._world.time:.3f} s"
+        return response
+
+    def _publish_diagnostics(self) -> None:
+        refused, self._refused = self._refused, 0
+        self._diagnostics.publish(
+            simulator_diagnostics(
+                self.get_fully_qualified_name().lstrip("/"),
+                self.get_clock().now().to_msg(),
+                self._world,
+                self._commands,
+                self._pacer.report(time.perf_counter()),
+                refused,
+                self._last_refusal,
+            )
+        )
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set parameters, or refuse them all; a name that does not exist is said."""
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                reason = parameters.unknown(SimulatorSettings, parameter.name)
+                return SetParametersResult(successful=False, reason=reason)
+        return super().set_parameters_atomically(parameter_list)
+
+    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
+        try:
+            settings = self._settings.changed(parameters.values(SimulatorSettings, given))
+            joint_forces(self._world.model, settings)
+        except MbsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply_parameters(self, given: list[Parameter]) -> None:
+        changed = parameters.values(SimulatorSettings, given)
+        self._settings = self._settings.changed(changed)
+        self._world.change(self._settings)
+        self._commands.timeout = self._settings.command_timeout
+        if "realtime_factor" in changed:
+            self._pacer.change(self._settings.realtime_factor, time.perf_counter())
+            self.destroy_timer(self._timer)
+            self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UrdfError(f"robot_description_file cannot be read: {error}") from error
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
+    with ros(args):
+        try:
+            node = SimulatorNode()
+        except (MbsError, ParameterException) as error:
+            get_logger("simulator_node").fatal(f"cannot start: {error}")
+            return 1
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        if rclpy.ok():
+            executor.spin()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

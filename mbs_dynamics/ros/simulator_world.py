@@ -1,0 +1,218 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A robot under forward dynamics: its state, its loads and what pushes it. Knows no ROS."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.integrate import JointForces, Stepper
+from mbs_dynamics.integrate.joint_forces import position_limits
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.ros.robot import Load, under_load
+from mbs_dynamics.ros.simulator_settings import SimulatorSettings, for_each
+
+LARGEST_STATE = 1e6
+"""A position or velocity above this, in rad, m, rad/s or m/s, is a simulation gone wrong."""
+
+LARGEST_WRENCH = 1e6
+"""A force or moment above this, in N or N m, is taken for a mistake."""
+
+
+class World:
+    """One simulated robot, advanced by whole periods between joint states.
+
+    Simulated time goes on at a reset: robots that are watched do not like it to go back.
+    Raises ArgumentError for settings that do not fit the model, ModelError if nothing moves.
+    """
+
+    def __init__(self, model: Model, settings: SimulatorSettings) -> None:
+        if model.n == 0:
+            raise ModelError(f"robot {model.name!r} has no joint that moves")
+        for leaf in model.leaves:  # room for a load there, so that hanging one compiles nothing
+            model = model.with_payload(leaf, 0.0)
+        n = model.n
+        self.settings = settings
+        self.period = 1.0 / settings.rate
+        self.steps = max(1, math.ceil(self.period / settings.step - 1e-9))
+        """Steps of the integrator per period."""
+        self.periods = 0
+        """Periods that were simulated."""
+        self.halted = ""
+        """Why the simulation stands still until a reset; empty while it does not."""
+        self.loads: list[Load] = []
+        self.forces = joint_forces(model, settings)
+        limits = [joint.limits.effort for joint in model.joints]
+        limited = [limit if settings.limit_efforts and limit else np.inf for limit in limits]
+        self.effort_limits = np.array(limited, dtype=float)
+        """(n,) in N m or N; infinite where the description states none, or zero."""
+        q = for_each("initial_positions", settings.initial_positions, n)
+        qd = for_each("initial_velocities", settings.initial_velocities, n)
+        if q is None:
+            q = np.clip(np.zeros(n), *position_limits(model))
+        self.initial = np.array([q, np.zeros(n) if qd is None else qd])
+        self.state = self.initial.copy()
+        """(2, n) positions and velocities."""
+        self.efforts = np.zeros(n)
+        """(n,) what the motors exerted in the latest period, N m or N."""
+        self._pushes: dict[str, tuple[int, FloatArray, float]] = {}
+        self._wrenches = np.zeros((model.nb, 6))
+        self._stepper = self._stepper_of(model)
+
+    @property
+    def model(self) -> Model:
+        """The robot, with what hangs on it."""
+        return self._stepper.model
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self.periods * self.period
+
+    def advance(self, commands: FloatArray) -> bool:
+        """Simulate one period under commanded efforts (n,); False if it stands still."""
+        if self.halted:
+            return False
+        self._expire_pushes()
+        efforts = np.clip(commands, -self.effort_limits, self.effort_limits)
+        h, state = np.array(self.period / self.steps), self.state
+        try:
+            for _ in range(self.steps):
+                state = self._stepper.step(state, efforts, h, self._wrenches)
+        except MbsError as error:
+            self.halted = f"at {self.time:.3f} s: {error}"
+            return False
+        if not np.abs(state).max() < LARGEST_STATE:  # nor is it for NaN
+            self.halted = f"at {self.time:.3f} s: {self._wild(state)}"
+            return False
+        self.state, self.efforts = state, efforts
+        self.periods += 1
+        return True
+
+    def reset(self) -> None:
+        """Go back to the initial state, without pushes; loads stay."""
+        self.state = self.initial.copy()
+        self.efforts = np.zeros(self.model.n)
+        self._pushes.clear()
+        self._wrenches[:] = 0.0
+        self.halted = ""
+
+    def change(self, settings: SimulatorSettings) -> None:
+        """Go on under other settings: damping, friction and durations; the others stay.
+
+        Friction or damping where there was none compiles. Raises ArgumentError, and changes
+        nothing, for settings that do not fit the model.
+        """
+        forces = joint_forces(self.model, settings)
+        if forces.features == self.forces.features:
+            self._stepper.forces = forces
+            self.forces = forces
+        else:
+            self.forces = forces
+            self._stepper = self._stepper_of(self.model)
+        self.settings = settings
+
+    def push(self, link: str, W: FloatArray) -> None:
+        """Let a wrench (6,), moment first, act on a link, in its origin and axes, for a while.
+
+        It replaces the one that acts on the same link; zero ends that. Raises UnknownBodyError,
+        ModelError for a link that does not move, ArgumentError for numbers that cannot be.
+        """
+        if not link:
+            raise ModelError("a disturbance must name the link that it acts on in header.frame_id")
+        frame = self.model.frame(link)
+        if frame.body == GROUND:
+            raise ModelError(f"link {link!r} does not move: a wrench on it does nothing")
+        if not np.abs(W).max() <= LARGEST_WRENCH:
+            raise ArgumentError(
+                f"disturbance must be finite and at most {LARGEST_WRENCH:g}; got {W.tolist()}"
+            )
+        on_body = se3.Ad(se3.inverse(frame.placement)).T @ W
+        until = self.time + self.settings.disturbance_duration
+        self._pushes[link] = frame.body, on_body, until
+        self._sum_pushes()
+
+    def loaded(self, load: Load) -> Stepper:
+        """Return what advances the robot with a load, in place of the one that its body carries.
+
+        The first load at a body that carries others compiles, which takes longer than a period:
+        another thread may do it, as nothing changes here before :meth:`hang`. At the last bodies of
+        branches nothing compiles. A mass of zero takes a load off. Raises as
+        :func:`~mbs_dynamics.ros.robot.under_load`.
+        """
+        model = under_load(self.model, load)
+        if model.carriers == self.model.carriers:
+            stepper = copy.copy(self._stepper)
+            stepper.model = model
+            return stepper
+        return self._stepper_of(model)
+
+    def hang(self, load: Load, stepper: Stepper) -> None:
+        """Fix a load to the robot, with what :meth:`loaded` has returned for it."""
+        if stepper.forces is self.forces:
+            self._stepper = stepper
+        else:  # they were changed meanwhile
+            self._stepper = self._stepper_of(stepper.model)
+        body = self.model.frame(load.link).body
+        others = [x for x in self.loads if self.model.frame(x.link).body != body]
+        self.loads = [*others, load] if load.mass > 0.0 else others
+
+    def saturated(self) -> list[str]:
+        """Return the joints whose motors exert all that they can."""
+        full = np.abs(self.efforts) >= self.effort_limits
+        return [name for name, is_full in zip(self.model.joint_names, full, strict=True) if is_full]
+
+    def _stepper_of(self, model: Model) -> Stepper:
+        stepper = Stepper(model, method=self.settings.integrator, forces=self.forces, wrenches=True)
+        stepper.step(self.state, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
+        return stepper
+
+    def _expire_pushes(self) -> None:
+        over = [link for link, (_, _, until) in self._pushes.items() if until <= self.time + 1e-9]
+        if over:
+            for link in over:
+                del self._pushes[link]
+            self._sum_pushes()
+
+    def _sum_pushes(self) -> None:
+        self._wrenches[:] = 0.0
+        for body, W, _ in self._pushes.values():
+            self._wrenches[body] += W
+
+    def _wild(self, state: FloatArray) -> str:
+        joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
+        name, (q, qd) = self.model.joint_names[joint], state[:, joint]
+        return f"the state left all bounds: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
+
+
+def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
+    """Return damping, friction and stops as the settings or the description state them.
+
+    Raises ArgumentError for settings that do not fit the model.
+    """
+    return JointForces.of(
+        model,
+        damping=for_each("joint_damping", settings.joint_damping, model.n),
+        friction=for_each("joint_friction", settings.joint_friction, model.n),
+        friction_speed=settings.friction_speed,
+        stops=settings.joint_stops,
+        stop_time=settings.stop_time,
+    )

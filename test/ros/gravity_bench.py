@@ -1,0 +1,124 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of gravity compensation without ROS share: a robot that reports, and a clock."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from unittest import mock
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros import compensator
+from mbs_dynamics.ros.compensated_arm import parsed
+from mbs_dynamics.ros.compensator import Compensator
+from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+MODEL = mbs.Model.from_urdf(ARM7)
+JOINTS = MODEL.joint_names
+Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
+REST = np.zeros(7)
+G = mbs.gravity_torques(MODEL, Q)
+PERIOD = 0.01
+
+
+@lru_cache
+def parsed_once(text):
+    """Return the model of a description; the same one each time, with the kernels it has."""
+    return parsed(text, settings())
+
+
+def settings(**values):
+    """Return settings under which the arm can be enabled, except for what is given."""
+    given = {"joints": JOINTS, "compensates_itself": False, "ramp_time": 1.0}
+    return GravityCompensationSettings(**(given | values))
+
+
+class Bench:
+    """A compensator with the arm in force, a clock, and everything it ever commanded."""
+
+    def __init__(self, describe=ARM7, **values):
+        self.core = Compensator(settings(**values))
+        self.now = 100.0
+        self.stamp = 10**15
+        self.commands = []
+        """(time, command) of all commands."""
+        if describe:
+            self.core.describe(describe, self.now)
+            self.adopt()
+
+    @property
+    def state(self):
+        return self.core.policy.state.value
+
+    @property
+    def fault(self):
+        return self.core.policy.fault.kind if self.core.policy.fault else None
+
+    def adopt(self):
+        """Adopt what is pending, without compiling what another test has compiled."""
+        with mock.patch.object(compensator, "parsed", lambda text, _: parsed_once(text)):
+            return self.core.adopt(self.now)
+
+    def note(self, command):
+        if command is not None:
+            self.commands.append((self.now, list(command)))
+        return command
+
+    def send(self, q=Q, qd=REST, names=JOINTS, stamp=None):
+        """Send one state now; return the answer."""
+        if stamp is None:
+            self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
+        positions, velocities = list(map(float, q)), list(map(float, qd))
+        answer = self.core.hear(list(names), positions, velocities, stamp=stamp, now=self.now)
+        self.note(answer.command)
+        return answer
+
+    def tick(self):
+        return self.note(self.core.tick(self.now))
+
+    def run(self, seconds, q=Q, qd=REST, period=PERIOD):
+        """Let time pass, with states of the robot."""
+        end = self.now + seconds
+        while self.now < end - 0.5 * period:
+            self.now += period
+            self.send(q, qd)
+            if self.core.policy.stopping:
+                self.tick()
+
+    def silence(self, seconds, period=PERIOD):
+        """Let time pass without news of the robot; ticks come as the node's timers send them."""
+        end = self.now + seconds
+        while self.now < end - 0.5 * period:
+            self.now += period
+            self.tick()
+
+    def enabled(self, seconds=1.5):
+        """Enable, wait until the ramp is over, and return the bench."""
+        self.send()
+        assert self.core.enable(self.now) == ""
+        self.run(seconds)
+        assert self.state == "enabled"
+        return self
+
+    @property
+    def torques(self):
+        return np.array([command for _, command in self.commands])
+
+    @property
+    def times(self):
+        return np.array([time for time, _ in self.commands])

@@ -1,0 +1,151 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the tests of gravity compensation over DDS share: the node, and a driver that feeds it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+
+import numpy as np
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from ros_bench import NodeProcess, Probe
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool, Float64MultiArray
+from std_srvs.srv import SetBool
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+ARM7 = robot_path("arm7")
+MODEL = mbs.Model.from_urdf(ARM7)
+JOINTS = MODEL.joint_names
+Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
+REST = np.zeros(7)
+G = mbs.gravity_torques(MODEL, Q)
+
+READY = {
+    "joints": f"[{','.join(JOINTS)}]",
+    "compensates_itself": "false",
+    "command_topic": "commands",
+    "ramp_time": 0.3,
+    "effort_rate_limit": 1000.0,
+    # the machine that tests may be busy; what must be quick is measured by the node's own times
+    "stale_timeout": 1.0,
+    "callback_timeout": 5.0,
+}
+
+
+class GravityProcess(NodeProcess):
+    """The gravity compensation node, run as a user runs it; ready to be enabled by default."""
+
+    def __init__(self, *arguments, **parameters):
+        given = {"robot_description_file": ARM7} | READY | parameters
+        super().__init__(*arguments, **{k: v for k, v in given.items() if v is not None})
+        self.name = f"{self.namespace}/gravity_compensation_node"
+
+    def command(self, *arguments):
+        module = ["-m", "mbs_dynamics.ros.gravity_compensation_node", "--ros-args"]
+        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+
+
+class Driver(Probe):
+    """Plays the robot's driver and its controller: sends states, and keeps the commands."""
+
+    def __init__(self, process):
+        super().__init__(process)
+        self.commands = []
+        """(time of arrival, torques) of all commands."""
+        self.enabled = []
+        """All values of ~/enabled."""
+        self.named = []
+        """All messages on ~/commanded_torques."""
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        listen = self.node.create_subscription
+        listen(Float64MultiArray, f"{process.namespace}/commands", self._hear_command, 1000)
+        listen(Bool, f"{process.name}/enabled", lambda m: self.enabled.append(m.data), latched)
+        listen(JointState, f"{process.name}/commanded_torques", self.named.append, 1000)
+        self._imu = self.node.create_publisher(
+            Imu, f"{process.namespace}/imu", qos_profile_sensor_data
+        )
+
+    def _hear_command(self, message):
+        self.commands.append((time.monotonic(), np.array(message.data)))
+
+    def feel(self, acceleration, frame_id="base_link"):
+        message = Imu()
+        message.header.frame_id = frame_id
+        felt = message.linear_acceleration
+        felt.x, felt.y, felt.z = map(float, acceleration)
+        self._imu.publish(message)
+
+    def well(self):
+        """Send a good state."""
+        self.send(JOINTS, Q, REST)
+
+    def waits(self, condition, again=None):
+        """Wait for a condition while the robot is well, at some 100 Hz."""
+        self.until(condition, again=again or self.well, every=0.01)
+
+    def ask(self, on):
+        """Call ~/enable once, while the robot is well; return the answer."""
+        client = self._clients.get("enable")
+        if client is None:
+            client = self.node.create_client(SetBool, f"{self.target.name}/enable")
+            self._clients["enable"] = client
+            self.waits(client.service_is_ready)
+        futures = [client.call_async(SetBool.Request(data=on))]
+        asked = time.monotonic()
+
+        def again():
+            self.well()
+            if time.monotonic() > asked + len(futures):  # an answer may get lost at discovery
+                futures.append(client.call_async(SetBool.Request(data=on)))
+
+        self.waits(lambda: any(f.done() for f in futures), again)
+        return next(f.result() for f in futures if f.done())
+
+    def value(self, key):
+        return self._value("command", key)
+
+    def enable(self):
+        """Enable, once the node has heard the robot, and wait until the ramp is over."""
+        self.waits(lambda: self.node.count_publishers(f"{self.target.namespace}/commands") > 0)
+        self.waits(lambda: self.ask(True).success)
+        self.commands.clear()
+        self.waits(lambda: self.commands and np.allclose(self.commands[-1][1], G, atol=1e-9))
+        assert self.enabled[-1]
+
+    def silent(self, seconds=0.5):
+        """Whether no command comes while the robot is well, once those under way have arrived."""
+        for _ in range(2):
+            self.commands.clear()
+            end = time.monotonic() + seconds
+            self.waits(lambda end=end: time.monotonic() > end)
+        return not self.commands
+
+    def faults(self):
+        """Return the reasons of all faults so far, from the node's log."""
+        return re.findall(r"stopped by a fault \(\w+\): (.*)", self.target.log)
+
+    def zero(self):
+        """Wait for a command of zero, without news of the robot."""
+        self.until(lambda: self.commands and not self.commands[-1][1].any(), every=0.01)
+
+    def check_commands(self):
+        """Check what holds for every command since the last look: finite, and within limits."""
+        torques = np.array([command for _, command in self.commands])
+        assert np.isfinite(torques).all()
+        assert (np.abs(torques) <= [joint.limits.effort for joint in MODEL.joints]).all()

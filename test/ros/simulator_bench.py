@@ -1,0 +1,107 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A simulator in its own process, and a probe that commands it and watches its joints."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from ros_bench import NodeProcess, Probe
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from mbs_dynamics.resources import robot_path
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class SimulatorProcess(NodeProcess):
+    """The simulator node, with the shipped arm unless told otherwise."""
+
+    def __init__(self, *arguments, **parameters):
+        if not {"robot_description", "robot_description_file"} & set(parameters):
+            parameters["robot_description_file"] = robot_path("arm7")
+        super().__init__(*arguments, **parameters)
+        self.name = f"{self.namespace}/simulator_node"
+
+    def command(self, *arguments):
+        module = ["-m", "mbs_dynamics.ros.simulator_node", "--ros-args"]
+        named = ["-r", f"__ns:={self.namespace}", "-p", f"command_topic:={self.topic}"]
+        return [sys.executable, *module, *named, *arguments]
+
+    @property
+    def topic(self):
+        """The topic of commands: absolute by default, so that tests must not share it."""
+        return f"{self.namespace}/controller/commands"
+
+
+class Watcher(Probe):
+    """A probe that publishes commands, pushes and loads, and keeps the joint states."""
+
+    def __init__(self, simulator):
+        super().__init__(simulator)
+        self.states = []
+        self.descriptions = []
+        node, name = self.node, simulator.name
+        node.create_subscription(
+            JointState, "joint_states", self.states.append, qos_profile_sensor_data
+        )
+        node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
+        self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
+        self.named = node.create_publisher(JointState, f"{name}/effort_commands", 10)
+        self.disturbance = node.create_publisher(WrenchStamped, f"{name}/disturbance", 10)
+        self.load = node.create_publisher(InertiaStamped, f"{name}/payload", 10)
+
+    @property
+    def q(self):
+        return np.array(self.states[-1].position)
+
+    @property
+    def qd(self):
+        return np.array(self.states[-1].velocity)
+
+    @property
+    def tau(self):
+        return np.array(self.states[-1].effort)
+
+    def effort(self, values):
+        self.commands.publish(Float64MultiArray(data=list(map(float, values))))
+
+    def effort_of(self, **efforts):
+        self.named.publish(
+            JointState(name=list(efforts), effort=list(map(float, efforts.values())))
+        )
+
+    def push(self, link, force):
+        message = WrenchStamped()
+        message.header.frame_id = link
+        force = map(float, force)
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
+        self.disturbance.publish(message)
+
+    def hang(self, link, mass):
+        message = InertiaStamped()
+        message.header.frame_id = link
+        message.inertia.m = float(mass)
+        self.load.publish(message)
+
+    def reset(self):
+        return self.call(Trigger, "reset", Trigger.Request())
+
+    def value(self, part, key):
+        return self._value(part, key)

@@ -1,0 +1,100 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Desired points: read by order, completed by what was measured, or refused with a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.desired import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.robot import Robot
+from mbs_dynamics.ros.settings import Settings
+
+ALL = DesiredInput(("a", "b"))
+ONE = DesiredInput(("a", "b", "c"), ("c", "a"))
+MEASURED = np.array([7.0, 8.0, 9.0])
+
+
+def test_a_whole_point():
+    motion = ALL.read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [], None)
+    assert isinstance(motion, Motion)
+    assert [x.tolist() for x in motion] == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+
+
+def test_what_a_point_leaves_out_is_at_rest():
+    motion = ALL.read([1.0, 2.0], [3.0, 4.0], [], [], None)
+    assert motion.qdd.tolist() == [0.0, 0.0]
+    motion = ALL.read([1.0, 2.0], [], [], [], None)
+    assert motion.qd.tolist() == [0.0, 0.0]
+
+
+def test_other_joints_stand_where_they_were_measured():
+    motion = ONE.read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [], MEASURED)
+    assert [x.tolist() for x in motion] == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
+    assert MEASURED.tolist() == [7.0, 8.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("point", "kind", "said"),
+    [
+        (([], [], [], []), "position_length", "2 desired joints but 0 position value(s)"),
+        (([1.0], [], [], []), "position_length", "2 desired joints but 1 position"),
+        (([1.0, 2.0], [1.0], [], []), "velocity_length", "but 1 velocity value(s)"),
+        (([1.0, 2.0], [], [1.0, 2.0], []), "velocity_length", "accelerations but no velocities"),
+        (
+            ([1.0, 2.0], [1.0, 2.0], [1.0, 2.0, 3.0], []),
+            "acceleration_length",
+            "but 3 acceleration value(s)",
+        ),
+        (([1.0, np.nan], [], [], []), "not_finite", "desired position is not finite: b = nan"),
+        (
+            ([1.0, 2.0], [1.0, 2.0], [np.inf, 0.0], []),
+            "not_finite",
+            "desired acceleration is not finite: a = inf",
+        ),
+        (([1e10, 0.0], [], [], []), "too_large", "desired position is too large: a = 1e+10"),
+        (([1.0, 2.0], [], [], [1.0, 2.0]), "effort", "the point has efforts"),
+    ],
+)
+def test_malformed_points_are_refused(point, kind, said):
+    rejection = ALL.read(*point, None)
+    assert isinstance(rejection, Rejection)
+    assert rejection.kind == kind
+    assert said in rejection.reason
+
+
+def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
+    rejection = ONE.read([1.0, 2.0], [], [], [], None)
+    assert rejection.kind == "not_measured"
+    assert rejection.reason.endswith("b")
+
+
+def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    settings = Settings(publish_desired_torques=True, desired_joints=("joint4", "joint2"))
+    desired = DesiredTorques(Robot(model, settings))
+    measured = np.linspace(-1.0, 1.0, 7)
+    q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
+    q[[3, 1]], qd[[3, 1]], qdd[[3, 1]] = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
+    tau = desired.answer([0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [], measured)
+    expected = mbs.inverse_dynamics(model, q, qd, qdd)[[3, 1]]
+    np.testing.assert_allclose(tau, expected, rtol=1e-12)
+    desired.answer([np.nan, 0.0], [], [], [], measured)
+    assert (desired.answered, desired.rejected) == (1, 1)
+    assert desired.rejected_lately() == 1
+    assert desired.rejected_lately() == 0

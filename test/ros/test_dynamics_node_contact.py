@@ -1,0 +1,198 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the dynamics node publishes for those who ask: contact, feed-forward, energy, wrenches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from documented import found, qualities, rows, says, section
+from ros_bench import NodeProcess, Probe, wrench_of
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.usefixtures("ros")
+
+MODEL = mbs.Model.from_urdf(robot_path("arm7"))
+JOINTS = MODEL.joint_names
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
+TAU = np.linspace(-3.0, 5.0, 7)
+ARM = {"robot_description_file": robot_path("arm7")}
+PUSH = np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
+"""A wrench on the tool, moment first."""
+
+
+def test_mass_matrix_energy_and_joint_wrenches():
+    asked = {"publish_mass_matrix": True, "publish_energy": True, "joint_wrenches": "[joint4]"}
+    topics = ["mass_matrix", "energy", "joint_wrench/joint4"]
+    with NodeProcess(**ARM, **asked) as process, Probe(process) as probe:
+        probe.hear(*topics)
+        M, energy, wrench = probe.answer(topics, JOINTS, Q, QD, efforts=TAU)
+        assert [dim.label for dim in M.layout.dim] == [",".join(JOINTS)] * 2
+        expected = mbs.mass_matrix(MODEL, Q)
+        np.testing.assert_allclose(np.reshape(M.data, (7, 7)), expected, rtol=1e-12)
+        assert energy.layout.dim[0].label == "kinetic_J,potential_J,power_W"
+        found = [0.5 * QD @ expected @ QD, mbs.potential_energy(MODEL, Q), TAU @ QD]
+        np.testing.assert_allclose(energy.data, found, rtol=1e-12)
+        assert wrench.header.frame_id == "link4"
+        W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7))[3]
+        np.testing.assert_allclose(wrench_of(wrench), [*W[3:], *W[:3]], rtol=1e-12)
+        # without efforts there is no power, and that is said
+        (energy,) = probe.answer(["energy"], JOINTS, Q, QD)
+        assert energy.layout.dim[0].label == "kinetic_J,potential_J"
+        probe.until(
+            lambda: probe.level("effort") == DiagnosticStatus.WARN,
+            again=lambda: probe.send(JOINTS, Q, QD),
+        )
+        assert "the message holds no efforts" in probe.said("effort")
+        assert "not all that takes efforts is published" in process.log
+
+
+def test_a_push_shows_and_joints_without_effort_are_said():
+    J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
+    external = J.T @ PUSH
+    held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
+    asked = {
+        "publish_external_torques": True,
+        "publish_tool_wrench": True,
+        "tool_body": "tool",
+        "observer_gain": 100.0,
+    }
+    with NodeProcess(**ARM, **asked) as process, Probe(process) as probe:
+        probe.hear("external_torques", "tool_wrench")
+        time = [10**18]
+
+        def feed(efforts):
+            for _ in range(5):
+                time[0] += 10_000_000
+                probe.send(JOINTS, Q, np.zeros(7), stamp=time[0], efforts=efforts)
+                probe.spin(0.01)
+
+        def shown(topic):
+            return topic in probe.latest
+
+        def settled():
+            if not (shown("external_torques") and shown("tool_wrench")):
+                return False
+            return np.allclose(probe.latest["external_torques"].effort, external, atol=1e-6)
+
+        probe.until(settled, again=lambda: feed(held))
+        assert tuple(probe.latest["external_torques"].name) == JOINTS
+        wrench = probe.latest["tool_wrench"]
+        assert wrench.header.frame_id == "tool"
+        np.testing.assert_allclose(wrench_of(wrench), [*PUSH[3:], *PUSH[:3]], atol=1e-3)
+        probe.until(lambda: probe.level("effort") == DiagnosticStatus.OK, again=lambda: feed(held))
+        lacking = np.where(np.arange(7) == 4, np.nan, held)
+        probe.until(
+            lambda: len(probe.latest["external_torques"].name) == 6, again=lambda: feed(lacking)
+        )
+        assert "joint5" not in probe.latest["external_torques"].name
+        probe.until(lambda: "joint5" in probe.said("effort"), again=lambda: feed(lacking))
+        probe.quiet()
+        for _ in range(3):
+            feed(np.full(7, np.inf))
+        probe.spin(0.3)
+        assert not shown("external_torques")
+        assert not shown("tool_wrench")
+        assert probe.set(publish_external_torques=False, publish_tool_wrench=False) == ""
+        assert probe.set(observer_gain=0.0) != ""
+
+
+def test_desired_points_are_answered_and_malformed_ones_refused():
+    with NodeProcess(**ARM, publish_desired_torques=True) as process, Probe(process) as probe:
+        probe.hear("desired_torques")
+        desired = probe.node.create_publisher(JointTrajectoryPoint, f"{process.name}/desired", 10)
+        qdd = np.linspace(1.0, -1.0, 7)
+
+        def point(q=Q, qd=QD, qdd=qdd):
+            message = JointTrajectoryPoint(
+                positions=list(map(float, q)),
+                velocities=list(map(float, qd)),
+                accelerations=list(map(float, qdd)),
+            )
+            desired.publish(message)
+
+        probe.until(lambda: "desired_torques" in probe.latest, again=point)
+        answer = probe.latest["desired_torques"]
+        assert tuple(answer.name) == JOINTS
+        expected = mbs.inverse_dynamics(MODEL, Q, QD, qdd)
+        np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
+        probe.quiet()
+        for bad in ({"q": Q[:-1]}, {"qdd": np.full(7, np.nan)}, {"qd": ()}):
+            point(**bad)
+        probe.until(lambda: probe.level("desired") == DiagnosticStatus.WARN)
+        probe.until(lambda: process.log.count("desired point rejected") == 3)
+        assert "desired_torques" not in probe.latest
+        # some joints only: the others stand where joint_states say
+        assert probe.set(desired_joints=["joint3", "joint2"]) == ""
+        point(q=(0.1, 0.2), qd=(), qdd=())
+        probe.until(lambda: "no fresh joint_states say where" in process.log)
+        standing = Q.copy()
+        standing[[2, 1]] = 0.1, 0.2
+
+        def both():
+            probe.send(JOINTS, Q, QD)
+            probe.spin(0.05)
+            point(q=(0.1, 0.2), qd=(), qdd=())
+
+        probe.until(lambda: "desired_torques" in probe.latest, again=both)
+        answer = probe.latest["desired_torques"]
+        assert answer.name == ["joint3", "joint2"]
+        expected = mbs.gravity_torques(MODEL, standing)[[2, 1]]
+        np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
+        assert "no joint 'joint9'" in probe.set(desired_joints=["joint9"])
+        assert probe.set(publish_desired_torques=False) == ""
+        probe.quiet()
+        both()
+        probe.spin(0.3)
+        assert "desired_torques" not in probe.latest
+
+
+@pytest.mark.backend_independent
+def test_every_topic_and_service_is_documented():
+    asked = {
+        "publish_mass_matrix": True,
+        "publish_energy": True,
+        "joint_wrenches": "[joint4]",
+        "publish_external_torques": True,
+        "publish_tool_wrench": True,
+        "publish_desired_torques": True,
+    }
+    with NodeProcess(**asked) as process, Probe(process) as probe:
+        probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
+        probe.until(
+            lambda: len(probe.health) == 4 and probe.input_value("latency computed max [ms]"),
+            again=lambda: probe.send(JOINTS, Q, QD, efforts=TAU),
+        )
+        there = found(probe, "publishers") | found(probe, "subscribers")
+        del there["~/transition_event"]  # of the lifecycle
+        assert there == {topic: kind for topic, kind, _ in rows("dynamics_node")}
+        assert "All are reliable, volatile, depth 10." in section("dynamics_node")
+        quality = qualities(probe, "publishers")
+        del quality["~/transition_event"]
+        assert set(quality.values()) == {"reliable, volatile"}
+        heard = qualities(probe, "subscribers")
+        told = {topic: rest for topic, _, rest in rows("dynamics_node")}
+        assert [t for t, words in heard.items() if not told[t].startswith(f" {words}, ")] == []
+        assert [name for name in found(probe, "services") if not says("dynamics_node", name)] == []
+        values = [pair.key for status in probe.health.values() for pair in status.values]
+        others = [value for value in values if not value.startswith("latency")]
+        assert [value for value in others if not says("dynamics_node", value)] == []

@@ -1,0 +1,167 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Closed loop with MuJoCo as the arm: it floats under compensation, and falls without."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+import mujoco
+from robots import all_files, robot
+
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.compensator import Compensator
+from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.robot import Load
+
+STEP = 0.002
+ARMS = {
+    "arm7": (robot_path("arm7"), (0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1)),
+    "panda": (
+        robot("panda_description/urdf/panda.urdf") if all_files() else None,
+        (0.2, -0.6, 0.3, -2.0, 0.1, 1.6, 0.7),
+    ),
+}
+
+
+def bare(path):
+    """Return a URDF of torque motors alone: no friction, no fingers that move, no meshes."""
+    root = ElementTree.parse(path).getroot()
+    for joint in root.iter("joint"):
+        if joint.get("type") == "prismatic":
+            joint.set("type", "fixed")
+        for tag in ("mimic", "dynamics", "safety_controller", "calibration"):
+            for found in joint.findall(tag):
+                joint.remove(found)
+    for link in root.iter("link"):
+        for tag in ("visual", "collision"):
+            for found in link.findall(tag):
+                link.remove(found)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+class Arm:
+    """An arm in MuJoCo, with brakes, and its compensator."""
+
+    def __init__(self, name, damping=0.05, load=None):
+        path, posture = ARMS[name]
+        text = bare(path)
+        spec = mujoco.MjSpec.from_string(text)
+        if load is not None:
+            link, mass = load
+            spec.body(link).add_body().add_geom(
+                type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[1e-3, 0, 0], mass=mass
+            )
+        self.model = spec.compile()
+        self.model.opt.timestep = STEP
+        self.model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        self.data = mujoco.MjData(self.model)
+        self.posture = np.array(posture)
+        self.data.qpos[:] = self.posture
+        names = [self.model.joint(k).name for k in range(self.model.njnt)]
+        self.names = names
+        self.core = Compensator(
+            GravityCompensationSettings(
+                joints=tuple(names[::-1]),  # not the order of the simulation
+                compensates_itself=False,
+                ramp_time=0.5,
+                damping=(damping,) * len(names),
+            )
+        )
+        self.core.describe(text, 0.0)
+        self.core.adopt(0.0)
+        self.time = 1.0
+
+    def step(self, braked=False):
+        """Report, command, and let a step of time pass; with brakes on, nothing moves."""
+        answer = self.core.hear(
+            self.names,
+            self.data.qpos.tolist(),
+            self.data.qvel.tolist(),
+            stamp=int(1e9 * self.time),
+            now=self.time,
+        )
+        if answer.command is not None:
+            self.data.qfrc_applied[:] = answer.command[::-1]
+        if not braked:
+            mujoco.mj_step(self.model, self.data)
+        self.time += STEP
+
+    def float(self):
+        """Enable, with the brakes on until the ramp is over."""
+        self.step(braked=True)
+        assert self.core.enable(self.time) == ""
+        while self.core.policy.state.value != "enabled":
+            self.step(braked=True)
+
+    def run(self, seconds):
+        """Return the farthest that any joint came from its posture."""
+        farthest = 0.0
+        for _ in range(round(seconds / STEP)):
+            self.step()
+            farthest = max(farthest, np.abs(self.data.qpos - self.posture).max())
+        return farthest
+
+
+@pytest.fixture(params=ARMS)
+def name(request):
+    if ARMS[request.param][0] is None:
+        pytest.skip("the package example-robot-data is not installed")
+    return request.param
+
+
+def test_floats_for_a_minute(name):
+    arm = Arm(name)
+    arm.float()
+    assert arm.run(60.0) <= 0.01
+    assert arm.core.policy.state.value == "enabled"
+
+
+def test_falls_without_compensation(name):
+    assert Arm(name).run(1.0) > 0.1
+
+
+def test_carries_a_payload_that_is_announced_and_sags_under_one_that_is_not(name):
+    link = "link7" if name == "arm7" else "panda_link7"
+    for announced in (True, False):
+        arm = Arm(name, load=(link, 1.0))
+        if announced:
+            arm.core.set_load(Load(link, 1.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3), arm.time)
+        arm.float()
+        assert (arm.run(2.0) <= 0.01) == announced
+
+
+def test_a_push_moves_it_and_it_stays_where_it_was_left(name):
+    arm = Arm(name, damping=0.5)
+    arm.float()
+    arm.data.qvel[0] = 0.5
+    assert arm.run(30.0) > 0.1
+    assert arm.core.policy.state.value == "enabled"
+    arm.posture = arm.data.qpos.copy()
+    assert arm.run(2.0) <= 0.01
+
+
+def test_ramping_out_lets_it_sink_more_slowly_than_it_falls(name):
+    arm, other = Arm(name), Arm(name)
+    arm.float()
+    arm.core.disable(arm.time)
+    assert 0.0 < arm.run(0.4) < 0.5 * other.run(0.4)
+    arm.run(0.5)
+    assert arm.core.policy.state.value == "disabled"
+    assert not arm.data.qfrc_applied.any()

@@ -1,0 +1,280 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Whatever comes in whatever order: no command that is no number, too large, too fast, unasked."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from gravity_bench import ARM7, JOINTS, MODEL, Bench
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros.command_policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.ros.robot import Gravity, Load
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+plausible = st.floats(-1.9, 1.9)
+delays = st.sampled_from([0.0, 1e-6, 0.001, 0.01, 0.05, 0.19, 0.21, 0.5, 3.0])
+DESCRIPTIONS = [
+    ARM7,
+    ARM7.replace("<robot", "<!-- other --><robot", 1),
+    ARM7.replace('effort="180"', 'effort="20"'),
+    "<robot/>",
+    "no XML",
+]
+SLACK = 1e-9
+
+
+class Anything(RuleBasedStateMachine):
+    """Sends anything to a compensator, and looks at each command."""
+
+    @initialize(
+        on_fault=st.sampled_from(["hold", "ramp_down", "zero"]),
+        imu=st.booleans(),
+        rate=st.sampled_from([400.0, 5000.0]),
+        scale=st.sampled_from([0.1, 1.0]),
+    )
+    def begin(self, on_fault, imu, rate, scale):
+        self.bench = Bench(
+            on_fault=on_fault, use_imu=imu, effort_rate_limit=rate, effort_scale=scale
+        )
+        self.seen = 0
+        self.before = np.zeros(7)
+        self.since = self.bench.now
+        self.may = False
+        """Whether a command is allowed at all."""
+
+    # -- what can happen ---------------------------------------------------------------------------
+
+    def after(self):
+        """Do what the node does after each callback."""
+        if self.bench.core.policy.stopping:
+            self.bench.tick()
+        if self.bench.core.pending is not None:
+            with contextlib.suppress(MbsError):
+                self.bench.adopt()
+        self.look()
+
+    @rule(delay=delays)
+    def wait(self, delay):
+        self.bench.now += delay
+        self.bench.tick()
+        self.after()
+
+    @rule(q=st.lists(plausible, min_size=7, max_size=7), steps=st.integers(1, 30))
+    def good(self, q, steps):
+        for _ in range(steps):
+            self.bench.now += 0.01
+            if self.bench.core.settings.use_imu:
+                self.bench.core.feel("base_link", (0.0, 0.0, 9.81), self.bench.now)
+            self.bench.send(q)
+            self.after()
+
+    @rule(
+        q=st.lists(numbers, max_size=9),
+        qd=st.lists(numbers, max_size=9),
+        names=st.one_of(st.just(JOINTS), st.lists(st.sampled_from([*JOINTS, "wheel"]), max_size=9)),
+        stamp=st.one_of(st.none(), st.integers(0, 2 * 10**15)),
+        delay=delays,
+    )
+    def anything(self, q, qd, names, stamp, delay):
+        self.bench.now += delay
+        self.bench.send(q, qd, names, stamp)
+        self.after()
+
+    @rule(
+        q=st.lists(plausible, min_size=7, max_size=7), qd=st.lists(numbers, min_size=7, max_size=7)
+    )
+    def rates(self, q, qd):
+        self.bench.now += 0.01
+        self.bench.send(q, qd)
+        self.after()
+
+    @rule()
+    def enable(self):
+        engaged = self.bench.core.policy.engaged
+        if self.bench.core.enable(self.bench.now) == "" and not engaged:
+            self.since = self.bench.now
+        self.after()
+
+    @rule()
+    def disable(self):
+        self.bench.core.disable(self.bench.now)
+        self.after()
+
+    @rule(text=st.sampled_from(DESCRIPTIONS))
+    def describe(self, text):
+        self.bench.core.describe(text, self.bench.now)
+        self.after()
+
+    @rule(
+        values=st.fixed_dictionaries(
+            {},
+            optional={
+                "on_fault": st.sampled_from(["hold", "ramp_down", "zero", "nothing"]),
+                "damping": st.lists(numbers, min_size=7, max_size=7).map(tuple),
+                "gravity_scale": st.lists(st.floats(-0.1, 1.6), min_size=7, max_size=7).map(tuple),
+                "friction_scale": st.floats(-0.1, 1.1),
+                "friction": st.lists(st.floats(-2.0, 1e4), min_size=7, max_size=7).map(tuple),
+                "effort_scale": st.floats(0.0, 1.1),
+                "effort_limits": st.lists(numbers, min_size=7, max_size=7).map(tuple),
+                "effort_rate_limit": st.floats(0.0, 1e5),
+                "ramp_time": st.floats(0.0, 11.0),
+                "stale_timeout": st.floats(0.0, 11.0),
+                "gravity": st.tuples(numbers, numbers, numbers),
+                "velocity_from_position": st.booleans(),
+                "compensates_itself": st.sampled_from([False, False, True]),
+            },
+        )
+    )
+    def change(self, values):
+        core = self.bench.core
+        try:
+            changed = core.settings.changed(values)
+            core.check(changed)
+        except MbsError:
+            return
+        core.change(changed, self.bench.now)
+        self.after()
+
+    @rule(
+        link=st.sampled_from(["tool", "link4", "base_link", "nowhere"]),
+        mass=numbers,
+        com=st.tuples(numbers, numbers, numbers),
+    )
+    def payload(self, link, mass, com):
+        with contextlib.suppress(MbsError):
+            self.bench.core.set_load(Load(link, mass, com, ((0.0,) * 3,) * 3), self.bench.now)
+        self.after()
+
+    @rule(vector=st.tuples(numbers, numbers, numbers), imu=st.booleans())
+    def gravity(self, vector, imu):
+        with contextlib.suppress(MbsError):
+            if imu:
+                self.bench.core.feel("base_link", vector, self.bench.now)
+            else:
+                self.bench.core.set_gravity(Gravity("", vector), self.bench.now)
+        self.after()
+
+    @rule(elapsed=st.sampled_from([0.0, 0.09, 0.2]))
+    def overrun(self, elapsed):
+        self.bench.note(self.bench.core.overran("something", elapsed, self.bench.now))
+        self.after()
+
+    # -- what must hold ----------------------------------------------------------------------------
+
+    def look(self):
+        """Check what was commanded since the last look."""
+        policy = self.bench.core.policy
+        new = self.bench.commands[self.seen :]
+        self.seen = len(self.bench.commands)
+        for now, command in new:
+            assert self.may or policy.state is not State.DISABLED
+            limits = policy.limits
+            assert np.isfinite(command).all()
+            assert (np.abs(command) <= np.array(limits.effort) + SLACK).all()
+            step = np.abs(np.array(command) - self.before)
+            assert (step <= limits.rate * (now - self.since) + SLACK).all()
+            self.before, self.since = np.array(command), now
+        # the last command of a ramp out is the one that leads to the state disabled
+        self.may = policy.state is not State.DISABLED
+
+    @invariant()
+    def nothing_is_engaged_that_may_not_be(self):
+        core = self.bench.core
+        if core.policy.engaged:
+            assert core.settings.compensates_itself is False
+            assert core.arm is not None
+            assert core.arm.efforts == core.policy.limits.effort
+            assert not core.refused
+
+    @invariant()
+    def what_is_held_is_what_was_commanded(self):
+        if self.bench.commands:
+            latest = self.bench.core.policy.latest
+            assert list(latest) == self.bench.commands[-1][1]
+
+
+TestAnything = Anything.TestCase
+TestAnything.pytestmark = [pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")]
+TestAnything.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+
+
+@given(
+    targets=st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=30),
+    periods=st.lists(st.floats(1e-4, 0.3), min_size=30, max_size=30),
+    stop=st.integers(0, 30),
+    how=st.sampled_from(["hold", "ramp_down", "zero", "disable"]),
+)
+def test_any_target_ends_at_zero_in_time(targets, periods, stop, how):
+    policy = CommandPolicy("ramp_down" if how == "disable" else how)
+    limits = Limits((5.0, 80.0), 100.0, 1.0)
+    policy.enable(0.0, limits)
+    now = 0.0
+    for period, target in zip(periods[:stop], targets, strict=False):
+        now += period
+        policy.command(now, target)
+    if how == "disable":
+        policy.disable(now)
+    else:
+        policy.trip(now, Fault("test", "test"))
+    held, begin = policy.latest, now
+    while policy.stopping:
+        now += 0.01
+        command = policy.command(now)
+        assert command is not None
+        if how != "disable":  # which follows the robot as it goes
+            assert all(abs(x) <= abs(y) + SLACK for x, y in zip(command, held, strict=True))
+    assert now - begin <= 1.0 + 0.02
+    assert policy.command(now + 1.0) is None
+    if how == "hold":
+        assert policy.latest == held
+    else:
+        assert not any(policy.latest)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Limits((), 1.0, 1.0),
+        Limits((0.0,), 1.0, 1.0),
+        Limits((np.inf,), 1.0, 1.0),
+        Limits((np.nan,), 1.0, 1.0),
+        Limits((1.0,), 0.0, 1.0),
+        Limits((1.0,), 1.0, np.inf),
+        Limits((2.0,), 1.0, 1.0),
+    ],
+)
+def test_limits_that_cannot_be_kept_are_refused(bad):
+    policy = CommandPolicy()
+    with pytest.raises(MbsError):
+        policy.enable(0.0, bad)
+    assert policy.state is State.DISABLED
+    assert policy.command(1.0, [1.0]) is None
+
+
+def test_the_same_calls_give_the_same_commands():
+    def once():
+        bench = Bench().enabled()
+        rng = np.random.default_rng(2)
+        for _ in range(50):
+            bench.run(0.02, 0.3 * rng.standard_normal(MODEL.n))
+        return bench.commands
+
+    assert once() == once()

@@ -1,0 +1,290 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The momentum observer against exact dynamics: silent without contact, right with one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.effort_input import NO_EFFORTS, EffortInput
+from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.ros.momentum_observer import MomentumObserver
+from mbs_dynamics.ros.tool_wrench import tool_wrench
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+N, NB = ARM.n, ARM.nb
+START = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+PERIOD = 0.002
+GAIN = 20.0
+FORWARD = mbs.compile(mbs.forward_dynamics, ARM, wrenches=True).call
+FRICTION = JointFriction(ARM, 0.1)
+PUSH = np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
+"""A wrench on the last body, moment first, in its axes."""
+
+
+def stepped(q, qd, tau, wrenches, dt, friction):
+    """Return the state after dt, by the classical Runge-Kutta method; effort is held."""
+
+    def rate(x):
+        effort = tau + friction.torques(x[N:]) if friction else tau
+        return np.concatenate([x[N:], FORWARD(x[:N], x[N:], effort, wrenches)])
+
+    x = np.concatenate([q, qd])
+    k1 = rate(x)
+    k2 = rate(x + 0.5 * dt * k1)
+    k3 = rate(x + 0.5 * dt * k2)
+    k4 = rate(x + dt * k3)
+    x = x + dt / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
+    return x[:N], x[N:]
+
+
+def moved(seconds, push=None, *, pushed_from=0.0, friction=None, swing=1.0):
+    """Yield stamp, q, qd, tau and the true J^T W of an arm that swings under feedback."""
+    q, qd = START.copy(), np.zeros(N)
+    inertia = 10.0 * np.diag(mbs.mass_matrix(ARM, START)) + 0.1
+    for k in range(round(seconds / PERIOD) + 1):
+        t = k * PERIOD
+        W = np.zeros((NB, 6))
+        if push is not None and t >= pushed_from:
+            W[-1] = push
+        J = mbs.jacobian(ARM, q, ARM.body_names[-1], representation="body_fixed")
+        target = (
+            START
+            + swing * 0.3 * np.sin(3.0 * t + np.arange(N))
+            - swing * 0.3 * np.sin(np.arange(N))
+        )
+        tau = mbs.bias_torques(ARM, q, qd) + inertia * (4.0 * (target - q) - 2.0 * qd)
+        yield round(1e9 * t) + 10**9, q, qd, tau, J.T @ W[-1]
+        q, qd = stepped(q, qd, tau, W, PERIOD, friction)
+
+
+def observer(**options):
+    return MomentumObserver(ARM, gain=GAIN, longest=0.5, **options)
+
+
+def fed(watcher, samples, noise=lambda x, sigma: x, sigmas=(0.0, 0.0)):
+    """Return the residuals and the true external torques."""
+    residuals, truth, held = [], [], None
+    for stamp, q, qd, tau, external in samples:
+        # what a drive reports at t is what it exerted until then
+        effort = tau if held is None else held
+        watcher.hear(stamp, q, noise(qd, sigmas[0]), noise(effort, sigmas[1]))
+        held = tau
+        if watcher.residual is not None:
+            residuals.append(watcher.residual.copy())
+            truth.append(external)
+    return np.array(residuals), np.array(truth)
+
+
+def filtered(truth, gain=GAIN):
+    """Return the truth through a low-pass filter of the time constant 1 / gain."""
+    kept, r, out = np.exp(-gain * PERIOD), np.zeros(N), []
+    for before, now in zip([truth[0], *truth], truth, strict=False):
+        r = kept * r + (1.0 - kept) * 0.5 * (before + now)
+        out.append(r)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("swing", [0.0, 1.0], ids=["at rest", "in motion"])
+def test_without_contact_nothing_is_seen(swing):
+    residuals, _ = fed(observer(), moved(2.0, swing=swing))
+    assert len(residuals) == 1000
+    # what remains is that the torques between two messages are taken for their mean
+    assert np.abs(residuals).max() < (0.15 if swing else 1e-9)
+
+
+def test_the_residual_follows_a_push_with_the_time_constant_of_the_gain():
+    residuals, truth = fed(observer(), moved(1.0, PUSH, pushed_from=0.3, swing=0.0))
+    at = int(0.3 / PERIOD)
+    np.testing.assert_allclose(residuals[: at - 1], 0.0, atol=1e-9)
+    np.testing.assert_allclose(residuals[-1], truth[-1], atol=0.02 * np.abs(truth[-1]).max())
+    np.testing.assert_allclose(
+        residuals[at:], filtered(truth[at:]), atol=0.03 * np.abs(truth[-1]).max()
+    )
+    gains = GAIN * np.linspace(0.8, 1.2, 21)
+    misfits = [np.abs(residuals[at:] - filtered(truth[at:], gain)).max() for gain in gains]
+    assert gains[np.argmin(misfits)] == pytest.approx(GAIN, rel=0.05)
+
+
+@pytest.mark.parametrize("swing", [0.0, 1.0], ids=["at rest", "in motion"])
+def test_noise_in_is_noise_out(swing):
+    rng = np.random.default_rng(1)
+    sigmas = 1e-3, 0.05
+    clean, _ = fed(observer(), moved(2.0, swing=swing))
+    noisy, _ = fed(
+        observer(),
+        moved(2.0, swing=swing),
+        lambda x, sigma: x + sigma * rng.standard_normal(N),
+        sigmas,
+    )
+    # velocities come in through K M; the efforts are averaged over the time constant
+    largest = np.linalg.norm(mbs.mass_matrix(ARM, START), axis=1).max()
+    bound = 5.0 * np.hypot(GAIN * 2.0 * largest * sigmas[0], sigmas[1])
+    assert np.abs(noisy - clean).max() < bound
+    assert bound < 0.1 * np.abs(moved_torque()).max()
+
+
+def moved_torque():
+    J = mbs.jacobian(ARM, START, ARM.body_names[-1], representation="body_fixed")
+    return J.T @ PUSH
+
+
+def test_friction_of_the_description_is_no_contact():
+    with_friction, _ = fed(observer(friction=FRICTION), moved(2.0, friction=FRICTION))
+    without, _ = fed(observer(), moved(2.0, friction=FRICTION))
+    assert np.abs(with_friction).max() < 0.3
+    assert np.abs(without).max() > 1.0
+
+
+def test_irregular_and_lost_messages_change_little():
+    rng = np.random.default_rng(4)
+    samples = list(moved(1.5, PUSH, pushed_from=0.2, swing=0.0))
+    kept = [sample for sample in samples if rng.uniform() > 0.5] + [samples[-1]]
+    residuals, truth = fed(observer(), kept)
+    np.testing.assert_allclose(residuals[-1], truth[-1], atol=0.03 * np.abs(truth[-1]).max())
+
+
+def test_a_repeated_stamp_changes_nothing_and_a_pause_starts_anew():
+    watcher = observer()
+    fed(watcher, moved(0.2, PUSH))
+    before = watcher.residual.copy()
+    stamp = round(0.2e9) + 10**9
+    watcher.hear(stamp, START, np.ones(N), np.zeros(N))
+    np.testing.assert_array_equal(watcher.residual, before)
+    watcher.hear(stamp + 10**9, START, np.zeros(N), np.zeros(N))
+    assert watcher.residual is None
+    assert "started" in watcher.why_not
+    watcher.hear(stamp, START, np.zeros(N), np.zeros(N))  # time went back
+    assert watcher.residual is None
+
+
+@pytest.mark.parametrize(
+    ("stamp", "qd", "said"), [(0, np.zeros(N), "no time stamp"), (1, None, "no velocities")]
+)
+def test_says_what_it_lacks(stamp, qd, said):
+    watcher = observer()
+    fed(watcher, moved(0.1))
+    watcher.hear(stamp, START, qd, np.zeros(N))
+    assert watcher.residual is None
+    assert said in watcher.why_not
+
+
+def test_a_joint_without_effort_is_left_out_and_the_others_are_right():
+    lacking = np.zeros(N)
+    lacking[3] = np.nan
+    plain, part = observer(), observer()
+    for stamp, q, qd, tau, _ in moved(0.3, PUSH):
+        plain.hear(stamp, q, qd, tau)
+        part.hear(stamp, q, qd, tau + lacking)
+    others = np.arange(N) != 3
+    assert np.isnan(part.residual[3])
+    np.testing.assert_array_equal(part.residual[others], plain.residual[others])
+
+
+def test_another_load_is_taken_up_without_a_step():
+    heavy = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
+    watcher = observer()
+    fed(watcher, moved(0.5, PUSH, swing=0.0))
+    before = watcher.residual.copy()
+    watcher.adopt(heavy, None)
+    np.testing.assert_array_equal(watcher.residual, before)
+    assert watcher.model is heavy
+    q, qd = START, np.zeros(N)
+    watcher.restart()
+    for k in range(500):
+        watcher.hear(10**9 + 2_000_000 * k, q, qd, mbs.gravity_torques(heavy, q))
+    np.testing.assert_allclose(watcher.residual, 0.0, atol=1e-9)
+
+
+def test_the_tool_wrench_is_found_from_its_torques():
+    J = mbs.jacobian(ARM, START, "tool", representation="body_fixed")
+    found = tool_wrench(J, J.T @ PUSH, 0.02)
+    np.testing.assert_allclose(found.W, PUSH, rtol=1e-9)
+    assert found.felt == 6
+    assert found.weakest > 0.02
+
+
+def test_joints_without_torque_are_left_out_of_the_tool_wrench():
+    J = mbs.jacobian(ARM, START, "tool", representation="body_fixed")
+    torques = J.T @ PUSH
+    torques[2] = np.nan
+    np.testing.assert_allclose(tool_wrench(J, torques, 1e-6).W, PUSH, rtol=1e-9)
+    torques[:] = np.nan
+    nothing = tool_wrench(J, torques, 0.05)
+    assert nothing.felt == 0
+    np.testing.assert_array_equal(nothing.W, 0.0)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.05])
+def test_where_the_arm_is_singular_the_estimate_stays_finite_and_says_so(damping):
+    q = np.zeros(N)  # upright: all axes in one plane
+    J = mbs.jacobian(ARM, q, "tool", representation="body_fixed")
+    torques = J.T @ PUSH
+    found = tool_wrench(J, torques + 1e-3, damping)
+    assert found.felt < 6
+    assert found.weakest < 1e-9
+    assert np.isfinite(found.W).all()
+    felt = tool_wrench(J, torques, max(damping, 1e-9))
+    np.testing.assert_allclose(J.T @ felt.W, torques, atol=1e-6)
+
+
+def test_the_estimate_is_continuous_in_the_damping_limit():
+    J = np.zeros((6, 6))
+    for s in (0.05 - 1e-9, 0.05 + 1e-9):
+        np.fill_diagonal(J, [1.0, 1.0, 1.0, 1.0, 1.0, s])
+        assert tool_wrench(J, np.ones(6), 0.05).W[5] == pytest.approx(20.0, rel=1e-6)
+
+
+def test_efforts_are_matched_by_name():
+    reader = EffortInput(("a", "b"))
+    found = reader.read(["x", "b", "a"], [9.0, 2.0, 1.0])
+    assert found.complete
+    assert found.tau.tolist() == [1.0, 2.0]
+    assert reader.read(["b", "a"], [5.0, 6.0]).tau.tolist() == [6.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("efforts", "said", "known"),
+    [
+        ([], NO_EFFORTS, 0),
+        ([1.0], "2 joint names but 1 effort value(s)", 0),
+        ([1.0, np.inf], "effort is no measurement: b = inf", 0),
+        ([-1e10, 0.0], "effort is no measurement: a = -1e+10", 0),
+        ([np.nan, 0.0], "no effort of a", 1),
+    ],
+)
+def test_efforts_that_are_not_there_are_said(efforts, said, known):
+    found = EffortInput(("a", "b")).read(["a", "b"], efforts)
+    assert not found.complete
+    assert found.why_not == said
+    assert np.isfinite(found.tau).sum() == known
+
+
+def test_friction_opposes_motion_through_mimic_joints_too():
+    text = """<robot name="gripper"><link name="palm"/>
+      <link name="left"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+        ixz="0" iyz="0"/></inertial></link>
+      <link name="right"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+        ixz="0" iyz="0"/></inertial></link>
+      <joint name="a" type="continuous"><parent link="palm"/><child link="left"/>
+        <axis xyz="0 0 1"/><dynamics damping="2" friction="3"/></joint>
+      <joint name="b" type="continuous"><parent link="palm"/><child link="right"/>
+        <axis xyz="0 0 1"/><mimic joint="a" multiplier="-2"/><dynamics damping="1"/></joint>
+      </robot>"""
+    friction = JointFriction(mbs.Model.from_urdf(text), 0.01)
+    assert friction.torques(np.zeros(1)) == pytest.approx(0.0)
+    assert friction.torques(np.array([0.5])) == pytest.approx(-(2.0 * 0.5 + 3.0 + 4.0 * 0.5))

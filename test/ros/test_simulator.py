@@ -1,0 +1,294 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The core of the simulator: its world against physics. No ROS here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.integrate import JointForces
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.ros.momentum_observer import MomentumObserver
+from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.simulator_settings import SimulatorSettings
+from mbs_dynamics.ros.simulator_world import World
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+N = ARM.n
+START = (0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4)
+FREE = {"joint_damping": (0.0,), "joint_friction": (0.0,), "joint_stops": False}
+PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tip"/>
+  <joint name="hinge" type="revolute"><parent link="ceiling"/><child link="rod"/>
+    <axis xyz="0 1 0"/><limit lower="-1" upper="0.5" effort="3" velocity="9"/>
+    <dynamics damping="0.4" friction="0.3"/></joint>
+  <joint name="end" type="fixed"><parent link="rod"/><child link="tip"/>
+    <origin xyz="0 0 -1" rpy="0 0 1.5707963267948966"/></joint></robot>"""
+
+
+def settings(**changes):
+    return SimulatorSettings(robot_description="<robot/>", **changes)
+
+
+def world(model=ARM, **changes):
+    return World(model, settings(**changes))
+
+
+def run(simulated, seconds, commands=None):
+    for _ in range(round(seconds / simulated.period)):
+        torques = np.zeros(simulated.model.n) if commands is None else commands(simulated.state)
+        assert simulated.advance(torques), simulated.halted
+    return simulated.state
+
+
+def test_without_friction_and_torques_energy_stays():
+    simulated = world(**FREE, initial_positions=START, integrator="rk4", step=0.001)
+
+    def energy(q, qd):
+        return mbs.kinetic_energy(ARM, q, qd) + mbs.potential_energy(ARM, q)
+
+    before = energy(*simulated.state)
+    q, qd = run(simulated, 1.0)
+    assert mbs.kinetic_energy(ARM, q, qd) > 10.0
+    assert energy(q, qd) == pytest.approx(before, abs=1e-4)
+
+
+def test_gravity_torques_hold_the_robot_where_it_is():
+    simulated = world(**FREE, initial_positions=START)
+    q, qd = run(simulated, 2.0, lambda state: mbs.gravity_torques(ARM, state[0]))
+    np.testing.assert_allclose(q, START, atol=1e-9)
+    np.testing.assert_allclose(qd, 0.0, atol=1e-9)
+    assert simulated.time == pytest.approx(2.0)
+    assert simulated.periods == 1000
+
+
+@pytest.mark.parametrize("integrator", ["explicit_euler", "semi_implicit_euler", "rk4"])
+def test_it_comes_to_rest_on_its_stops(integrator):
+    simulated = world(integrator=integrator)
+    q, qd = run(simulated, 8.0)
+    upper = np.array([joint.limits.upper for joint in ARM.joints])
+    lower = np.array([joint.limits.lower for joint in ARM.joints])
+    assert (q < upper + 0.05).all()
+    assert (q > lower - 0.05).all()
+    np.testing.assert_allclose(qd, 0.0, atol=0.1)
+
+
+def test_the_step_divides_the_period_between_joint_states():
+    assert world(rate=500.0, step=0.001).steps == 2
+    assert world(rate=400.0, step=0.001).steps == 3
+    assert world(rate=1000.0, step=0.01).steps == 1
+
+
+def test_it_starts_where_it_is_told_and_within_the_limits_otherwise():
+    model = mbs.Model.from_urdf(PENDULUM.replace('lower="-1" upper="0.5"', 'lower="1" upper="2"'))
+    assert world(model).state.tolist() == [[1.0], [0.0]]
+    told = world(model, initial_positions=(0.3,), initial_velocities=(-2.0,))
+    assert told.state.tolist() == [[0.3], [-2.0]]
+
+
+def test_motors_exert_no_more_than_their_limit_and_say_so():
+    model = mbs.Model.from_urdf(PENDULUM)
+    limited = world(model)
+    limited.advance(np.array([50.0]))
+    assert limited.efforts.tolist() == [3.0]
+    assert limited.saturated() == ["hinge"]
+    unlimited = world(model, limit_efforts=False)
+    unlimited.advance(np.array([50.0]))
+    assert unlimited.efforts.tolist() == [50.0]
+    assert unlimited.saturated() == []
+    assert unlimited.state[1, 0] > 5.0 * limited.state[1, 0]
+
+
+def test_damping_and_friction_are_those_of_the_description_or_of_the_parameters():
+    model = mbs.Model.from_urdf(PENDULUM)
+    assert world(model).forces.damping.tolist() == [0.4]
+    assert world(model).forces.friction.tolist() == [0.3]
+    told = world(model, joint_damping=(2.0,), joint_friction=(0.0,)).forces
+    assert (told.damping.tolist(), told.friction.tolist()) == ([2.0], [0.0])
+
+
+def test_damping_and_friction_change_while_it_runs():
+    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
+    simulated = World(model, settings(**FREE, initial_velocities=(1.0,)))
+    run(simulated, 0.1)
+    assert simulated.state[1, 0] == pytest.approx(1.0)
+    simulated.change(settings(joint_stops=False, joint_damping=(6.0,), joint_friction=(0.0,)))
+    run(simulated, 0.1)
+    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / 0.6 * 0.1), rel=0.01)
+    with pytest.raises(ArgumentError, match="joint_damping has shape"):
+        simulated.change(settings(joint_damping=(1.0, 2.0)))
+    assert simulated.settings.joint_damping == (6.0,)
+
+
+def test_a_robot_with_a_mimic_joint_and_limits_that_exclude_zero():
+    panda = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
+    simulated = world(panda)
+    assert simulated.state[0][3] == panda.joint("panda_joint4").limits.upper < 0.0
+    q, qd = run(simulated, 1.0)
+    assert np.abs(q - simulated.initial[0]).max() > 0.1
+    assert np.abs(qd).max() < 50.0
+
+
+def test_its_friction_is_that_of_the_momentum_observer():
+    rates = np.linspace(-0.05, 0.05, N)
+    forces = JointForces.of(ARM, friction_speed=0.02)
+    expected = -forces.damping * rates - forces.friction * np.tanh(rates / 0.02)
+    np.testing.assert_allclose(JointFriction(ARM, 0.02).torques(rates), expected, rtol=1e-12)
+
+
+def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
+    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
+    simulated = World(model, settings(**FREE, disturbance_duration=0.1))
+    # the tip's axes are turned by 90 degrees about z, 1 m below the hinge: its y is the rod's -x
+    force = 1.0
+    simulated.push("tip", np.array([0.0, 0.0, 0.0, 0.0, force, 0.0]))
+    run(simulated, 0.1)
+    inertia = 0.1 + 2.0 * 0.25
+    speed = simulated.state[1, 0]
+    assert speed == pytest.approx(force * 1.0 * 0.1 / inertia, rel=0.01)
+    run(simulated, 0.1)
+    assert simulated.state[1, 0] == pytest.approx(speed, rel=1e-9)
+
+
+def test_a_push_replaces_the_one_on_the_same_link_and_adds_to_others():
+    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
+    simulated = World(model, settings(**FREE))
+    about_y = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    simulated.push("rod", 5.0 * about_y)
+    simulated.push("rod", about_y)
+    simulated.push("tip", np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))  # its x is the rod's y
+    simulated.advance(np.zeros(1))
+    assert simulated.state[1, 0] == pytest.approx(2.0 * simulated.period / 0.6)
+    simulated.push("rod", np.zeros(6))
+    simulated.push("tip", np.zeros(6))
+    speed = simulated.state[1, 0]
+    simulated.advance(np.zeros(1))
+    assert simulated.state[1, 0] == speed
+
+
+@pytest.mark.parametrize(
+    ("link", "W", "error", "said"),
+    [
+        ("", np.ones(6), ModelError, "must name the link"),
+        ("wing", np.ones(6), MbsError, "no body 'wing'"),
+        ("ceiling", np.ones(6), ModelError, "does not move"),
+        ("rod", np.full(6, np.nan), ArgumentError, "finite"),
+        ("rod", np.full(6, 1e7), ArgumentError, "at most 1e\\+06"),
+    ],
+)
+def test_a_push_that_cannot_be_is_refused(link, W, error, said):
+    simulated = world(mbs.Model.from_urdf(PENDULUM))
+    with pytest.raises(error, match=said):
+        simulated.push(link, W)
+    assert not simulated._wrenches.any()
+
+
+def hang(simulated, load):
+    simulated.hang(load, simulated.loaded(load))
+
+
+def test_a_load_weighs_until_it_is_taken_off():
+    no_inertia = ((0.0,) * 3,) * 3
+    simulated = world(**FREE, initial_positions=START)
+    before = simulated._stepper.kernel
+    for mass in (2.0, 3.0):
+        hang(simulated, Load("tool", mass, (0.0, 0.0, 0.05), no_inertia))
+        heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
+        assert [load.mass for load in simulated.loads] == [mass]
+        q = simulated.state[0].copy()
+        run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
+        np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
+    hang(simulated, Load("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+    assert simulated.loads == []
+    run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
+    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    assert simulated._stepper.kernel is before  # at the last link nothing is compiled
+    hang(simulated, Load("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
+    heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
+    run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
+    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    with pytest.raises(MbsError, match="no body 'rope'"):
+        simulated.loaded(Load("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+
+
+def test_reset_goes_back_but_time_does_not():
+    simulated = world(initial_positions=START)
+    simulated.push("link7", np.ones(6))
+    run(simulated, 0.1)
+    simulated.reset()
+    np.testing.assert_array_equal(simulated.state, [START, np.zeros(N)])
+    assert simulated.time == pytest.approx(0.1)
+    assert not simulated._wrenches.any()
+
+
+def test_a_simulation_gone_wrong_halts_until_it_is_reset():
+    simulated = world(mbs.Model.from_urdf(PENDULUM), limit_efforts=False, joint_stops=False)
+    for _ in range(1000):
+        if not simulated.advance(np.array([1e9])):
+            break
+    assert "hinge" in simulated.halted
+    assert np.isfinite(simulated.state).all()
+    assert not simulated.advance(np.zeros(1))
+    simulated.reset()
+    assert simulated.advance(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"initial_positions": (1.0, 2.0)}, "initial_positions has shape (2,); valid is (7,)"),
+        ({"joint_damping": (1.0, 2.0)}, "joint_damping has shape (2,)"),
+    ],
+)
+def test_settings_that_do_not_fit_the_robot_are_refused(changes, said):
+    with pytest.raises(ArgumentError) as caught:
+        world(**changes)
+    assert said in str(caught.value)
+
+
+def test_a_robot_without_joints_is_refused():
+    with (
+        pytest.warns(mbs.ModelWarning, match="no joint"),
+        pytest.raises(ModelError, match="no joint that moves"),
+    ):
+        world(mbs.Model.from_urdf("<robot name='r'><link name='l'/></robot>"))
+
+
+def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else():
+    simulated = world(initial_positions=START, friction_speed=0.05, disturbance_duration=10.0)
+    observer = MomentumObserver(ARM, gain=20.0, longest=1.0, friction=JointFriction(ARM, 0.05))
+    push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
+
+    def watch(seconds):
+        for _ in range(round(seconds / simulated.period)):
+            q, qd = simulated.state
+            hold = 300.0 * (START - q) - 5.0 * qd  # else the push moves the wrist into its stop
+            simulated.advance(mbs.gravity_torques(ARM, q) + hold)
+            q, qd = simulated.state
+            observer.hear(1 + round(1e9 * simulated.time), q, qd, simulated.efforts)
+
+    watch(0.5)
+    assert np.abs(observer.residual).max() < 0.01
+    simulated.push("tool", push)
+    watch(0.5)
+    J = mbs.jacobian(ARM, simulated.state[0], "tool", representation="body_fixed")
+    expected = J.T @ push
+    np.testing.assert_allclose(observer.residual, expected, atol=0.05 * np.abs(expected).max())

@@ -1,0 +1,184 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The core of the simulator: its commands, its pace and its settings. No ROS here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.ros.simulator_commands import EffortCommands
+from mbs_dynamics.ros.simulator_pacing import LONGEST_LAG, Pacer
+from mbs_dynamics.ros.simulator_settings import SimulatorSettings, for_each
+
+pytestmark = pytest.mark.backend_independent
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def test_commands_hold_for_ever_as_those_of_a_forward_command_controller():
+    commands = EffortCommands(("a", "b"))
+    assert commands.at(5.0).tolist() == [0.0, 0.0]
+    assert commands.hear([1.0, 2.0], 6.0) is None
+    assert commands.at(1e6).tolist() == [1.0, 2.0]
+    assert not commands.expired(1e6)
+
+
+def test_commands_lapse_after_the_timeout_if_there_is_one():
+    commands = EffortCommands(("a", "b"), timeout=0.5)
+    commands.hear([1.0, 2.0], 6.0)
+    assert commands.at(6.5).tolist() == [1.0, 2.0]
+    assert commands.at(6.6).tolist() == [0.0, 0.0]
+    commands.hear_named(["b"], [3.0], 7.0)  # what lapsed does not come back
+    assert commands.at(7.0).tolist() == [0.0, 3.0]
+
+
+def test_commands_stand_in_the_order_of_joints_or_have_names():
+    commands = EffortCommands(("a", "b", "c"), joints=("c", "a"))
+    commands.hear([1.0, 2.0], 0.0)
+    assert commands.at(0.0).tolist() == [2.0, 0.0, 1.0]
+    commands.hear_named(["b", "c"], [5.0, 6.0], 0.0)
+    assert commands.at(0.0).tolist() == [2.0, 5.0, 6.0]
+    commands.reset()
+    assert commands.at(0.0).tolist() == [0.0, 0.0, 0.0]
+    assert commands.latest is None
+
+
+@pytest.mark.parametrize(
+    ("names", "efforts", "kind", "said"),
+    [
+        (None, [1.0], "length", "1 efforts for 2 joints: a, b"),
+        (None, [1.0, 2.0, 3.0], "length", "3 efforts for 2 joints"),
+        (None, [1.0, np.nan], "not_finite", "b = nan"),
+        (None, [-np.inf, 0.0], "not_finite", "a = -inf"),
+        (None, [1e10, 0.0], "too_large", "a = 1e+10"),
+        (["a"], [1.0, 2.0], "length", "1 joint names but 2 efforts"),
+        ([], [], "length", "0 joint names"),
+        (["a", "x"], [1.0, 2.0], "unknown_joints", "no joints x; the joints are: a, b"),
+        (["a", "a"], [1.0, 2.0], "duplicate_joints", "named more than once: a"),
+        (["b"], [np.nan], "not_finite", "b = nan"),
+    ],
+)
+def test_bad_commands_are_refused_as_a_whole(names, efforts, kind, said):
+    commands = EffortCommands(("a", "b"))
+    commands.hear([7.0, 8.0], 0.0)
+    if names is None:
+        rejection = commands.hear(efforts, 1.0)
+    else:
+        rejection = commands.hear_named(names, efforts, 1.0)
+    assert rejection.kind == kind
+    assert said in rejection.reason
+    assert commands.at(1.0).tolist() == [7.0, 8.0]
+    assert (commands.accepted, commands.rejected, commands.latest) == (1, 1, 0.0)
+
+
+efforts = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=3)
+names = st.lists(st.sampled_from(["a", "b", "x"]), max_size=3)
+
+
+@given(st.lists(st.tuples(st.booleans(), names, efforts, st.floats(0.0, 2.0)), max_size=20))
+def test_whatever_comes_the_efforts_in_force_are_finite(messages):
+    commands, now = EffortCommands(("a", "b"), timeout=1.0), 0.0
+    for named, who, values, pause in messages:
+        now += pause
+        before = commands.at(now).copy()
+        refused = commands.hear_named(who, values, now) if named else commands.hear(values, now)
+        after = commands.at(now)
+        assert np.isfinite(after).all()
+        assert refused is None or (after == before).all()
+
+
+def test_an_order_of_unknown_joints_is_refused():
+    with pytest.raises(UnknownJointError, match="no joint 'c'"):
+        EffortCommands(("a", "b"), joints=("c",))
+
+
+# -- pace ------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0.0, 0.05), max_size=50), st.sampled_from([0.25, 1.0, 3.0]))
+def test_jitter_is_caught_up(pauses, factor):
+    pacer, now, done = Pacer(0.002, factor, 100.0), 100.0, 0
+    for pause in pauses:
+        now += pause
+        due = pacer.due(now)
+        pacer.did(due, 0.0)
+        done += due
+        assert abs(0.002 * done - factor * (now - 100.0)) <= 0.5 * 0.002 + 1e-9
+    assert pacer.report(now + 1.0).lost == 0.0
+
+
+def test_a_long_pause_is_given_up_and_said():
+    pacer = Pacer(0.002, 1.0, 0.0)
+    due = pacer.due(1.0)
+    assert due == round(LONGEST_LAG / 0.002)
+    pacer.did(due, 0.3)
+    pace = pacer.report(1.0)
+    assert pace.lost == pytest.approx(1.0 - LONGEST_LAG)
+    assert pace.too_slow
+    assert pace.load == pytest.approx(0.3)
+    assert pacer.due(1.002) == 1
+
+
+def test_a_steady_pace_is_not_too_slow():
+    pacer, now = Pacer(0.002, 2.0, 0.0), 0.0
+    assert pacer.interval == 0.001
+    for _ in range(1000):
+        now += 0.001
+        pacer.did(pacer.due(now), 0.0002)
+    pace = pacer.report(now)
+    assert pace.rate == pytest.approx(1000.0)
+    assert pace.wanted == pytest.approx(1000.0)
+    assert pace.load == pytest.approx(0.2)
+    assert not pace.too_slow
+
+
+def test_another_pace_begins_at_once():
+    pacer = Pacer(0.002, 1.0, 0.0)
+    pacer.did(pacer.due(0.05), 0.0)
+    pacer.change(0.5, 0.05)
+    assert pacer.due(0.05) == 0
+    assert pacer.due(0.09) == 10
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"robot_description": ""}, "neither is given"),
+        ({"robot_description_file": "a.urdf"}, "both are given"),
+        ({"integrator": "verlet"}, "valid is one of explicit_euler, semi_implicit_euler, rk4"),
+        ({"joints": ("a", "a")}, "got twice: a"),
+        ({"gravity": (0.0, 0.0, 981.0)}, "length of 981"),
+        ({"joint_damping": (-1.0,)}, "joint_damping must not be negative"),
+        ({"joint_friction": (np.nan,)}, "joint_friction must be finite"),
+        ({"rate": 0.0}, "rate is 0; valid is 1 to 10000"),
+        ({"realtime_factor": 0.0}, "realtime_factor is 0; valid is 0.01 to 100"),
+    ],
+)
+def test_settings_are_refused_with_a_reason(changes, said):
+    with pytest.raises(ArgumentError) as caught:
+        SimulatorSettings(**{"robot_description": "<robot/>", **changes})
+    assert said in str(caught.value)
+
+
+def test_one_number_is_for_all_joints():
+    assert for_each("x", (), 3) is None
+    assert for_each("x", (2.0,), 3).tolist() == [2.0, 2.0, 2.0]
+    assert for_each("x", (1.0, 2.0), 2).tolist() == [1.0, 2.0]

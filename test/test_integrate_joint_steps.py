@@ -1,0 +1,279 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Steps in joint coordinates: their order, friction and stops, parameters, and bad input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism, with_mimics
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
+from mbs_dynamics.integrate import JointForces, Stepper
+from mbs_dynamics.integrate.joint_forces import position_limits, tanhc
+from mbs_dynamics.resources import robot_path
+
+ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "rk4": 4}
+every_method = pytest.mark.parametrize("method", ORDERS)
+
+MECHANISMS = {
+    "chain": random_mechanism(2, [-1, 0, 1], ["revolute"]),
+    "tree": random_mechanism(5, [-1, 0, 0]),
+    "mimics": with_mimics(
+        random_mechanism(8, [-1, 0, 0]), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
+    ),
+}
+
+
+def pendulum(mass=2.0, length=0.5, gravity=9.81):
+    """A rod about a horizontal axis, hanging at q = 0."""
+    M = mbs.spatial_inertia(mass, (0, 0, -length / 2), np.diag([mass * length**2 / 12] * 2 + [0.0]))
+    return mbs.Model.from_screws(
+        [-1], np.eye(4)[None], [[0, 1, 0, 0, 0, 0]], M[None], frame="body_fixed",
+        gravity=(0, 0, -gravity),
+    )  # fmt: skip
+
+
+def joint_forces(model, **given):
+    """Forces with these parameters, zero or infinite where none is given."""
+    zero, infinite = np.zeros(model.n), np.full(model.n, np.inf)
+    standard = {
+        "damping": zero,
+        "friction": zero,
+        "friction_speed": np.full(model.n, 0.01),
+        "lower": -infinite,
+        "upper": infinite,
+        "stiffness": zero,
+        "stop_damping": zero,
+    }
+    return JointForces(**{**standard, **{k: np.full(model.n, v) for k, v in given.items()}})
+
+
+@pytest.mark.backend_independent
+def test_tanhc():
+    for x in [0.0, 1e-9, 0.1, 0.5, 1.0, 3.0, 7.9, 15.0, 19.99, 20.01, 300.0, 1e8]:
+        expected = math.tanh(x) / x if x else 1.0
+        assert abs(tanhc(x) / expected - 1.0) < 2e-15
+        assert tanhc(-x) == tanhc(x)
+
+
+@every_method
+@pytest.mark.parametrize("damped", [False, True])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_order(name, damped, method):
+    """Halving the step divides the error by 2 to the power of the order."""
+    model = MECHANISMS[name].model
+    rng = np.random.default_rng(3)
+    start, effort = rng.uniform(-1.0, 1.0, (2, model.n)), rng.uniform(-1.0, 1.0, model.n)
+    forces = joint_forces(model, damping=0.02) if damped else None
+
+    def end(method, steps):
+        stepper = Stepper(model, method=method, forces=forces)
+        return stepper.run(start, effort, 0.02 / steps, steps)[-1]
+
+    exact = end("rk4", 64)
+    errors = [np.abs(end(method, steps) - exact).max() for steps in (4, 8)]
+    assert abs(math.log2(errors[0] / errors[1]) - ORDERS[method]) < 0.2
+
+
+@every_method
+def test_wrenches(method):
+    """A wrench on a body is the effort J^T W, at least over a short step."""
+    model = MECHANISMS["tree"].model
+    rng = np.random.default_rng(4)
+    state, W = rng.uniform(-1.0, 1.0, (2, model.n)), np.zeros((model.nb, 6))
+    W[2] = rng.uniform(-1.0, 1.0, 6)
+    effort = mbs.jacobian(model, state[0], model.body_names[2], representation="hybrid").T @ W[2]
+    pushed = Stepper(model, method=method, wrenches=True, representation="hybrid")
+    driven = Stepper(model, method=method)
+    h = 1e-6
+    assert_close(pushed.step(state, np.zeros(model.n), h, W), driven.step(state, effort, h), 1e-11)
+    assert_close(pushed.step(state, effort, h), driven.step(state, effort, h), 1e-15)
+
+
+@every_method
+@pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e9])
+def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
+    """A motor drives a pendulum onto a stop, at 1 kHz; it rests where the spring holds it.
+
+    In rk4 the motor moves the joint within a step, and the stop takes that back at its end: the
+    rate at rest is off by a third power of the step.
+    """
+    model = pendulum()
+    inertia = mbs.mass_matrix(model, [0.0])[0, 0]
+    forces = joint_forces(
+        model, upper=0.7, stiffness=stiffness, stop_damping=2.0 * math.sqrt(stiffness * inertia)
+    )
+    stepper = Stepper(model, method=method, forces=forces)
+    states = stepper.run([[0.0], [0.0]], np.full(1, 20.0), 1e-3, 8000)
+    assert np.isfinite(states).all()
+    q, qd = states[-1, :, 0]
+    net = 20.0 - mbs.gravity_torques(model, [q])[0]
+    assert abs(q - 0.7 - net / stiffness) < (1e-7 if method == "rk4" else 1e-12)
+    assert abs(qd) < (1e-6 if method == "rk4" else 1e-9)
+    assert np.abs(np.diff(states[-100:, 0, 0])).max() < 1e-12
+
+
+@every_method
+def test_friction_holds_and_gives_way(method):
+    """Below the friction a joint creeps at F tanh(v/s) = tau; beyond it, it moves off."""
+    model = pendulum(gravity=0.0)
+    inertia = mbs.mass_matrix(model, [0.0])[0, 0]
+    stepper = Stepper(model, method=method, forces=joint_forces(model, friction=5.0))
+    held = stepper.run([[0.3], [2.0]], np.full(1, 3.0), 1e-3, 3000)
+    assert abs(held[-1, 1, 0] - 0.01 * math.atanh(3.0 / 5.0)) < 1e-9
+    errors = []
+    for steps in (500, 1000):
+        moving = stepper.run([[0.3], [0.0]], np.full(1, 8.0), 1.0 / steps, steps)
+        rate = (moving[-1, 1, 0] - moving[-2, 1, 0]) * steps
+        errors.append(abs(rate - (8.0 - 5.0) / inertia))
+    assert errors[1] < 0.05
+    assert abs(math.log2(errors[0] / errors[1]) - 1.0) < 0.2
+
+
+@every_method
+def test_an_arm_falls_onto_its_stops_and_comes_to_rest(method):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    forces = JointForces.of(arm, damping=3.0, friction=0.5, stops=True)
+    stepper = Stepper(arm, method=method, forces=forces)
+    start = np.array([[0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1], np.zeros(7)])
+    states = stepper.run(start, np.zeros(7), 1e-3, 10000)
+    lower, upper = position_limits(arm)
+    assert np.isfinite(states).all()
+    assert np.abs(states[-1, 1]).max() < 0.02
+    assert (states[-1, 0] < upper + 0.05).all()
+    assert (states[-1, 0] > lower - 0.05).all()
+
+
+def test_gravity_payload_and_joints_are_inputs():
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
+    stepper = Stepper(arm, forces=joint_forces(arm, damping=1.0))
+    kernel, state = stepper.kernel, np.array([np.full(7, 0.3), np.full(7, 0.1)])
+
+    def acceleration(tau=0.0):
+        change = stepper.step(state, np.full(7, tau), 1e-9)[1] - state[1]
+        return change / 1e-9
+
+    for model in (arm, arm.with_gravity((1.0, 2.0, 3.0)), arm.with_payload("link7", 5.0)):
+        stepper.model = model
+        expected = mbs.forward_dynamics(model, *state, -1.0 * state[1])
+        assert_close(acceleration(), expected, 1e-5)
+    stepper.forces = joint_forces(arm, damping=3.0)
+    assert_close(acceleration(), mbs.forward_dynamics(model, *state, -3.0 * state[1]), 1e-5)
+    assert stepper.kernel is kernel
+    assert Stepper(arm, forces=joint_forces(arm, damping=9.0)).kernel is kernel
+    with pytest.raises(ArgumentError, match="features"):
+        stepper.forces = None
+    with pytest.raises(ArgumentError, match="with_gravity"):
+        stepper.model = pendulum()
+    with pytest.raises(ArgumentError, match="payloads"):
+        stepper.model = arm.without_payloads()
+
+
+@every_method
+@pytest.mark.parametrize("members", [3, 40])
+def test_batches(method, members):
+    """Many at once, by rows of efforts that are the same for all or not, is one by one."""
+    model = MECHANISMS["tree"].model
+    rng = np.random.default_rng(5)
+    states = rng.uniform(-1, 1, (members, 2, model.n))
+    stepper = Stepper(model, method=method, forces=joint_forces(model, damping=0.1))
+    for shape in ((40, members, model.n), (40, 1, model.n), (40, model.n), (model.n,)):
+        efforts = rng.uniform(-1, 1, shape)
+        many = stepper.run(states, efforts, 1e-3, 40)
+        assert many.shape == (41, members, 2, model.n)
+        for k in (0, 1, members - 1):
+            own = efforts[:, k % shape[1]] if len(shape) == 3 else efforts
+            assert_close(many[:, k], stepper.run(states[k], own, 1e-3, 40), 1e-12)
+
+
+def test_long_runs_are_made_in_parts():
+    """A run of rk4 is cut where its stages would take much memory; nobody sees where."""
+    model = pendulum()
+    stepper = Stepper(model, method="rk4")
+    efforts = np.random.default_rng(6).uniform(-1, 1, (4500, 1))
+    whole = stepper.run([[0.3], [0.1]], efforts, 1e-3, 4500)
+    state = np.array([[0.3], [0.1]])
+    for k in range(4500):
+        assert np.abs(whole[k] - state).max() < 1e-9
+        state = stepper.step(state, efforts[k], 1e-3)
+    with pytest.raises(ArgumentError, match="effort has 7 rows; valid is"):
+        stepper.run([[0.3], [0.1]], efforts[:7], 1e-3, 4500)
+
+
+def test_forces_of_a_description():
+    """Damping and friction of joints that follow another one count; limits become stops."""
+    text = robot_path("arm7").read_text()
+    arm = mbs.Model.from_urdf(text)
+    forces = JointForces.of(arm, stops=True)
+    lower, upper = position_limits(arm)
+    assert_close(forces.lower, lower)
+    assert_close(forces.upper, upper)
+    assert_close(forces.damping, [joint.damping for joint in arm.joints])
+    assert_close(forces.friction, [joint.friction for joint in arm.joints])
+    assert_close(forces.stop_damping**2, 4.0 * forces.stiffness * (forces.stiffness * 0.01**2))
+    assert not JointForces.of(arm, damping=0.0, friction=0.0).features.stops
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"damping": -1.0}, "damping must be finite and >= 0"),
+        ({"friction": float("nan")}, "friction must be finite"),
+        ({"friction_speed": 0.0}, "friction_speed must be finite and > 0"),
+        ({"lower": float("nan")}, "lower must be numbers"),
+        ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper"),
+    ],
+)
+@pytest.mark.backend_independent
+def test_bad_forces(given, message):
+    with pytest.raises(ArgumentError, match=message):
+        joint_forces(pendulum(), **given)
+
+
+def test_bad_input():
+    model = pendulum()
+    with pytest.raises(UnknownMethodError, match="did you mean 'rk4'"):
+        Stepper(model, method="rk5")
+    with pytest.raises(ArgumentError, match="must be a Model"):
+        Stepper("arm7")
+    with pytest.raises(ArgumentError, match="forces are of 7 joints; the model has 1"):
+        Stepper(model, forces=JointForces.of(mbs.Model.from_urdf(robot_path("arm7"))))
+    with pytest.raises(ArgumentError, match="must be JointForces or None; got float"):
+        Stepper(model, forces=1.0)
+    with pytest.raises(ArgumentError, match="stop_time must be positive"):
+        JointForces.of(model, stop_time=0.0)
+    stepper = Stepper(model)
+    state, effort = np.zeros((2, 1)), np.zeros(1)
+    with pytest.raises(ArgumentError, match="state has shape"):
+        stepper.step([0.0, 0.0], effort, 1e-3)
+    with pytest.raises(ArgumentError, match="without wrenches=True"):
+        stepper.step(state, effort, 1e-3, np.zeros((1, 6)))
+    for steps in (0, -1, 2.5, True):
+        with pytest.raises(ArgumentError, match="steps must be a positive integer"):
+            stepper.run(state, effort, 1e-3, steps)
+    for h in (0.0, -1e-3, float("nan")):
+        with pytest.raises(ArgumentError, match="h must be"):
+            stepper.run(state, effort, h, 10)
+    with pytest.raises(ArgumentError, match="effort has"):
+        stepper.run(state, np.zeros((7, 1)), 1e-3, 10)
+    massless = mbs.Model.from_screws(
+        [-1], np.eye(4)[None], [[0, 1, 0, 0, 0, 0]], np.zeros((1, 6, 6)), frame="body_fixed"
+    )
+    with pytest.raises(SingularError, match="moves no inertia"):
+        Stepper(massless).step(state, effort, 1e-3)
