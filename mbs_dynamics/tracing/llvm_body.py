@@ -22,8 +22,9 @@ take twice as long to compile, most of it for the registers, and are slower. The
 are volatile, else LLVM would see through them. Results are stored as soon as they are known, so
 outputs must not overlap inputs.
 
-Sines and cosines of angles that are at hand come first, from a function that all kernels share (see
-:mod:`mbs_dynamics.tracing.llvm_shared`); those of angles that depend on others come where they do.
+Sines and cosines come from a function that all kernels share (see
+:mod:`mbs_dynamics.tracing.llvm_shared`), several at a time: those of angles that are at hand first,
+then those of angles that depend on the first, and so on.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ class Body:
         per_call = WIDTH if self.lanes == 1 else 1
         groups = [angles[k : k + per_call] for k in range(0, len(angles), per_call)]
         where: dict[tuple[int, str], int] = {}
-        table = self.set("%trig", f"alloca [{2 * size * len(groups)} x double], align {8 * size}")
+        table = self.new(f"alloca [{2 * size * len(groups)} x double], align {8 * size}")
         for k, group in enumerate(groups):
             x = self._together(group) if self.lanes == 1 else self.ref(group[0])
             at = self.new(f"getelementptr double, ptr {table}, i64 {2 * size * k}")
@@ -271,10 +272,8 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
     """
     body = Body(lanes)
     body.pointers(program)
-    early, trig = split(program)
-    done = {node.id for node in early} | {node.id for node in trig}
-    rest = [node for node in program.nodes if node.id not in done]
-    body.keep(_used_late([*early, *rest]))
+    stages = _stages(program)
+    body.keep(_used_late([node for nodes, _ in stages for node in nodes]))
     wanted: dict[int, list[tuple[Port, int]]] = {}
     for port, values in zip(program.outputs, program.values, strict=True):
         for k, x in enumerate(values):
@@ -282,15 +281,16 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
                 wanted.setdefault(x.id, []).append((port, k))
             else:
                 body.store(port, k, x)
-    for node in early:
-        body.node(node)
-    if trig:
-        body.sines_and_cosines(trig)
-    for node in (*early, *trig, *rest):
-        if node.id not in done:
+    for nodes, trig in stages:
+        for node in nodes:
             body.node(node)
-        for port, k in wanted.get(node.id, ()):
-            body.store(port, k, node)
+            for port, k in wanted.get(node.id, ()):
+                body.store(port, k, node)
+        if trig:
+            body.sines_and_cosines(trig)
+        for node in trig:
+            for port, k in wanted.get(node.id, ()):
+                body.store(port, k, node)
     status = body.status(program.guards, len(program.inputs) + len(program.outputs))
     lines = "\n".join(body.lines)
     return (
@@ -305,7 +305,7 @@ def _used_late(nodes: Sequence[Symbol | Condition]) -> list[Symbol]:
     late: dict[int, Symbol] = {}
     for now, node in enumerate(nodes):
         last[node.id] = now
-        for x in node.args if node.op != g.INPUT else ():
+        for x in _arguments(node):
             if isinstance(x, Symbol) and x.id in last:  # sines and cosines are in memory anyway
                 if now - last[x.id] > FAR:
                     late[x.id] = x
@@ -313,21 +313,33 @@ def _used_late(nodes: Sequence[Symbol | Condition]) -> list[Symbol]:
     return list(late.values())
 
 
-def split(program: Program) -> tuple[list[Symbol | Condition], list[Symbol | Condition]]:
-    """Return the nodes that angles need and the sines and cosines of these angles.
+def _stages(program: Program) -> list[tuple[list[Symbol | Condition], list[Symbol | Condition]]]:
+    """Return all nodes in stages: what angles need, then the sines and cosines of these angles.
 
-    Angles that themselves depend on a sine, a cosine or an arctangent stay in the body.
+    Angles of one stage depend on no sine or cosine but those of the stages before. The last stage
+    is what no angle needs.
     """
-    late: set[int] = set()
-    trig: list[Symbol | Condition] = []
+    depth: dict[int, int] = {}
     for node in program.nodes:
-        depends = node.op != g.INPUT and any(getattr(x, "id", -1) in late for x in node.args)
-        if node.op in (g.SIN, g.COS, g.ATAN2) or depends:
-            late.add(node.id)
-        if node.op in (g.SIN, g.COS) and not depends:
-            trig.append(node)
-    wanted = {node.args[0].id for node in trig}
+        before = [depth[x.id] for x in _arguments(node)]
+        depth[node.id] = max(before, default=0) + (node.op in (g.SIN, g.COS))
+    last = max(depth.values(), default=0)
+    needed: dict[int, int] = {}
     for node in reversed(program.nodes):
-        if node.id in wanted and node.op != g.INPUT:
-            wanted.update(x.id for x in node.args if isinstance(x, (Symbol, Condition)))
-    return [node for node in program.nodes if node.id in wanted], trig
+        by = depth[node.id] - 1 if node.op in (g.SIN, g.COS) else needed.get(node.id, last)
+        for x in _arguments(node):
+            needed[x.id] = min(by, needed.get(x.id, last))
+    stages: list[tuple[list[Symbol | Condition], list[Symbol | Condition]]]
+    stages = [([], []) for _ in range(last + 1)]
+    for node in program.nodes:
+        if node.op in (g.SIN, g.COS):
+            stages[depth[node.id] - 1][1].append(node)
+        else:
+            stages[needed.get(node.id, last)][0].append(node)
+    return stages
+
+
+def _arguments(node: Symbol | Condition) -> list[Symbol | Condition]:
+    if node.op == g.INPUT:
+        return []
+    return [x for x in node.args if isinstance(x, (Symbol, Condition))]

@@ -198,22 +198,21 @@ class Vector:
             return next((status for part in parts if (status := part.result())), 0)
 
     def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
-        if not hasattr(self._own, "workspace"):
-            self._own.workspace = _Workspace(self.sizes, self.lanes)
-        workspace: _Workspace = self._own.workspace
+        # taken out while it is used: a finalizer may run in between and evaluate a batch as well
+        workspace = self._own.__dict__.pop("workspace", None) or _Workspace(self.sizes, self.lanes)
         workspace.fill(rows)
-        return int(
-            self.driver(
-                self.function,
-                first,
-                last,
-                workspace.table_address,
-                self.inputs,
-                len(rows),
-                workspace.pointers_address,
-                self.guards,
-            )
+        status = self.driver(
+            self.function,
+            first,
+            last,
+            workspace.table_address,
+            self.inputs,
+            len(rows),
+            workspace.pointers_address,
+            self.guards,
         )
+        self._own.workspace = workspace
+        return int(status)
 
 
 class _Workspace:
