@@ -11,10 +11,11 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Deep trees: spatial twists and articulated bodies give what other trees are computed with."""
+"""Deep trees: articulated bodies give the inverse mass matrix that factors of M give."""
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -23,7 +24,9 @@ import pytest
 from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
-from mbs_dynamics.representation import body_axes, is_deep
+from mbs_dynamics.representation import pairs
+
+inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
 
 TREES = {
     "chain": (-1, 0, 1, 2),
@@ -36,32 +39,37 @@ def model_of(name: str, **options: Any) -> mbs.Model:
 
 
 def computed(model: mbs.Model) -> list[Any]:
-    q, qd, qdd = model.random_state(3)
+    q, qd, tau = model.random_state(3)
     return [
-        mbs.mass_matrix(model, q),
-        mbs.coriolis_matrix(model, q, qd),
         mbs.inverse_mass_matrix(model, q),
-        *mbs.inverse_dynamics_derivatives(model, q, qd, qdd),
-        *mbs.forward_dynamics_derivatives(model, q, qd, qdd),
+        *mbs.forward_dynamics_derivatives(model, q, qd, tau),
     ]
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_deep_trees_are_computed_otherwise_with_the_same_result(name, monkeypatch):
-    monkeypatch.setattr(body_axes, "DEEP", math.inf)
+def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch):
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", math.inf)
     expected = computed(model_of(name))
-    monkeypatch.setattr(body_axes, "DEEP", 0.0)
-    model = model_of(name)
-    found = computed(model)
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())
-    inverse = mbs.inverse_mass_matrix(model, model.random_state(3).q, representation="body_fixed")
-    np.testing.assert_allclose(inverse, found[2], rtol=0.0, atol=1e-11 * np.abs(inverse).max())
-    assert np.array_equal(found[2], found[2].T)
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    for meeting in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
+        monkeypatch.setattr(pairs, "DEEP", meeting)
+        found = computed(model_of(name))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())
+        assert np.array_equal(found[0], found[0].T)
+
+
+@pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
+def test_in_every_representation(representation, monkeypatch):
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    model = model_of("branches")
+    q = model.random_state(4).q
+    inverse = mbs.inverse_mass_matrix(model, q, representation=representation)
+    np.testing.assert_allclose(inverse @ mbs.mass_matrix(model, q), np.eye(model.n), atol=1e-10)
 
 
 def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
-    monkeypatch.setattr(body_axes, "DEEP", 0.0)
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
     model = model_of("branches", massless=[5])
     with pytest.raises(mbs.SingularError, match="joint6"):
         mbs.inverse_mass_matrix(model, np.zeros(model.n))
@@ -69,6 +77,6 @@ def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
 
 def test_which_trees_are_deep():
     for n, deep in ((20, False), (30, True)):
-        assert is_deep(random_mechanism(0, range(-1, n - 1)).model) == deep
-    assert not is_deep(random_mechanism(0, [-1] + [0] * 40).model)
-    assert not is_deep(mbs.Model("none", ()))
+        assert inverse_mass_matrix.is_deep(random_mechanism(0, range(-1, n - 1)).model) == deep
+    assert not inverse_mass_matrix.is_deep(random_mechanism(0, [-1] + [0] * 40).model)
+    assert not inverse_mass_matrix.is_deep(mbs.Model("none", ()))

@@ -49,7 +49,7 @@ PINNED = {
     "relative_jacobian": (188, 126),
     "offset_twist": (135, 106),
     "offset_jacobian": (188, 126),
-    "point_velocity": (304, 224),
+    "point_velocity": (185, 144),
     "point_jacobian": (262, 191),
     "pose_sensitivity": (72, 50),
     "jacobian_sensitivity": (336, 218),
