@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Matrices do not depend on the twists that pairs of bodies take: body-fixed, or spatial."""
+"""Matrices do not depend on where pairs of bodies meet: in the bodies, or in the ground."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.operation_counts import slender_chain
-from mbs_dynamics.representation import BodyAxes, Spatial, body_axes, moves_for_pairs
+from mbs_dynamics.representation import pairs
 
 pytestmark = pytest.mark.backend_independent
 
@@ -35,27 +35,33 @@ MATRICES = {
 def matrices(function, model, state):
     """Return what the equations give, on floats and on this very model."""
     arrays = [getattr(state, name) for name in MATRICES[function]]
-    options = {"representation": "auto"} if function is mbs.mass_matrix else {}
+    options = {"representation": "body_fixed"} if function is mbs.mass_matrix else {}
     found = function.algorithm.equations(model, *arrays, **options)
     return found if isinstance(found, dict) else {"": found}
 
 
 @pytest.mark.parametrize("function", MATRICES)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_pairs_may_be_body_fixed_or_spatial(name, function, monkeypatch):
+def test_pairs_may_meet_in_the_bodies_or_in_the_ground(name, function, monkeypatch):
     model = MECHANISMS[name].model
     state = model.random_state(3)
-    monkeypatch.setattr(body_axes, "DEEP", np.inf)
-    body_fixed = matrices(function, model, state)
-    monkeypatch.setattr(body_axes, "DEEP", 0.0)
-    spatial = matrices(function, model, state)
-    for key, expected in body_fixed.items():
+    monkeypatch.setattr(pairs, "DEEP", np.inf)
+    in_bodies = matrices(function, model, state)
+    monkeypatch.setattr(pairs, "DEEP", 0)
+    in_ground = matrices(function, model, state)
+    for key, expected in in_bodies.items():
         expected = expected.astype(float)
         scale = max(1.0, np.abs(expected).max())
-        np.testing.assert_allclose(spatial[key].astype(float), expected, atol=1e-12 * scale)
+        np.testing.assert_allclose(in_ground[key].astype(float), expected, atol=1e-12 * scale)
 
 
-def test_deep_chains_are_spatial():
-    chains = [slender_chain(n) for n in (6, 30)]
-    found = [moves_for_pairs(chain, np.zeros(chain.n)) for chain in chains]
-    assert [type(rep) for rep in found] == [BodyAxes, Spatial]
+def test_deep_chains_meet_in_the_ground():
+    found = [pairs.meeting(mbs.representation.BodyFixed(m, np.zeros(m.n))) for m in chains(6, 14)]
+    assert [type(meeting) for meeting in found] == [pairs.Meeting, pairs.MeetingInGround]
+    deep = slender_chain(14)
+    spatial = mbs.representation.Spatial(deep, np.zeros(14))
+    assert type(pairs.meeting(spatial)) is pairs.Meeting  # it has nothing to carry anyway
+
+
+def chains(*sizes):
+    return [slender_chain(n) for n in sizes]

@@ -75,14 +75,11 @@ MODEL_INPUTS = frozenset({"gravity", "payload"})
 class Algorithm:
     """Equations, with the kernels that they are compiled to."""
 
-    def __init__(
-        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, chooses: bool
-    ) -> None:
+    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
         self.of_joints = of_joints
-        self.chooses = chooses
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -196,7 +193,7 @@ class Algorithm:
 
     def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:
         """Return the options with the representations that auto may stand for."""
-        if options.get("representation") != AUTO or self.chooses:
+        if options.get("representation") != AUTO:
             return [options]
         cheapest = self.of_joints  # body-fixed it takes the fewest: test_operation_counts.py
         known = cheapest or not self.invariant or BODY_LEVEL.intersection(arrays)
@@ -272,7 +269,7 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False, chooses: bool = False
+    *, invariant: bool, of_joints: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -280,12 +277,11 @@ def algorithm(
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
     that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`. ``chooses`` says that the equations themselves know what
-    to do about ``representation="auto"``.
+    :mod:`mbs_dynamics.model.equivalent`.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant, of_joints, chooses)
+        compiled = Algorithm(equations, invariant, of_joints)
         required = len(compiled.required)
 
         @functools.wraps(equations)

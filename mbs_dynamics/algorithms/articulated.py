@@ -25,7 +25,7 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import Representation
+from mbs_dynamics.representation import Representation, meeting
 
 
 class Articulated:
@@ -37,7 +37,8 @@ class Articulated:
 
     def __init__(self, model: Model, rep: Representation) -> None:
         self.model = model
-        self.rep = rep
+        self.meet = meeting(rep)
+        self.S = [self.meet.twist(i, rep.screw(i)) for i, _ in model.outward()]
         self.coordinates = [body.joint.coordinate for body in model.bodies]
         self.psi: list[Array] = [None] * model.nb
         self.inverse_pivot: list[Any] = [None] * model.nb
@@ -48,7 +49,7 @@ class Articulated:
             U = M[i] @ S
             d = pivot(model.bodies[i].joint.coordinate, S @ U)
             self.inverse_pivot[i] = 1.0 / d
-            self.psi[i] = U * self.inverse_pivot[i]
+            self.psi[i] = self.meet.wrench(i, U * self.inverse_pivot[i])
             if p != GROUND:
                 M[p] = plus(M[p], carried(rep.carry(i), without(M[i], S, U, d)))
 
@@ -79,24 +80,24 @@ class Articulated:
         ``forces`` holds what is not zero: for each body its entry of b_j, by column. Columns stand
         side by side in the loops over the bodies, so that they can be computed side by side.
         """
-        model, rep = self.model, self.rep
+        model, meet = self.model, self.meet
         eta: list[dict[int, Array]] = [{} for _ in range(model.nb)]
         phi: list[dict[int, Any]] = [{} for _ in range(model.nb)]
         for i, p in model.inward():  # U^-1 b: (32)
-            S, psi = rep.screw(i), self.psi[i]
+            S, psi = self.S[i], self.psi[i]
             for j in sorted({*eta[i], *forces[i]}):
                 arrived, force = eta[i].get(j), forces[i].get(j, 0.0)
                 phi[i][j] = force if arrived is None else force - S @ arrived
                 if p != GROUND:
                     own = psi * phi[i][j]
-                    passed = rep.carry(i).T @ (own if arrived is None else arrived + own)
+                    passed = meet.carry(i).T @ (own if arrived is None else arrived + own)
                     eta[p][j] = eta[p][j] + passed if j in eta[p] else passed
         mu: list[dict[int, Array]] = [{} for _ in range(model.nb)]
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            S, psi = rep.screw(i), self.psi[i]
+            S, psi = self.S[i], self.psi[i]
             for j in wanted(i):
                 value = phi[i].get(j, 0.0) * self.inverse_pivot[i]
-                moved = rep.carry(i) @ mu[p][j] if p != GROUND else None
+                moved = meet.carry(i) @ mu[p][j] if p != GROUND else None
                 value = value if moved is None else value - psi @ moved
                 mu[i][j] = S * value if moved is None else moved + S * value
                 yield i, j, value

@@ -30,13 +30,7 @@ from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import (
-    BodyFixed,
-    Identity,
-    Representation,
-    Spatial,
-    moves_for_pairs,
-)
+from mbs_dynamics.representation import BodyFixed, Representation, meeting
 
 
 @algorithm(invariant=True, of_joints=True)
@@ -67,24 +61,29 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
 
 
 def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
-    rep = moves_for_pairs(model, q)
+    rep = BodyFixed(model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     C: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    Sd = [
-        ad(V[i]) @ rep.screw(i) for i, _ in model.outward()
-    ]  # the rate of a screw that moves along
+    # the rates of screws that move along
+    Sd = [ad(V[i]) @ rep.screw(i) for i, _ in model.outward()]
+    meet = meeting(rep)
+    S_met, Sd_met = (
+        [meet.twist(i, X(i)) for i, _ in model.outward()] for X in (rep.screw, Sd.__getitem__)
+    )
     for j, p in model.inward():
         S = rep.screw(j)
-        column, row, row_rate = M[j] @ Sd[j] + B[j] @ S, B[j].transposed(S), M[j] @ S
+        column, row_rate = M[j] @ Sd[j] + B[j] @ S, M[j] @ S
         C[j, j] = S @ column
+        column, row_rate = meet.wrench(j, column), meet.wrench(j, row_rate)
+        row = meet.moment(j, B[j].transposed(S))
         child, i = j, p
         while i != GROUND:
-            carry = rep.carry(child)
+            carry = meet.carry(child)
             column, row, row_rate = carry.T @ column, carry.back(row), carry.T @ row_rate
-            C[i, j] = rep.screw(i) @ column
-            C[j, i] = rep.screw(i)[:3] @ row + Sd[i] @ row_rate
+            C[i, j] = S_met[i] @ column
+            C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate
             child, i = i, model.parents[i]
     return np.asarray(model.generalized_matrix(C))
 
@@ -131,13 +130,11 @@ class Gyration:
 
     def carried(self, carry: Any) -> Gyration:
         """Return carry^T B carry, for the frame of the parent."""
-        if isinstance(carry, Identity):
-            return self
         p = carry.back(self.momentum)
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
-def composite_gyrations(model: Model, rep: BodyFixed | Spatial, V: list[Any]) -> list[Gyration]:
+def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Gyration]:
     """Return for each body the sum of the gyrations of all that its joint moves."""
     B = [Gyration.of(rep.inertia(i), V[i]) for i, _ in model.outward()]
     for i, p in model.inward():

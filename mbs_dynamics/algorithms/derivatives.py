@@ -30,7 +30,7 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyAxes, Spatial, moves_for_pairs
+from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.tracing import derivative_of, series_of
 
 _mass_matrix = algorithm_of(mass_matrix).equations
@@ -54,7 +54,7 @@ def inverse_dynamics_derivatives(
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
     """
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    dqdd = _mass_matrix(model, q, representation="auto")
+    dqdd = _mass_matrix(model, q, representation="body_fixed")
     return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
 
 
@@ -74,7 +74,7 @@ def forward_dynamics_derivatives(
     q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type.
     """
-    factors = factors_of(model, q)
+    factors = factors_of(model, q, "body_fixed")
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.solve((np.asarray(tau) - h)[:, None])[:, 0]
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
@@ -125,7 +125,7 @@ class Motion(NamedTuple):
     W: list[Array]
 
 
-def motion_of(model: Model, rep: BodyAxes | Spatial, qd: Array, qdd: Array, loads: Loads) -> Motion:
+def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
@@ -136,27 +136,34 @@ def _derivatives(
     model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return dtau/dq and dtau/dqd."""
-    rep = moves_for_pairs(model, q) if wrenches is None else BodyAxes(model, q)
+    rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     Y, Z = model.per_body(None), model.per_body(None)
     for i, _ in model.outward():
         Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)
     dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
+    meet = meeting(rep)
+    S_met, Y_met, Z_met = (
+        [meet.twist(i, X(i)) for i, _ in model.outward()]
+        for X in (rep.screw, Y.__getitem__, Z.__getitem__)
+    )
     for i, p in model.inward():
         S = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
         moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
         by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        row, row_rate = 2.0 * B[i].transposed(S), M[i] @ S
+        row_rate = M[i] @ S
         dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
+        moved, by_qd, row_rate = (meet.wrench(i, W) for W in (moved, by_qd, row_rate))
+        row = meet.moment(i, 2.0 * B[i].transposed(S))
         child, j = i, p
         while j != GROUND:
-            carry = rep.carry(child)
+            carry = meet.carry(child)
             moved, by_qd, row_rate = (carry.T @ x for x in (moved, by_qd, row_rate))
-            row, S_j = carry.back(row), rep.screw(j)
+            row, S_j = carry.back(row), S_met[j]
             dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
-            dq[i, j] = row @ Y[j][:3] + row_rate @ Z[j]
-            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y[j])
+            dq[i, j] = row @ Y_met[j][:3] + row_rate @ Z_met[j]
+            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y_met[j])
             child, j = j, model.parents[j]
     return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))

@@ -26,12 +26,15 @@ from mbs_dynamics.algorithms.mass_matrix import factorize, inverted, mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import AUTO, is_deep, moves, moves_for_pairs
+from mbs_dynamics.representation import moves
+
+DEEP = 12.0
+"""Mean number of joints that move a body from which on articulated bodies take fewer operations."""
 
 _mass_matrix = algorithm_of(mass_matrix).equations
 
 
-@algorithm(invariant=True, of_joints=True, chooses=True)
+@algorithm(invariant=True, of_joints=True)
 def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse of the mass matrix (..., n, n), symmetric.
 
@@ -59,10 +62,13 @@ class Factors:
         return inverted(self.U, self.D)
 
 
-def factors_of(model: Model, q: Any, representation: str = AUTO) -> Factors | Articulated:
+def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulated:
     """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    auto = representation == AUTO
     if is_deep(model) and model.n == model.nb:
-        rep = moves_for_pairs(model, q) if auto else moves(representation, model, q)
-        return Articulated(model, rep)
+        return Articulated(model, moves(representation, model, q))
     return Factors(model, _mass_matrix(model, q, representation=representation))
+
+
+def is_deep(model: Model) -> bool:
+    """Whether articulated bodies take fewer operations than products with rows of U."""
+    return float(np.mean([len(model.path(i)) for i in range(model.nb)] or [0])) > DEEP

@@ -29,13 +29,12 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import (
-    AUTO,
     BodyFixed,
     Identity,
     Operator,
     Representation,
+    meeting,
     moves,
-    moves_for_pairs,
 )
 from mbs_dynamics.tracing import positive
 
@@ -43,7 +42,7 @@ PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
-@algorithm(invariant=True, of_joints=True, chooses=True)
+@algorithm(invariant=True, of_joints=True)
 def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 
@@ -52,18 +51,18 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
 
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
-    auto = representation == AUTO
-    rep = moves_for_pairs(model, q) if auto else moves(representation, model, q)
-    Mc = composite_inertias(model, rep)
+    rep = moves(representation, model, q)
+    Mc, meet = composite_inertias(model, rep), meeting(rep)
+    S = [meet.twist(i, rep.screw(i)) for i, _ in model.outward()]
     M: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     for i, p in model.inward():
         F = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i) @ F
-        j, k = i, p
+        F, j, k = meet.wrench(i, F), i, p
         while k != GROUND:
-            F = rep.carry(j).T @ F
+            F = meet.carry(j).T @ F
             j, k = k, model.parents[k]
-            M[i, j] = M[j, i] = rep.screw(j) @ F
+            M[i, j] = M[j, i] = S[j] @ F
     M = model.generalized_matrix(M)
     for j in range(model.n):  # symmetric also where joints share a coordinate
         M[j + 1 :, j] = M[j, j + 1 :]

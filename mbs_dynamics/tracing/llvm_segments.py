@@ -26,7 +26,7 @@ from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
-from mbs_dynamics.tracing.program import Program
+from mbs_dynamics.tracing.program import Program, uncollected
 from mbs_dynamics.tracing.segments import segmented
 
 DIRECT = 64
@@ -360,11 +360,12 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
 
 def emit_segments(program: Program, lanes: int = 1, plan: Plan | None = None) -> str:
     """Return LLVM IR of the same function as :func:`emit_llvm` for a large program."""
-    plan = plan or segmented(program, together=together(lanes))
-    main = _Main(program, plan, lanes)
-    text = main.emit()
-    functions = [
-        _Segment(function, lanes).emit(f'"{main.prefix_of_names}.{k}"')
-        for k, function in enumerate(plan.functions)
-    ]
+    with uncollected():
+        plan = plan or segmented(program, together=together(lanes))
+        main = _Main(program, plan, lanes)
+        text = main.emit()
+        functions = [
+            _Segment(function, lanes).emit(f'"{main.prefix_of_names}.{k}"')
+            for k, function in enumerate(plan.functions)
+        ]
     return "".join([*functions, text, main.declarations()])

@@ -15,8 +15,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -116,13 +117,23 @@ def trace(
 
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # nodes are many and live long: collecting doubles the time and frees nothing
-    try:
+    with uncollected():
         try:
             return _trace(Graph(), function, inputs, name, droppable)
         except TooLarge:
             return _trace(Graph(rolled=True), function, inputs, name, droppable)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Collect no garbage meanwhile.
+
+    Nodes are many and live long: collecting doubles the time and frees nothing.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()

@@ -1,0 +1,81 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Where pairs of bodies are brought together, for matrices with an entry for each pair."""
+
+# ruff: noqa: D102 (what a method does is said once, in the base class)
+
+from __future__ import annotations
+
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.se3 import InverseAdjoint
+from mbs_dynamics.representation.moves import IDENTITY, BodyFixed, Operator, Representation
+
+DEEP = 50
+"""Mean square of the joints that move a body from which on pairs had better meet in the ground."""
+
+
+class Meeting:
+    """The frames of the bodies themselves: wrenches are carried from body to body."""
+
+    def __init__(self, rep: Representation) -> None:
+        self.rep = rep
+
+    def carry(self, i: int) -> Operator:
+        """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
+        return self.rep.carry(i)
+
+    def wrench(self, i: int, W: Array) -> Array:
+        """Return a wrench (6,) of body i, given by its moves, where pairs meet."""
+        return W
+
+    def twist(self, i: int, V: Array) -> Array:
+        """Return a twist (6,) of body i, given by its moves, where pairs meet."""
+        return V
+
+    def moment(self, i: int, m: Array) -> Array:
+        """Return a pure moment (3,) on body i where pairs meet."""
+        return m
+
+
+class MeetingInGround(Meeting):
+    """The inertial frame: each body takes its wrenches and twists there once, for all pairs."""
+
+    def __init__(self, rep: BodyFixed) -> None:
+        self.rep = rep
+
+    def carry(self, i: int) -> Operator:
+        return IDENTITY
+
+    def wrench(self, i: int, W: Array) -> Array:
+        return self._pose(i).T @ W
+
+    def twist(self, i: int, V: Array) -> Array:
+        return self._pose(i).undone(V)
+
+    def moment(self, i: int, m: Array) -> Array:
+        return self._pose(i).back(m)
+
+    def _pose(self, i: int) -> InverseAdjoint:
+        return InverseAdjoint(self.rep.R(i), self.rep.r(i))
+
+
+def meeting(rep: Representation) -> Meeting:
+    """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep.
+
+    To carry a wrench on costs more than the product with a twist, but a body has few pairs in a
+    tree that is not deep.
+    """
+    paths = [len(rep.model.path(i)) for i in range(rep.model.nb)]
+    deep = sum(length**2 for length in paths) > DEEP * len(paths)
+    return MeetingInGround(rep) if deep and isinstance(rep, BodyFixed) else Meeting(rep)

@@ -1,0 +1,82 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Deep trees: articulated bodies give the inverse mass matrix that factors of M give."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+
+import mbs_dynamics as mbs
+from mbs_dynamics.representation import pairs
+
+inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
+
+TREES = {
+    "chain": (-1, 0, 1, 2),
+    "branches": (-1, 0, 0, 1, -1, 4),
+}
+
+
+def model_of(name: str, **options: Any) -> mbs.Model:
+    return random_mechanism(11, TREES[name], **options).model
+
+
+def computed(model: mbs.Model) -> list[Any]:
+    q, qd, tau = model.random_state(3)
+    return [
+        mbs.inverse_mass_matrix(model, q),
+        *mbs.forward_dynamics_derivatives(model, q, qd, tau),
+    ]
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch):
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", math.inf)
+    expected = computed(model_of(name))
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    for meeting in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
+        monkeypatch.setattr(pairs, "DEEP", meeting)
+        found = computed(model_of(name))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())
+        assert np.array_equal(found[0], found[0].T)
+
+
+@pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
+def test_in_every_representation(representation, monkeypatch):
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    model = model_of("branches")
+    q = model.random_state(4).q
+    inverse = mbs.inverse_mass_matrix(model, q, representation=representation)
+    np.testing.assert_allclose(inverse @ mbs.mass_matrix(model, q), np.eye(model.n), atol=1e-10)
+
+
+def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
+    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    model = model_of("branches", massless=[5])
+    with pytest.raises(mbs.SingularError, match="joint6"):
+        mbs.inverse_mass_matrix(model, np.zeros(model.n))
+
+
+def test_which_trees_are_deep():
+    for n, deep in ((20, False), (30, True)):
+        assert inverse_mass_matrix.is_deep(random_mechanism(0, range(-1, n - 1)).model) == deep
+    assert not inverse_mass_matrix.is_deep(random_mechanism(0, [-1] + [0] * 40).model)
+    assert not inverse_mass_matrix.is_deep(mbs.Model("none", ()))
