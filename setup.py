@@ -48,6 +48,8 @@ setup(
     extras_require={
         # Machine code. Without it the plain Python back end does the same, more slowly.
         "fast": ["llvmlite>=0.45"],
+        # Figures and animations of motions.
+        "plot": ["matplotlib>=3.7"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
         "ros": [
             "ros-jazzy-rclpy",
@@ -69,6 +71,7 @@ setup(
             "mujoco",
             "example-robot-data",
             "xacro",
+            "matplotlib>=3.7",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",

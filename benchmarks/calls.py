@@ -22,7 +22,7 @@ import numpy as np
 import pinocchio as pin
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import ARMS, FRAMES, Twins, robot
+from benchmarks.mechanisms import ARMS, FRAMES, Twins, panda_without_fingers, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -59,13 +59,18 @@ class Subject(NamedTuple):
 
 
 def calls() -> Iterator[Table]:
-    """Yield one table per arm."""
+    """Yield one table per arm, and one of several algorithms in one kernel."""
     note = NOTE.format(**_least())
     for name in ARMS:
         twins = robot(name)
         title = f"{name}: {twins.model.n} coordinates, {twins.model.nb} bodies"
         subjects = (*_torques(twins), *_motions(twins), *_matrices(twins))
         yield Table(title, COLUMNS, [_row(twins, subject) for subject in subjects], note)
+    twins = panda_without_fingers()
+    subjects = (*_torques(twins), *_matrices(twins))
+    title = f"{twins.name}: {twins.model.n} coordinates"
+    yield Table(title, COLUMNS, [_row(twins, subject) for subject in subjects], note)
+    yield _together(robot("Panda"))
 
 
 def _row(twins: Twins, subject: Subject) -> list[Any]:
@@ -86,6 +91,52 @@ def _row(twins: Twins, subject: Subject) -> list[Any]:
     if not pinocchio:
         return [*row, None, None, None, None]
     return [*row, *(ratio(taken[w], taken["pinocchio"]) for w in ("kernel", "Kernel", "function"))]
+
+
+def _together(twins: Twins) -> Table:
+    """Return what one kernel for several algorithms takes beside one for each."""
+    model, body = twins.model, twins.model.leaves[0]
+    q, qd, _ = model.random_state(1)
+    hybrid = {"representation": "hybrid"}
+    choices: dict[str, list[tuple[Any, dict[str, Any]]]] = {
+        "gravity_torques, bias_torques": [(mbs.gravity_torques, {}), (mbs.bias_torques, {})],
+        "bias_torques, mass_matrix": [(mbs.bias_torques, {}), (mbs.mass_matrix, {})],
+        "the same, gravity_torques, twists, jacobian": [
+            (mbs.gravity_torques, {}),
+            (mbs.bias_torques, {}),
+            (mbs.mass_matrix, {}),
+            (mbs.twists, {"bodies": (body,), **hybrid}),
+            (mbs.jacobian, {"body": body, **hybrid}),
+        ],
+    }
+    columns = (
+        "algorithms",
+        "operations together",
+        "one by one",
+        "microseconds together",
+        "one by one",
+        "ratio",
+    )
+    table = Table(f"{twins.name}: several algorithms in one kernel, called from Python", columns)
+    for label, parts in choices.items():
+        kernels = [mbs.compile(function, model, **options) for function, options in parts]
+        fused = mbs.compile_together(parts, model)
+
+        def each(q: Any, qd: Any, kernels: Any = kernels) -> None:
+            for kernel in kernels:
+                kernel(*(q, qd)[: kernel.required])
+
+        taken = interleaved({"fused": Call(fused, (q, qd)), "each": Call(each, (q, qd))})
+        table.rows.append(
+            [
+                label,
+                fused.operations.total,
+                sum(kernel.operations.total for kernel in kernels),
+                *(median(samples) for samples in taken.values()),
+                ratio(taken["fused"], taken["each"]),
+            ]
+        )
+    return table
 
 
 def _torques(twins: Twins) -> Iterator[Subject]:
@@ -141,6 +192,11 @@ def _matrices(twins: Twins) -> Iterator[Subject]:
             mbs.inverse_dynamics_derivatives,
             (q, qd, qdd),
             Call(pin.computeRNEADerivatives, (*state, pdd)),
+        ),
+        (
+            mbs.forward_dynamics_derivatives,
+            (q, qd, qdd),
+            Call(pin.computeABADerivatives, (*state, pdd)),
         ),
         (mbs.kinetic_energy, (q, qd), Call(pin.computeKineticEnergy, state)),
         (mbs.center_of_mass, (q,), Call(pin.centerOfMass, (model, data, p))),

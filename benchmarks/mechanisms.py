@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,6 +103,16 @@ def robot(name: str) -> Twins:
         model = mbs.Model.from_urdf(path)
     pin_model = pin.buildModelFromUrdf(str(path), mimic=True)
     return Twins(name, model, pin_model, pin_model.createData())
+
+
+def panda_without_fingers() -> Twins:
+    """Return the Panda with its fingers fixed, for what Pinocchio refuses to mimic joints."""
+    text = urdf("Panda").read_text(encoding="utf-8")
+    text = text.replace('type="prismatic"', 'type="fixed"')
+    text = re.sub(r"<mimic[^>]*/>", "", text)
+    pin_model = pin.buildModelFromXML(text)
+    name = "Panda with fixed fingers"
+    return Twins(name, mbs.Model.from_urdf(text), pin_model, pin_model.createData())
 
 
 def urdf(name: str) -> Path:

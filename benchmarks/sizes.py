@@ -15,10 +15,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import thread_time
 from typing import Any
 
+import numpy as np
 import pinocchio as pin
 
 import mbs_dynamics as mbs
@@ -26,9 +27,19 @@ from benchmarks import mechanisms
 from benchmarks.mechanisms import HUMANOIDS, Twins, chain_twins, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
-from mbs_dynamics.tracing import Kernel
+from mbs_dynamics.representation import AUTO
+from mbs_dynamics.tracing import Kernel, Program
 
 LENGTHS = (10, 30, 60)
+
+GROWTH = (20, 30, 45, 60)
+"""Lengths between which the slope of the cost is fitted."""
+
+MOST = 40_000
+"""Operations above which a kernel is not compiled: the time grows faster than they do, and a busy
+machine then takes more than a minute."""
+
+NOT_MEASURED = f"over {MOST} operations: compile > 60 s, not measured"
 
 COLUMNS = (
     "mechanism",
@@ -45,14 +56,21 @@ COLUMNS = (
 )
 
 NOTE = (
-    "Body-fixed; traced and compiled once, in a warm process. Pinocchio is called from Python. "
-    "forward_kinematics leaves out the reading of Pinocchio's placements."
+    "In the representation that auto means; traced and compiled once, in a warm process. Pinocchio "
+    "is called from Python. forward_kinematics leaves out the reading of Pinocchio's placements."
+)
+
+GROWTH_NOTE = (
+    "Slope of the logarithm over log n, by least squares: 1 is linear. Times are those of the "
+    "kernel alone. It reads its code once per state, and code beyond the caches of the processor "
+    "makes the slope of the time larger than that of the operations."
 )
 
 
 def sizes() -> Iterator[Table]:
-    """Yield one table of chains and one of humanoids."""
+    """Yield one table of chains, one of their growth and one of humanoids."""
     yield _table("Chains with generic placements and inertias", map(chain_twins, LENGTHS))
+    yield _growth()
     yield _table("Humanoids with fixed bases", map(robot, HUMANOIDS))
 
 
@@ -67,11 +85,18 @@ def _subjects(twins: Twins) -> Iterator[tuple[Any, tuple[Any, ...], Call]]:
     model, data = twins.pin_model, twins.pin_data
     q, qd, qdd = twins.model.random_state(1)
     p, pd, pdd = twins.configuration(q), twins.velocity(qd), twins.velocity(qdd)
-    yield mbs.inverse_dynamics, (q, qd, qdd), Call(pin.rnea, (model, data, p, pd, pdd))
+    state, motion = (model, data, p, pd), (model, data, p, pd, pdd)
+    yield mbs.inverse_dynamics, (q, qd, qdd), Call(pin.rnea, motion)
     yield mbs.gravity_torques, (q,), Call(pin.computeGeneralizedGravity, (model, data, p))
-    yield mbs.bias_torques, (q, qd), Call(pin.nonLinearEffects, (model, data, p, pd))
+    yield mbs.bias_torques, (q, qd), Call(pin.nonLinearEffects, state)
     yield mbs.mass_matrix, (q,), Call(pin.crba, (model, data, p))
-    yield mbs.forward_dynamics, (q, qd, qdd), Call(pin.aba, (model, data, p, pd, pdd))
+    yield mbs.inverse_mass_matrix, (q,), Call(pin.computeMinverse, (model, data, p))
+    yield mbs.coriolis_matrix, (q, qd), Call(pin.computeCoriolisMatrix, state)
+    yield mbs.forward_dynamics, (q, qd, qdd), Call(pin.aba, motion)
+    derivatives = Call(pin.computeRNEADerivatives, motion)
+    yield mbs.inverse_dynamics_derivatives, (q, qd, qdd), derivatives
+    derivatives = Call(pin.computeABADerivatives, motion)
+    yield mbs.forward_dynamics_derivatives, (q, qd, qdd), derivatives
     yield mbs.forward_kinematics, (q,), Call(pin.forwardKinematics, (model, data, p))
     frame = model.getFrameId(twins.model.leaves[0])
     jacobian = Call(pin.computeFrameJacobian, (model, data, p, frame, pin.LOCAL))
@@ -80,21 +105,51 @@ def _subjects(twins: Twins) -> Iterator[tuple[Any, tuple[Any, ...], Call]]:
 
 def _row(twins: Twins, function: Any, arrays: tuple[Any, ...], theirs: Call) -> list[Any]:
     model = twins.model
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
     begin = thread_time()
-    program = mechanisms.program(function, model, "body_fixed")
+    program = mechanisms.program(function, model, AUTO)
     traced = thread_time()
-    kernel = Kernel(program, backend="llvm", defaults=defaults)
+    said = [twins.name, model.n, function.__name__, program.operations.total]
+    said.append(1e3 * (traced - begin))
+    if program.operations.total > MOST:
+        alone = median(interleaved({"pinocchio": theirs})["pinocchio"])
+        return [*said, NOT_MEASURED, None, None, alone, None, None]
+    kernel = _kernel(program, model)
     compiled = thread_time()
     ours = {"kernel": kernel_alone(kernel, arrays, 20), "Kernel": Call(kernel, arrays)}
     taken = interleaved({**ours, "pinocchio": theirs})
     return [
-        twins.name,
-        model.n,
-        function.__name__,
-        program.operations.total,
-        1e3 * (traced - begin),
+        *said,
         1e3 * (compiled - traced),
         *(median(samples) for samples in taken.values()),
         *(ratio(taken[way], taken["pinocchio"]) for way in ours),
     ]
+
+
+def _kernel(program: Program, model: mbs.Model) -> Kernel:
+    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    return Kernel(program, backend="llvm", defaults=defaults)
+
+
+def _growth() -> Table:
+    """Return how the cost of the recursions grows with the length of a chain."""
+    columns = [f"{what}, n = {n}" for n in GROWTH for what in ("operations", "us")]
+    title = f"Growth from n = {GROWTH[0]} to {GROWTH[-1]}"
+    slopes = ("slope of operations", "slope of time")
+    table = Table(title, ("algorithm", *columns, *slopes), note=GROWTH_NOTE)
+    models = [mechanisms.chain(n) for n in GROWTH]
+    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
+        kernels = [_kernel(mechanisms.program(function, m, AUTO), m) for m in models]
+        calls = {
+            str(m.n): kernel_alone(kernel, m.random_state(1), 20)
+            for m, kernel in zip(models, kernels, strict=True)
+        }
+        times = [median(samples) for samples in interleaved(calls).values()]
+        counts = [kernel.operations.total for kernel in kernels]
+        cells = [cell for pair in zip(counts, times, strict=True) for cell in pair]
+        table.rows.append([function.__name__, *cells, _slope(counts), _slope(times)])
+    return table
+
+
+def _slope(values: Sequence[float]) -> float:
+    """Return the fitted exponent of n with which values for the lengths in GROWTH grow."""
+    return float(np.polyfit(np.log(GROWTH), np.log(values), 1)[0])

@@ -17,17 +17,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
+from mbs_dynamics.cli_simulate import add_commands
+from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
-from mbs_dynamics.resources import robot_path
 from mbs_dynamics.tracing import Operations
 
 
@@ -88,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
     demo.set_defaults(run=_demo)
+
+    add_commands(commands)
 
     options = parser.parse_args(arguments)
     try:
@@ -158,14 +159,6 @@ def _count(options: argparse.Namespace) -> int:
     for line in lines:
         print(line)
     return 0
-
-
-def _robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Model:
-    """Return the model of a URDF, or of a robot shipped here, without warnings."""
-    is_name = not Path(name).exists() and "/" not in name and "." not in name
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(robot_path(name) if is_name else name, root=root, tip=tip)
 
 
 def _size(text: str) -> int:

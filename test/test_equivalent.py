@@ -143,6 +143,17 @@ def test_regrouping_keeps_the_frames_and_a_massless_leaf_stays_massless():
         mbs.compile(mbs.forward_dynamics, model, backend="python")(*model.random_state(0))
 
 
+def test_a_payload_that_comes_later_is_not_mixed_up_with_wrenches():
+    model = MECHANISMS["tree"].model
+    state, wrenches = model.random_state(6), np.ones((model.nb, 6))
+    held = model.with_payload("body5", mass=2.0, com=(0.1, -0.2, 0.3))
+    for each in (model, held, model.with_payload("body7", mass=1.0), model):
+        kernel = mbs.compile(mbs.inverse_dynamics, each, wrenches=True, backend="python")
+        expected = torques(each.loaded(), state, wrenches=wrenches)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(kernel(*state, wrenches), expected, atol=1e-12 * scale)
+
+
 def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     points = np.random.default_rng(3).normal(size=(6, 3))
     mass = 0.7

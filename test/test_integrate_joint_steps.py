@@ -185,15 +185,35 @@ def test_gravity_payload_and_joints_are_inputs():
         stepper.model = arm.without_payloads()
 
 
-def test_batches():
+@every_method
+@pytest.mark.parametrize("members", [3, 40])
+def test_batches(method, members):
+    """Many at once, by rows of efforts that are the same for all or not, is one by one."""
     model = MECHANISMS["tree"].model
     rng = np.random.default_rng(5)
-    states, efforts = rng.uniform(-1, 1, (5, 2, model.n)), rng.uniform(-1, 1, (40, 5, model.n))
+    states = rng.uniform(-1, 1, (members, 2, model.n))
+    stepper = Stepper(model, method=method, forces=joint_forces(model, damping=0.1))
+    for shape in ((40, members, model.n), (40, 1, model.n), (40, model.n), (model.n,)):
+        efforts = rng.uniform(-1, 1, shape)
+        many = stepper.run(states, efforts, 1e-3, 40)
+        assert many.shape == (41, members, 2, model.n)
+        for k in (0, 1, members - 1):
+            own = efforts[:, k % shape[1]] if len(shape) == 3 else efforts
+            assert_close(many[:, k], stepper.run(states[k], own, 1e-3, 40), 1e-12)
+
+
+def test_long_runs_are_made_in_parts():
+    """A run of rk4 is cut where its stages would take much memory; nobody sees where."""
+    model = pendulum()
     stepper = Stepper(model, method="rk4")
-    many = stepper.run(states, efforts, 1e-3, 40)
-    assert many.shape == (41, 5, 2, model.n)
-    for k in range(5):
-        assert_close(many[:, k], stepper.run(states[k], efforts[:, k], 1e-3, 40), 1e-12)
+    efforts = np.random.default_rng(6).uniform(-1, 1, (4500, 1))
+    whole = stepper.run([[0.3], [0.1]], efforts, 1e-3, 4500)
+    state = np.array([[0.3], [0.1]])
+    for k in range(4500):
+        assert np.abs(whole[k] - state).max() < 1e-9
+        state = stepper.step(state, efforts[k], 1e-3)
+    with pytest.raises(ArgumentError, match="effort has 7 rows; valid is"):
+        stepper.run([[0.3], [0.1]], efforts[:7], 1e-3, 4500)
 
 
 def test_forces_of_a_description():

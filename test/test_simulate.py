@@ -226,7 +226,7 @@ def test_bad_files(tmp_path):
         batch.save(tmp_path / "batch.csv")
     batch.save(tmp_path / "batch.npz")
     assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
-    with pytest.raises(ArgumentError, match=r"must end in \.npz or \.csv"):
+    with pytest.raises(ArgumentError, match=r"must end in \.npz, \.csv"):
         batch.save(tmp_path / "batch.bag")
     with pytest.raises(FileNotFoundError):
         Motion.load(tmp_path / "nothing.npz")

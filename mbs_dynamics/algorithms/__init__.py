@@ -14,6 +14,7 @@
 """The algorithms: equations written once, over the moves of all four representations."""
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms._together import compile_together
 from mbs_dynamics.algorithms.coriolis import (
     christoffel_symbols,
     coriolis_matrix,
@@ -44,6 +45,7 @@ from mbs_dynamics.algorithms.inverse_kinematics import (
     inverse_differential_kinematics,
     inverse_kinematics,
 )
+from mbs_dynamics.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from mbs_dynamics.algorithms.joint_rates import (
     fit_joint_rates,
     joint_accelerations_from_twists,
@@ -67,10 +69,7 @@ from mbs_dynamics.algorithms.manipulability import (
     manipulability_gradient,
     singular_values,
 )
-from mbs_dynamics.algorithms.mass_matrix import (
-    inverse_mass_matrix,
-    mass_matrix,
-)
+from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
     bias_torques,
     gravity_torques,
@@ -164,6 +163,7 @@ __all__ = [
     "change_of_inertial_frame",
     "christoffel_symbols",
     "compile",
+    "compile_together",
     "coriolis_matrix",
     "fit_joint_rates",
     "forward_dynamics",

@@ -38,6 +38,7 @@ from mbs_dynamics.tracing import (
     Kernel,
     Operations,
     Program,
+    Symbol,
     checked_backend,
     default_backend,
     trace,
@@ -74,11 +75,14 @@ MODEL_INPUTS = frozenset({"gravity", "payload"})
 class Algorithm:
     """Equations, with the kernels that they are compiled to."""
 
-    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
+    def __init__(
+        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, chooses: bool
+    ) -> None:
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
         self.of_joints = of_joints
+        self.chooses = chooses
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -114,7 +118,7 @@ class Algorithm:
     def _prepared(
         self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Kernel, tuple[str, ...]]:
-        self._check_model(model)
+        self.check_model(model)
         positional = dict(zip(self.positional, rest, strict=False))
         twice = [name for name in positional if name in named]
         unknown = [name for name in named if name not in self.options]
@@ -129,7 +133,7 @@ class Algorithm:
         for name in self.required:
             if name not in chosen:
                 raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
-        options = self._options({**positional, **named})
+        options = self.complete({**positional, **named})
         key = self, given, model.carriers, tuple(options.items())  # whatever gravity and load are
         if key not in model.kernels:
             kernel = self.kernel(model, chosen, options)
@@ -150,9 +154,9 @@ class Algorithm:
         backend: str | None = None,
     ) -> Kernel:
         """Return the kernel for these arrays and options; compiled once for each, and shared."""
-        self._check_model(model)
+        self.check_model(model)
         arrays = tuple(arrays)
-        complete = self._options(options)
+        complete = self.complete(options)
         backend = default_backend() if backend is None else checked_backend(backend)
         traced = (self, arrays, tuple(complete.items()), model.carriers)
         with model.lock:
@@ -166,11 +170,13 @@ class Algorithm:
                 model.kernels[compiled] = Kernel(program, backend=backend, defaults=defaults)
         return model.kernels[compiled]  # type: ignore[no-any-return]
 
-    def _check_model(self, model: object) -> None:
+    def check_model(self, model: object) -> None:
+        """Raise ArgumentError for what is no model."""
         if not isinstance(model, Model):
             raise ArgumentError(f"{self.name}: model must be a Model; got {type(model).__name__}")
 
-    def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all options, those left out with their defaults, or raise what is wrong."""
         complete = {name: options.get(name, default) for name, default in self.options.items()}
         missing = [k for k, v in complete.items() if v is inspect.Parameter.empty]
         if missing:
@@ -185,49 +191,58 @@ class Algorithm:
     def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:
         """Return the traced equations, in the cheapest representation if the options say auto."""
         arrays = tuple(arrays)
-        if options.get("representation") != AUTO:
-            return self._trace(model, arrays, options)
-        if not self.invariant or BODY_LEVEL.intersection(arrays):
-            return self._trace(model, arrays, {**options, "representation": "body_fixed"})
-        programs = [
-            self._trace(model, arrays, {**options, "representation": name})
-            for name in REPRESENTATIONS
-        ]
+        programs = [self._trace(model, arrays, each) for each in self.candidates(arrays, options)]
         return min(programs, key=lambda program: program.operations.total)
+
+    def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:
+        """Return the options with the representations that auto may stand for."""
+        if options.get("representation") != AUTO or self.chooses:
+            return [options]
+        cheapest = self.of_joints  # body-fixed it takes the fewest: test_operation_counts.py
+        known = cheapest or not self.invariant or BODY_LEVEL.intersection(arrays)
+        names = ["body_fixed"] if known else list(REPRESENTATIONS)
+        return [{**options, "representation": name} for name in names]
 
     def operations(self, model: Model, options: Mapping[str, Any]) -> Operations:
         """Return how many operations the algorithm takes with its required arrays."""
-        return self.program(model, self.required, self._options(options)).operations
+        return self.program(model, self.required, self.complete(options)).operations
 
     def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
-        inputs = {name: _shape(name, model, options) for name in arrays}
-        inputs["gravity"] = (3,)
-        inputs["payload"] = (len(model.payloads), 10)
-        same = self._equivalent(model, arrays) if self.of_joints else model
+        inputs = {name: shape_of(name, model, options) for name in arrays}
+        same = self.equivalent(model, arrays)
 
         def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
-            loads = tuple(
-                Payload(load.body, parameters)
-                for load, parameters in zip(model.payloads, payload, strict=True)
-            )
-            turned = gravity[0].graph.turn
-            traced = replace(same, gravity=gravity, payloads=loads, turned=turned).loaded()
-            return self.equations(traced, **symbols, **options)
+            return self.equations(loaded(same, gravity, payload), **symbols, **options)
 
+        inputs.update(model_inputs(model))
         return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
 
-    @staticmethod
-    def _equivalent(model: Model, arrays: tuple[str, ...]) -> Model:
-        """Return the model with other frames and inertias, but where arrays are given in frames."""
+    def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
+        """Return the model that is traced: with other frames and inertias if none can tell."""
+        if not self.of_joints:
+            return model
         keep = range(model.nb) if BODY_LEVEL.intersection(arrays) else model.carriers
-        key = equivalent, tuple(keep)
+        key = equivalent, tuple(keep), model.carriers
         with model.lock:
             if key not in model.kernels:
                 model.kernels[key] = equivalent(model, keep_frames=keep)
         return model.kernels[key]  # type: ignore[no-any-return]
 
 
-def _shape(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
+def model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the inputs that are properties of the model."""
+    return {"gravity": (3,), "payload": (len(model.payloads), 10)}
+
+
+def loaded(model: Model, gravity: Any, payload: Any) -> Model:
+    """Return a model with these gravity and payloads, symbols or not, the loads in the bodies."""
+    carriers = zip(model.payloads, payload, strict=True)
+    loads = tuple(Payload(load.body, parameters) for load, parameters in carriers)
+    turned = gravity[0].graph.turn if isinstance(gravity[0], Symbol) else model.turned
+    return replace(model, gravity=gravity, payloads=loads, turned=turned).loaded()
+
+
+def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the shape of an array argument."""
     if name in ("wrenches", "V", "Vd"):
         return (model.nb, 6)
@@ -257,7 +272,7 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False
+    *, invariant: bool, of_joints: bool = False, chooses: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -265,11 +280,12 @@ def algorithm(
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
     that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`.
+    :mod:`mbs_dynamics.model.equivalent`. ``chooses`` says that the equations themselves know what
+    to do about ``representation="auto"``.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant, of_joints)
+        compiled = Algorithm(equations, invariant, of_joints, chooses)
         required = len(compiled.required)
 
         @functools.wraps(equations)
@@ -324,6 +340,14 @@ def compile(
     Raises ArgumentError for what is no algorithm and for unknown options, UnknownBodyError,
     UnknownRepresentationError, UnknownBackendError; BackendError if the back end is not installed.
     """
+    found, arrays, chosen = asked_of(function, options)
+    return found.kernel(model, arrays, chosen, backend)
+
+
+def asked_of(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> tuple[Algorithm, tuple[str, ...], dict[str, Any]]:
+    """Return an algorithm, its arrays, and its options, from what :func:`compile` takes."""
     found = algorithm_of(function)
     optional = [name for name in found.arrays if name not in found.required]
     unknown = [name for name in options if name not in (*found.options, *optional)]
@@ -332,6 +356,6 @@ def compile(
             f"{found.name} has no option {unknown[0]!r}; it has: "
             + (", ".join((*found.options, *optional)) or "none")
         )
-    wanted = {name for name in optional if options.pop(name, False)}
-    arrays = [name for name in found.arrays if name in found.required or name in wanted]
-    return found.kernel(model, arrays, options, backend)
+    wanted = {*found.required, *(name for name in optional if options.get(name, False))}
+    arrays = tuple(name for name in found.arrays if name in wanted)
+    return found, arrays, {k: v for k, v in options.items() if k not in optional}

@@ -30,7 +30,13 @@ from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation
+from mbs_dynamics.representation import (
+    BodyFixed,
+    Identity,
+    Representation,
+    Spatial,
+    moves_for_pairs,
+)
 
 
 @algorithm(invariant=True, of_joints=True)
@@ -61,12 +67,14 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
 
 
 def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
-    rep = BodyFixed(model, q)
+    rep = moves_for_pairs(model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     C: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # the rate of a screw that moves along
+    Sd = [
+        ad(V[i]) @ rep.screw(i) for i, _ in model.outward()
+    ]  # the rate of a screw that moves along
     for j, p in model.inward():
         S = rep.screw(j)
         column, row, row_rate = M[j] @ Sd[j] + B[j] @ S, B[j].transposed(S), M[j] @ S
@@ -123,13 +131,15 @@ class Gyration:
 
     def carried(self, carry: Any) -> Gyration:
         """Return carry^T B carry, for the frame of the parent."""
+        if isinstance(carry, Identity):
+            return self
         p = carry.back(self.momentum)
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
-def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Gyration]:
+def composite_gyrations(model: Model, rep: BodyFixed | Spatial, V: list[Any]) -> list[Gyration]:
     """Return for each body the sum of the gyrations of all that its joint moves."""
-    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)]
+    B = [Gyration.of(rep.inertia(i), V[i]) for i, _ in model.outward()]
     for i, p in model.inward():
         if p != GROUND:
             B[p] = B[p] + B[i].carried(rep.carry(i))

@@ -22,21 +22,15 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
-from mbs_dynamics.algorithms.mass_matrix import (
-    composite_inertias,
-    factorize,
-    inverted,
-    mass_matrix,
-    solve,
-    solved,
-)
+from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
 from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, newton_euler, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyAxes
+from mbs_dynamics.representation import BodyAxes, Spatial, moves_for_pairs
 from mbs_dynamics.tracing import derivative_of, series_of
 
 _mass_matrix = algorithm_of(mass_matrix).equations
@@ -60,7 +54,7 @@ def inverse_dynamics_derivatives(
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
     """
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    dqdd = _mass_matrix(model, q, representation="body_fixed")
+    dqdd = _mass_matrix(model, q, representation="auto")
     return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
 
 
@@ -80,15 +74,14 @@ def forward_dynamics_derivatives(
     q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type.
     """
-    M = _mass_matrix(model, q, representation="body_fixed")
+    factors = factors_of(model, q)
     h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    U, D = factorize(model, M)
-    qdd = solve(U, D, np.asarray(tau) - h)
+    qdd = factors.solve((np.asarray(tau) - h)[:, None])[:, 0]
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    inverse = inverted(U, D)
+    inverse = factors.inverse()
     return {  # type: ignore[return-value]
-        "dqdd_dq": -solved(U, D, dq),
-        "dqdd_dqd": -solved(U, D, dqd),
+        "dqdd_dq": factors.solve(-dq),
+        "dqdd_dqd": factors.solve(-dqd),
         "dqdd_dtau": inverse,
     }
 
@@ -132,7 +125,7 @@ class Motion(NamedTuple):
     W: list[Array]
 
 
-def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
+def motion_of(model: Model, rep: BodyAxes | Spatial, qd: Array, qdd: Array, loads: Loads) -> Motion:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
@@ -143,7 +136,7 @@ def _derivatives(
     model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return dtau/dq and dtau/dqd."""
-    rep = BodyAxes(model, q)
+    rep = moves_for_pairs(model, q) if wrenches is None else BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     Y, Z = model.per_body(None), model.per_body(None)
     for i, _ in model.outward():

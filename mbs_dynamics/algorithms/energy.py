@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,8 +25,9 @@ from mbs_dynamics.algorithms.coriolis import twists_of
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation, Spatial, moves
+from mbs_dynamics.representation import BodyFixed, moves
 from mbs_dynamics.tracing import positive
 
 
@@ -49,7 +52,7 @@ def potential_energy(model: Model, q: ArrayLike) -> FloatArray:
     :func:`gravity_torques`. Masses that do not move are not in it. q (..., n).
     Raises ArgumentError for a wrong shape or type.
     """
-    _, moment = _first_moment(model, BodyFixed(model, q))
+    _, moment = _first_moment(model, q)
     return np.asarray(-(np.asarray(model.gravity) @ moment))
 
 
@@ -60,7 +63,7 @@ def center_of_mass(model: Model, q: ArrayLike) -> FloatArray:
     q (..., n). Raises SingularError where nothing moves that has mass; ArgumentError for a wrong
     shape or type.
     """
-    return _center_of_mass(model, BodyFixed(model, q))
+    return _center_of_mass(model, q)
 
 
 @algorithm(invariant=False)
@@ -87,21 +90,28 @@ def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray
     Resolved in the inertial frame; N m s and N s. q, qd (..., n).
     Raises SingularError where nothing moves that has mass; ArgumentError for a wrong shape or type.
     """
-    rep = Spatial(model, q)
+    rep = BodyFixed(model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
-    P = sum((rep.inertia(i) @ V[i] for i in range(model.nb)), np.zeros(6))
-    return np.concatenate([P[:3] - so3.hat(_center_of_mass(model, rep)) @ P[3:], P[3:]])
+    P = [rep.inertia(i) @ V[i] for i in range(model.nb)] + [np.zeros(6)]
+    for i, p in model.inward():
+        P[p] = P[p] + rep.carry(i).T @ P[i]
+    about_origin, linear = P[GROUND][:3], P[GROUND][3:]
+    return np.concatenate([about_origin - so3.hat(_center_of_mass(model, q)) @ linear, linear])
 
 
-def _center_of_mass(model: Model, rep: Representation) -> FloatArray:
-    mass, moment = _first_moment(model, rep)
+def _center_of_mass(model: Model, q: Array) -> FloatArray:
+    mass, moment = _first_moment(model, q)
     message = "there is no centre of mass: nothing moves that has mass"
     return np.asarray(moment / positive(mass, message))
 
 
-def _first_moment(model: Model, rep: Representation) -> tuple[Array, Array]:
+def _first_moment(model: Model, q: Array) -> tuple[Array, Array]:
     """Return the mass that moves, and its first moment about the inertial frame's origin."""
-    inertias = [body.inertia for body in model.bodies]
-    mass = sum(inertia.mass for inertia in inertias)
-    moments = [rep.R(i) @ M.moment + rep.r(i) * M.mass for i, M in enumerate(inertias)]
-    return mass, sum(moments, np.zeros(3))
+    rep = BodyFixed(model, q)
+    mass: list[Any] = [body.inertia.mass for body in model.bodies] + [0.0]
+    moment = [body.inertia.moment for body in model.bodies] + [np.zeros(3)]
+    for i, p in model.inward():  # of all that the joint of body i moves, about its origin
+        carry = rep.carry(i)
+        mass[p] = mass[p] + mass[i]
+        moment[p] = moment[p] + carry.back(moment[i]) + carry.r * mass[i]
+    return mass[GROUND], moment[GROUND]

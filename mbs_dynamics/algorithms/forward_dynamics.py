@@ -22,17 +22,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.articulated import plus, without
 from mbs_dynamics.algorithms.mass_matrix import carried, factorize, mass_matrix, pivots, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import dynamic_moves
+from mbs_dynamics.representation import AUTO, dynamic_moves
 
 _mass_matrix = algorithm_of(mass_matrix).equations
+
+SHORT = 34
+"""Up to this mean square of the joints that move a body the mass matrix is cheaper: counted for
+chains of 8 to 14 joints and for twelve robots."""
 
 
 @algorithm(invariant=True, of_joints=True)
@@ -45,7 +49,7 @@ def forward_dynamics(
     base_twist: ArrayLike | None = None,
     base_acceleration: ArrayLike | None = None,
     *,
-    method: str = "articulated_body",
+    method: str = "auto",
     representation: str = "auto",
 ) -> FloatArray:
     """Return the joint accelerations qdd (..., n) under joint torques tau, M qdd + h = tau + J^T W.
@@ -59,6 +63,7 @@ def forward_dynamics(
       eqs. (28)-(37), as corrected: phi keeps the gyroscopic terms and gravity, psi has no further
       factor A, and the last step is U^-T.
     - ``"mass_matrix"``: the mass matrix by composite inertias, factorized numerically, O(n^3).
+    - ``"auto"``: the mass matrix up to some nine joints in a row, else the articulated body.
 
     The recursions have one coordinate per joint; a model with mimic joints is solved by the mass
     matrix whatever the method. Damping and friction of the joints are not in the equations.
@@ -66,8 +71,10 @@ def forward_dynamics(
     Raises SingularError, naming the joint, where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type, UnknownMethodError, UnknownRepresentationError.
     """
-    if method not in METHODS:
-        raise UnknownMethodError(method, METHODS)
+    if method not in (*METHODS, AUTO):
+        raise UnknownMethodError(method, (*METHODS, AUTO))
+    if method == AUTO:
+        method = "mass_matrix" if _is_short(model) else "articulated_body"
     solver = METHODS[method if model.n == model.nb else "mass_matrix"]
     loads = Loads(wrenches, base_twist, base_acceleration)
     return np.asarray(solver(model, q, qd, tau, representation, loads))
@@ -97,9 +104,9 @@ def _articulated_body(
         d[i] = pivot(model.bodies[i].joint.coordinate, S @ U[i])
         u[i] = tau_joint[i] - S @ p[i]
         if parent != GROUND:
-            M_rest = _without(M[i], U[i], d[i])
+            M_rest = without(M[i], S, U[i], d[i])
             p_rest = p[i] + M_rest @ drift[i] + U[i] * (u[i] / d[i])
-            M[parent] = _plus(M[parent], carried(rep.carry(i), M_rest))
+            M[parent] = plus(M[parent], carried(rep.carry(i), M_rest))
             p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
         a[i] = rep.carry(i) @ a[parent] + drift[i]
@@ -131,8 +138,8 @@ def _udut(
         psi[i] = psi_hat / m_hat[i]  # (33) without its A
         phi[i] = phi[i] - p @ eta[i]  # U^-1 phi, (32)
         if parent != GROUND:
-            M_bar = _without(M_hat[i], psi_hat, m_hat[i])
-            M_hat[parent] = _plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
+            M_bar = without(M_hat[i], p, psi_hat, m_hat[i])
+            M_hat[parent] = plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
             eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
     thetadd: list[Any] = [0.0] * model.n
     for i, parent in model.outward():
@@ -158,19 +165,10 @@ METHODS: dict[str, Callable[..., Array]] = {
 }
 
 
-def _plus(A: Any, B: Any) -> Any:
-    """Return the sum of two inertias, rigid or articulated."""
-    return A + B if isinstance(B, Inertia) else _matrix(A) + B
+def _is_short(model: Model) -> bool:
+    """Whether the mass matrix takes fewer operations than the articulated body.
 
-
-def _without(M: Any, U: Array, d: Any) -> Array:
-    """Return M - U U^T / d (6, 6): what is felt through a joint that gives way. Symmetric."""
-    M, scaled = np.array(_matrix(M)), U * (1.0 / d)
-    for i in range(6):
-        for j in range(i, 6):
-            M[i, j] = M[j, i] = M[i, j] - U[i] * scaled[j]
-    return M
-
-
-def _matrix(M: Any) -> Array:
-    return M.matrix() if isinstance(M, Inertia) else M
+    The recursion's grow with the number of bodies, those of the mass matrix and its factors with
+    the squares of the joints that move each body.
+    """
+    return sum(len(model.path(i)) ** 2 for i in range(model.nb)) <= SHORT * model.nb

@@ -71,12 +71,22 @@ def relative_twist(
 
     q, qd (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    view = _View(model, q, measured_at, resolved_in)
     rate = model.joint_rates(qd)
-    V = np.zeros(6)
-    for j, S_j in view.screws(body, relative_to).items():
-        V = V + S_j * rate[j]
-    twist: FloatArray = view.resolved(V)
+    own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
+    at, rep = _frame(model, measured_at), BodyFixed(model, q)
+    V = model.per_body(np.zeros(6))
+    for j in range(model.nb):  # at first what the joint of the body itself does
+        sign = (j in own) - (j in others)
+        V[j] = rep.screw(j) * (sign * rate[j]) if sign else np.zeros(6)
+    to_view = set(model.path(at.body))
+    for j, p in model.inward():  # add up what joints do, along the tree to the view
+        if j not in to_view:
+            V[p] = V[p] + rep.carry(j).undone(V[j])
+    for j, p in model.outward():
+        if j in to_view:
+            V[j] = V[j] + rep.carry(j) @ V[p]
+    axes = _View(model, q, measured_at, resolved_in)
+    twist: FloatArray = axes.resolved(rep.at(at) @ V[at.body])
     return twist
 
 

@@ -28,14 +28,22 @@ from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Identity, Operator, Representation, moves
+from mbs_dynamics.representation import (
+    AUTO,
+    BodyFixed,
+    Identity,
+    Operator,
+    Representation,
+    moves,
+    moves_for_pairs,
+)
 from mbs_dynamics.tracing import positive
 
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, chooses=True)
 def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 
@@ -44,7 +52,8 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
 
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
-    rep = moves(representation, model, q)
+    auto = representation == AUTO
+    rep = moves_for_pairs(model, q) if auto else moves(representation, model, q)
     Mc = composite_inertias(model, rep)
     M: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
     for i, p in model.inward():
@@ -61,24 +70,9 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
     return np.asarray(M)
 
 
-@algorithm(invariant=True, of_joints=True)
-def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
-    """Return the inverse of the mass matrix (..., n, n), symmetric.
-
-    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
-    tree. q (..., n). Raises SingularError, naming the joint, where M is not positive definite;
-    ArgumentError for a wrong shape or type, UnknownRepresentationError.
-    """
-    M = _mass_matrix(model, q, representation=representation)
-    return np.asarray(inverted(*factorize(model, M)))
-
-
-_mass_matrix = mass_matrix.algorithm.equations  # type: ignore[attr-defined]
-
-
 def composite_inertias(model: Model, rep: Representation) -> list[Any]:
     """Return for each body the inertia of all that its joint moves, itself included."""
-    Mc = [rep.inertia(i) for i in range(model.nb)]
+    Mc = [rep.inertia(i) for i, _ in model.outward()]
     for i, p in model.inward():
         if p != GROUND:
             Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
@@ -138,7 +132,7 @@ def solve(U: Array, D: list[Any], b: Array) -> Array:
 
 def solved(U: Array, D: list[Any], B: Array) -> Array:
     """Return X (n, n) with U D U^T X = B."""
-    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B)).T
+    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B.T)).T
 
 
 def inverted(U: Array, D: list[Any]) -> Array:

@@ -28,7 +28,7 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import moves
+from mbs_dynamics.representation import BodyFixed, moves
 
 
 @algorithm(invariant=False)
@@ -92,13 +92,16 @@ def point_velocity(
     """Return the velocity (..., 3) in m/s of a point fixed to a body, in the inertial frame.
 
     ``point`` (..., 3) in m is given in the frame of the body or link. The linear part of the hybrid
-    twist: Mueller (kinematics), eq. (42).
+    twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
 
     q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    V = _offset_twist(model, q, qd, point, body, representation="hybrid")
-    velocity: FloatArray = V[3:]
-    return velocity
+    frame, rep = model.frame(body), BodyFixed(model, q)
+    V = _offset_twist(model, q, qd, point, body, representation="body_fixed")
+    velocity: Array = frame.placement[:3, :3] @ V[3:]
+    for i in reversed(model.path(frame.body)):  # into the axes of body after body
+        velocity = rep.carry(i).back(velocity)
+    return np.asarray(velocity)
 
 
 @algorithm(invariant=True)

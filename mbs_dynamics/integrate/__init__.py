@@ -20,6 +20,7 @@ from mbs_dynamics.integrate.body_motion import (
     simulate_body,
 )
 from mbs_dynamics.integrate.events import stop_events
+from mbs_dynamics.integrate.floating import FloatingMotion, simulate_floating
 from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
 from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.integrate.motion import Event, Motion
@@ -34,6 +35,7 @@ __all__ = [
     "BodyMotion",
     "BodyStepper",
     "Event",
+    "FloatingMotion",
     "GroupBody",
     "JointForces",
     "Motion",
@@ -42,5 +44,6 @@ __all__ = [
     "pivoted_body",
     "simulate",
     "simulate_body",
+    "simulate_floating",
     "stop_events",
 ]

@@ -27,6 +27,9 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 
+MOTIONS = (".npz", ".csv")
+"""Kinds of files of motions."""
+
 MOMENTUM_NAMES = ("Lx", "Ly", "Lz", "Px", "Py", "Pz")
 """The entries of the momentum, as a CSV file calls them."""
 
@@ -134,8 +137,8 @@ ARRAYS = tuple(field.name for field in fields(Motion) if field.type == "FloatArr
 
 def _known(path: str | Path) -> Path:
     target = Path(path)
-    if target.suffix not in (".npz", ".csv"):
-        raise ArgumentError(f"path must end in .npz or .csv; got {str(path)!r}")
+    if target.suffix not in MOTIONS:
+        raise ArgumentError(f"path must end in {', '.join(MOTIONS)}; got {str(path)!r}")
     return target
 
 

@@ -117,6 +117,11 @@ class InverseAdjoint(NamedTuple):
         omega, v = V[:3], V[3:]
         return np.concatenate([self.turned(omega), self.turned(v - so3.hat(self.r) @ omega)])
 
+    def undone(self, V: Array) -> Array:
+        """Ad_C V = (R omega, R v + r cross R omega) of a twist V (6,): the way back."""
+        omega = self.back(V[:3])
+        return np.concatenate([omega, self.back(V[3:]) + so3.hat(self.r) @ omega])
+
     def congruence(self, M: Array) -> Array:
         """Ad_C^-T M Ad_C^-1 of a symmetric M (6, 6): an inertia seen from where C is the pose."""
         r = so3.hat(self.r)

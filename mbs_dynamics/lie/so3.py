@@ -32,6 +32,10 @@ from mbs_dynamics.tracing import atan2, less, select, sqrt
 def hat(x: Array) -> Array:
     """Return the skew matrix x~ (..., 3, 3) with x~ y = x cross y."""
     x = np.asarray(x)
+    if x.ndim == 1:  # most calls, and many while tracing
+        a, b, c = x
+        zero = 0.0 * a
+        return np.array([[zero, -c, b], [c, zero, -a], [-b, a, zero]], dtype=x.dtype)
     zero = 0.0 * x[..., 0]
     return matrix(
         [

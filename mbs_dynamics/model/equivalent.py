@@ -77,8 +77,8 @@ def regrouped(model: Model) -> Model:
 
 def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
     """Return what a joint with the screw X feels of an inertia, and what it does not."""
-    F = _frame_on(X)
-    own = inertia.transformed(se3.inverse(F))
+    F = None if np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)) else _frame_on(X)
+    own = inertia if F is None else inertia.transformed(se3.inverse(F))
     if not X[:3].any():
         unfelt = Inertia(0.0, np.zeros(3), own.tensor)
     else:
@@ -92,7 +92,7 @@ def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
         _without_rounding(own.moment - unfelt.moment, own.moment),
         _without_rounding(own.tensor - unfelt.tensor, own.tensor),
     )
-    return felt.transformed(F), unfelt.transformed(F)
+    return (felt, unfelt) if F is None else (felt.transformed(F), unfelt.transformed(F))
 
 
 def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
@@ -202,11 +202,12 @@ def _on_axis(
         angle = float(np.arctan2(seen[2, 0], seen[2, 1]))
     else:
         angle = float(np.arctan2(seen[1, 0], seen[0, 0]))
-    quarters = round(angle / (np.pi / 2))  # these cost no operation
-    for _ in range(quarters % 4):
+    quarters = round(angle / (np.pi / 2))
+    if abs(angle - quarters * (np.pi / 2)) > checks.SNAP_TOLERANCE:
+        return se3.pose(R, origin), angle  # so that all such bodies have the same zeros
+    for _ in range(quarters % 4):  # these cost no operation
         R = R @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    offset = angle - quarters * (np.pi / 2)
-    return se3.pose(R, origin), 0.0 if abs(offset) <= checks.SNAP_TOLERANCE else offset
+    return se3.pose(R, origin), 0.0
 
 
 def _rotation(x: FloatArray, z: FloatArray) -> FloatArray:

@@ -28,7 +28,12 @@ mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
 """
 
-from mbs_dynamics.representation.body_axes import BodyAxes, dynamic_moves
+from mbs_dynamics.representation.body_axes import (
+    BodyAxes,
+    dynamic_moves,
+    is_deep,
+    moves_for_pairs,
+)
 from mbs_dynamics.representation.conversions import (
     convert_jacobian,
     convert_twist,
@@ -70,7 +75,9 @@ __all__ = [
     "convert_wrench",
     "dynamic_moves",
     "from_body_fixed",
+    "is_deep",
     "moves",
+    "moves_for_pairs",
     "to_body_fixed",
     "twist_from_rate",
 ]

@@ -24,7 +24,21 @@ import numpy as np
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation.moves import REPRESENTATIONS, BodyFixed, Representation, checked
+from mbs_dynamics.representation.moves import (
+    REPRESENTATIONS,
+    BodyFixed,
+    Representation,
+    Spatial,
+    checked,
+)
+
+DEEP = 12.0
+"""Mean number of bodies on the path to a body from which on a tree counts as deep.
+
+Where something is computed for each pair of a body and one below it, most of the work is to carry
+it from one to the other. Spatial twists need no carrying, but more for each body: for the mass
+matrix of a chain the two are equal at a mean depth of 11.
+"""
 
 
 class BodyAxes(BodyFixed):
@@ -105,3 +119,16 @@ def dynamic_moves(representation: str, model: Model, q: Array) -> Representation
     """
     kind = REPRESENTATIONS[checked(representation)]
     return (BodyAxes if kind is BodyFixed else kind)(model, q)
+
+
+def is_deep(model: Model) -> bool:
+    """Whether what is computed for pairs of bodies takes fewest operations with spatial twists."""
+    depth: list[int] = []
+    for p in model.parents:
+        depth.append(1 if p < 0 else 1 + depth[p])
+    return sum(depth) > DEEP * len(depth)
+
+
+def moves_for_pairs(model: Model, q: Array) -> BodyAxes | Spatial:
+    """Return the moves for algorithms that compute something for pairs of bodies."""
+    return Spatial(model, q) if is_deep(model) else BodyAxes(model, q)

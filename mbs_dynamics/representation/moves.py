@@ -49,6 +49,10 @@ class Identity:
     def __matmul__(self, V: Array) -> Array:
         return V
 
+    def back(self, x: Array) -> Array:
+        """Return a vector (3,) as it is."""
+        return x
+
     @property
     def T(self) -> Identity:
         """Itself."""
@@ -222,6 +226,18 @@ class Spatial(Representation):
 
     def bias(self, i: int, V: Array) -> Array:
         return -(se3.ad(V).T @ (self.inertia(i) @ V))  # D (38)
+
+    def rates_of_screw(
+        self, i: int, S: Array, V: list[Array], A: list[Array]
+    ) -> tuple[Array, Array]:
+        """Return the rate ad_V S of a screw S that is fixed to the parent of body i, and its rate.
+
+        ad_V S and (ad_Vdot + ad_V ad_V) S, with the twist of the parent.
+        """
+        p = self.model.bodies[i].parent
+        ad_V = se3.ad(V[p])
+        Y = ad_V @ S
+        return Y, se3.ad(A[p]) @ S + ad_V @ Y
 
     def at(self, frame: Frame) -> Operator:
         return IDENTITY

@@ -26,17 +26,11 @@ IntArray = NDArray[np.int64]
 LONGEST = 256
 """A turn of a loop that has more operations than this is cut again."""
 
-SHORTEST = 64
+SHORTEST = 128
 """Turns of loops are joined until a segment has at least so many operations."""
 
 PERIODS = 8, 1024
 """A stretch without turns is searched for periods between these, in operations."""
-
-SAMPLE = 4096
-"""Operations among which a period is looked for."""
-
-ALIKE = 0.97
-"""Share of operations that have to come again after a period."""
 
 ALONE = 1024
 """Neighbours that share their code with nobody are joined up to so many operations."""
@@ -58,7 +52,8 @@ def cut(
         first, last = np.searchsorted(born, (begin + 1, end)).tolist()
         pieces: Iterable[int] = ()
         if last - first > 1 and end - begin > shortest:
-            pieces = _at_outputs(born[first:last].tolist(), begin, end, longest, shortest)
+            outputs = born[first:last].tolist()
+            pieces = _at_outputs(operations, outputs, begin, end, longest, shortest)
         elif end - begin > longest:
             pieces = _at_period(operations[begin:end], begin, longest)
         whole = True
@@ -71,35 +66,56 @@ def cut(
     return np.array(starts, dtype=np.int64)
 
 
-def _at_outputs(born: list[int], begin: int, end: int, longest: int, shortest: int) -> list[int]:
-    """Return where to cut after outputs; no piece is longer than ``longest`` without need."""
+def _at_outputs(
+    operations: NDArray[np.int8],
+    born: list[int],
+    begin: int,
+    end: int,
+    longest: int,
+    shortest: int,
+) -> list[int]:
+    """Return where to cut after outputs, and at the period of what is far from the next one."""
     cuts = []
     at = 0
     while end - begin > shortest and at < len(born):
         fit = bisect.bisect_right(born, begin + longest, lo=at) - at
-        at += 1 << max(fit.bit_length() - 1, 0)
-        begin = born[at - 1]
-        if begin < end:
+        if fit:
+            at += 1 << (fit.bit_length() - 1)
+            begin = born[at - 1]
             cuts.append(begin)
-    return cuts
+        else:
+            cuts += _at_period(operations[begin : born[at]], begin, longest)
+            begin = cuts[-1]
+    return [k for k in cuts if k < end]
 
 
 def _at_period(operations: NDArray[np.int8], begin: int, longest: int) -> list[int]:
     """Return where to cut a stretch in which the same operations come again and again."""
-    size = len(operations)
-    sample = operations[size // 4 : size // 4 + SAMPLE]
-    found = longest
-    for period in range(PERIODS[0], min(PERIODS[1], len(sample) // 2)):
-        if np.mean(sample[period:] == sample[:-period]) > ALIKE:
-            found = period * max(longest // period, 1)
-            break
-    step = -(-found // -(-found // longest))
-    return [
-        begin + k + j
-        for k in range(0, size, found)
-        for j in range(0, found, step)
-        if 0 < k + j < size
-    ]
+    text, size = operations.tobytes(), len(operations)
+    cuts = []
+    at = 0
+    while at < size:
+        period = next((p for p in range(*PERIODS) if _repeats(text, at, p)), 0)
+        if not period:
+            at += longest
+            cuts.append(at)
+            continue
+        differs = operations[at : size - period] != operations[at + period :]
+        last = at + period + int(np.argmax(differs) if differs.any() else len(differs))
+        found = period * min(max(longest // period, 1), (last - at) // period)
+        step = -(-found // -(-found // longest))
+        for first in range(at, last - found + 1, found):
+            at = first + found
+            cuts += [*range(first + step, at, step), at]
+    return [begin + k for k in cuts if k < size]
+
+
+def _repeats(text: bytes, at: int, period: int) -> bool:
+    """Whether three periods begin there that are alike."""
+    return (
+        len(text) >= at + 3 * period
+        and text[at : at + 2 * period] == text[at + period : at + 3 * period]
+    )
 
 
 def joined(starts: IntArray, count: int, alone: NDArray[np.bool_]) -> IntArray:

@@ -239,4 +239,4 @@ class _Workspace:
         self._table[:, :3] = [(address(row.array), row.by_state, row.by_entry) for row in rows]
         for row, entries in zip(rows, self._entries, strict=True):
             if row.by_state == 0:
-                entries[:] = row.array.reshape(-1, 1)
+                entries[:] = row.array.reshape(-1)[: len(entries), None]  # it may go on after

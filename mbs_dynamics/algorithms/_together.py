@@ -1,0 +1,182 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Several algorithms in one kernel, which computes what they share once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.algorithms._algorithm import (
+    ARRAYS,
+    BODY_LEVEL,
+    MODEL_INPUTS,
+    Algorithm,
+    asked_of,
+    loaded,
+    model_inputs,
+    shape_of,
+)
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import Kernel, Program, checked_backend, default_backend, trace
+
+
+class _Part(NamedTuple):
+    """One of the algorithms."""
+
+    name: str
+    algorithm: Algorithm
+    arrays: tuple[str, ...]
+    options: dict[str, Any]
+
+
+def compile_together(
+    functions: Mapping[str, Any] | Sequence[Any],
+    model: Model,
+    *,
+    backend: str | None = None,
+) -> Kernel:
+    """Return several algorithms compiled into one kernel for a model, as a callable on arrays.
+
+    ``functions`` are algorithms, or pairs of an algorithm and a mapping of its options, which are
+    those of :func:`compile`: either a sequence, or a mapping that names them. The inputs of the
+    kernel are the arrays that any of them takes, each once, in the order q, qd, qdd, ..., then
+    gravity and payloads. It returns a tuple with the result of each algorithm, in order; its
+    ``outputs`` carry the names, by default those of the algorithms. An algorithm with several
+    results, such as inverse_dynamics_derivatives, has one output for each: ``name_dtau_dq`` and so
+    on. With both = compile_together([gravity_torques, bias_torques], arm) it is g, h = both(q, qd).
+
+    What the algorithms share is computed once. That takes fewer operations than separate kernels,
+    and one call in place of several.
+
+    Raises ArgumentError for no algorithm at all, names that are used twice or are no identifiers,
+    and an array that means different things to two algorithms; else as :func:`compile` does.
+    """
+    parts = _parts(functions)
+    for part in parts:
+        part.algorithm.check_model(model)
+    inputs = _inputs(parts, model)
+    backend = default_backend() if backend is None else checked_backend(backend)
+    key = tuple((*part[:3], tuple(part.options.items())) for part in parts)
+    traced = (compile_together, key, model.carriers)
+    with model.lock:
+        if traced not in model.kernels:
+            model.kernels[traced] = _cheapest(parts, inputs, model)
+        program = model.kernels[traced]
+        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        used = [defaults[port.name] for port in program.inputs if port.name in defaults]
+        compiled = (*traced, backend, b"".join(np.asarray(x).tobytes() for x in used))
+        if compiled not in model.kernels:
+            model.kernels[compiled] = Kernel(program, backend=backend, defaults=defaults)
+    return model.kernels[compiled]  # type: ignore[no-any-return]
+
+
+def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
+    """Return the algorithms with their names, arrays and complete options."""
+    if isinstance(functions, str) or not isinstance(functions, (Mapping, Sequence)):
+        raise ArgumentError(
+            "functions must be a sequence of algorithms, or a mapping of names to them; got "
+            f"{functions!r}"
+        )
+    named = list(functions.items()) if isinstance(functions, Mapping) else None
+    given: Iterable[tuple[Any, Any]] = named or [(None, entry) for entry in functions]
+    parts: list[_Part] = []
+    for name, entry in given:
+        function, options = _pair(entry)
+        algorithm, arrays, chosen = asked_of(function, options)
+        name = algorithm.name if name is None else name
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentError(f"the name of an output must be an identifier; got {name!r}")
+        if any(name == part.name for part in parts):
+            raise ArgumentError(
+                f"two outputs are called {name!r}: give a mapping of different names to algorithms"
+            )
+        parts.append(_Part(name, algorithm, arrays, algorithm.complete(chosen)))
+    if not parts:
+        raise ArgumentError("functions must name at least one algorithm")
+    return parts
+
+
+def _pair(entry: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+    if not isinstance(entry, tuple):
+        return entry, {}
+    if len(entry) != 2 or not isinstance(entry[1], Mapping):
+        raise ArgumentError(
+            f"an algorithm with options is a pair (algorithm, mapping of options); got {entry!r}"
+        )
+    return entry
+
+
+def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all arrays, or raise ArgumentError where two parts disagree."""
+    inputs: dict[str, tuple[int, ...]] = {}
+    for name in ARRAYS:
+        takers = [part for part in parts if name in part.arrays]
+        shapes = {shape_of(name, model, part.options) for part in takers}
+        frames = {_frames_of(part, name) for part in takers}
+        if len(shapes) > 1 or len(frames) > 1:
+            said = ", ".join(
+                f"{part.name} takes {shape_of(name, model, part.options)} "
+                f"{_frames_of(part, name)}".rstrip()
+                for part in takers
+            )
+            raise ArgumentError(f"the array {name!r} is not the same for all algorithms: {said}")
+        if takers:
+            inputs[name] = shapes.pop()
+    return inputs
+
+
+def _frames_of(part: _Part, name: str) -> str:
+    """Return the representation in which a part takes an array, empty if it does not matter."""
+    if name not in BODY_LEVEL:
+        return ""
+    asked = part.algorithm.candidates(part.arrays, part.options)[0].get("representation")
+    return str(asked or "body_fixed")
+
+
+def _cheapest(
+    parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model: Model
+) -> Program:
+    """Return the parts traced together, in the cheaper of two ways.
+
+    Each on the model that suits it best, or all on the original one, so that they share more.
+    """
+    mixed = len({part.algorithm.of_joints for part in parts}) > 1
+    programs = [_trace(parts, inputs, model, own) for own in ((True, False) if mixed else (True,))]
+    return min(programs, key=lambda program: program.operations.total)
+
+
+def _trace(
+    parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model: Model, own: bool
+) -> Program:
+    """Return the parts as one program, each on the equivalent model of its own or on the given."""
+
+    def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> dict[str, Any]:
+        results: dict[str, Any] = {}
+        for part in parts:
+            same = part.algorithm.equivalent(model, part.arrays) if own else model
+            options = part.algorithm.candidates(part.arrays, part.options)[0]
+            arrays = {name: symbols[name] for name in part.arrays}
+            result = part.algorithm.equations(loaded(same, gravity, payload), **arrays, **options)
+            if not isinstance(result, Mapping):
+                result = {"": result}
+            for key, array in result.items():
+                results[f"{part.name}_{key}" if key else part.name] = array
+        return results
+
+    name = "_and_".join(part.name for part in parts)
+    return trace(on_symbols, {**inputs, **model_inputs(model)}, name=name, droppable=MODEL_INPUTS)

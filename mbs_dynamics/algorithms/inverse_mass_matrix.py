@@ -1,0 +1,68 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The inverse of the mass matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms.articulated import Articulated
+from mbs_dynamics.algorithms.mass_matrix import factorize, inverted, mass_matrix, solved
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import AUTO, is_deep, moves, moves_for_pairs
+
+_mass_matrix = algorithm_of(mass_matrix).equations
+
+
+@algorithm(invariant=True, of_joints=True, chooses=True)
+def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+    """Return the inverse of the mass matrix (..., n, n), symmetric.
+
+    By the factorization M = U D U^T: of :func:`mass_matrix`, whose zeros follow the branches of the
+    tree, or where the tree is deep by articulated bodies, in O(n d). q (..., n).
+
+    Raises SingularError, naming the joint, where M is not positive definite; ArgumentError for a
+    wrong shape or type, UnknownRepresentationError.
+    """
+    return np.asarray(factors_of(model, q, representation).inverse())
+
+
+class Factors:
+    """M = U D U^T as matrices."""
+
+    def __init__(self, model: Model, M: Array) -> None:
+        self.U, self.D = factorize(model, M)
+
+    def solve(self, B: Array) -> Array:
+        """Return M^-1 B (n, m)."""
+        return solved(self.U, self.D, B)
+
+    def inverse(self) -> Array:
+        """Return M^-1 (n, n), symmetric."""
+        return inverted(self.U, self.D)
+
+
+def factors_of(model: Model, q: Any, representation: str = AUTO) -> Factors | Articulated:
+    """Return the factors of the mass matrix in the form that takes the fewest operations."""
+    auto = representation == AUTO
+    if is_deep(model) and model.n == model.nb:
+        rep = moves_for_pairs(model, q) if auto else moves(representation, model, q)
+        return Articulated(model, rep)
+    return Factors(model, _mass_matrix(model, q, representation=representation))

@@ -1,0 +1,254 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The commands ``mbs-dynamics simulate`` and ``mbs-dynamics plot``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, SimulationError
+from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate.drive import Law
+from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
+from mbs_dynamics.integrate.motion import MOTIONS
+from mbs_dynamics.resources import robot_path
+
+
+def add_commands(commands: Any) -> None:
+    """Add the two commands to the parser's subcommands."""
+    run = commands.add_parser("simulate", help="simulate a robot, under gravity and torques")
+    run.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    run.add_argument("--root", help="link to take as the ground (default: the root link)")
+    run.add_argument("--tip", help="keep only the chain from the root to this link")
+    run.add_argument(
+        "--q",
+        type=_setting,
+        nargs="+",
+        default=[],
+        metavar="JOINT=VALUE",
+        help="posture to begin with, in rad or m; joints that are not named begin at zero, or at "
+        "the limit next to it. One VALUE without a name for each joint will do as well",
+    )
+    run.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
+                     help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
+    run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
+    run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
+    run.add_argument("--method", default="rk4", help=f"one of {', '.join(METHODS)} (default: rk4)")
+    run.add_argument(
+        "--torques",
+        type=Path,
+        metavar="FILE.csv",
+        help="torques over time: a header 't, JOINT, ...' and rows of numbers; between the rows "
+        "they are interpolated, after the last one held (default: none)",
+    )
+    run.add_argument("--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
+                     help="free-fall acceleration in m/s^2 (default: 0 0 -9.81)")  # fmt: skip
+    run.add_argument("--friction", action="store_true",
+                     help="with the damping and friction that the URDF states")  # fmt: skip
+    run.add_argument("--damping", type=float, help="viscous damping of each joint, N m s/rad")
+    run.add_argument("--stops", action="store_true", help="with stops at the limits of position")
+    run.add_argument("--out", type=Path, metavar="FILE", help="write the motion: .npz or .csv")
+    _add_pictures(run)
+    run.set_defaults(run=_simulate)
+
+    plot = commands.add_parser("plot", help="draw a motion that simulate wrote")
+    plot.add_argument("file", type=Path, help="the .npz or .csv of simulate")
+    plot.add_argument("--robot", help="the robot, for an animation")
+    plot.add_argument("--root", help="as for simulate")
+    plot.add_argument("--tip", help="as for simulate")
+    _add_pictures(plot)
+    plot.set_defaults(run=_plot)
+
+
+def _add_pictures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
+    parser.add_argument("--animation", type=Path, metavar="FILE", help="animate it: .gif")
+
+
+def robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Model:
+    """Return the model of a URDF, or of a robot shipped here, without warnings."""
+    is_name = not Path(name).exists() and "/" not in name and "." not in name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        return mbs.Model.from_urdf(robot_path(name) if is_name else name, root=root, tip=tip)
+
+
+def _setting(text: str) -> tuple[str, float]:
+    """Return joint and value of JOINT=VALUE; the joint is empty where there is only a value."""
+    joint, _, value = text.rpartition("=")
+    try:
+        return joint, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be JOINT=VALUE or VALUE; got {text!r}") from None
+
+
+def _vector(
+    option: str, model: mbs.Model, given: Sequence[tuple[str, float]], x: FloatArray
+) -> FloatArray:
+    """Return x with the settings of a command line in it."""
+    if given and not any(joint for joint, _ in given):
+        if len(given) != model.n:
+            raise ArgumentError(
+                f"{option} takes {model.n} values, or JOINT=VALUE; got {len(given)}"
+            )
+        return np.array([value for _, value in given])
+    x = x.copy()
+    for joint, value in given:
+        if joint not in model.joint_names:
+            raise mbs.UnknownJointError(joint, model.joint_names)
+        x[model.joint_names.index(joint)] = value
+    return x
+
+
+def _check_files(options: argparse.Namespace, out: Path | None) -> None:
+    """Refuse files of unknown kinds before anything is computed."""
+    for option, path, kinds in (
+        ("--out", out, MOTIONS),
+        ("--figure", options.figure, FIGURES),
+        ("--animation", options.animation, ANIMATIONS),
+    ):
+        if path is not None and path.suffix not in kinds:
+            raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    _check_files(options, options.out)
+    model = robot(options.robot, options.root, options.tip)
+    if options.gravity is not None:
+        model = model.with_gravity(options.gravity)
+    limits = [joint.limits for joint in model.joints]
+    lower = np.array([-np.inf if x.lower is None else x.lower for x in limits])
+    upper = np.array([np.inf if x.upper is None else x.upper for x in limits])
+    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), lower, upper))
+    qd = _vector("--qd", model, options.qd, np.zeros(model.n))
+    forces = None
+    if options.friction or options.stops or options.damping is not None:
+        stated = None if options.friction else 0.0
+        damping = options.damping if options.damping is not None else stated
+        forces = JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
+    torques = None if options.torques is None else _profile(options.torques, model)
+    begun, failed = time.perf_counter(), None
+    try:
+        motion = simulate(
+            model,
+            q,
+            qd,
+            duration=options.duration,
+            step=options.step,
+            method=options.method,
+            control=torques,
+            forces=forces,
+            events=stop_events(model),
+        )
+    except SimulationError as error:  # what there is until then is written all the same
+        if error.motion is None:
+            raise
+        motion, failed = error.motion, error
+    _report(model, motion, time.perf_counter() - begun)
+    _write(motion, options, lambda: model, options.out)
+    if failed is not None:
+        raise failed
+    return 0
+
+
+def _report(model: mbs.Model, motion: Motion, taken: float) -> None:
+    span = motion.t[-1]
+    print(
+        f"{model.name}: {span:g} s in {len(motion) - 1} steps by {motion.method}, in {taken:.2f} s"
+    )
+    with np.errstate(invalid="ignore"):  # of an arm that is lost
+        change = motion.energy[-1] - motion.energy[0]
+    print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
+    for event in motion.events[:20]:
+        print(f"  {event.t:.4f} s: {event.name}")
+    if len(motion.events) > 20:
+        print(f"  and {len(motion.events) - 20} times more")
+    print("joint, position and rate at the end:")
+    width = max(map(len, motion.joint_names))
+    for name, position, rate in zip(motion.joint_names, motion.q[-1], motion.qd[-1], strict=True):
+        print(f"  {name:{width}} {position:10.4f} {rate:10.4f}")
+
+
+def _write(
+    motion: Motion,
+    options: argparse.Namespace,
+    model: Callable[[], mbs.Model],
+    out: Path | None = None,
+) -> None:
+    if out is not None:
+        motion.save(out)
+        print(f"wrote {out}")
+    if options.figure is not None:
+        write_figure(motion, options.figure)
+        print(f"wrote {options.figure}")
+    if options.animation is not None:
+        write_animation(model(), motion, options.animation)
+        print(f"wrote {options.animation}")
+
+
+def _plot(options: argparse.Namespace) -> int:
+    _check_files(options, None)
+    try:
+        motion = Motion.load(options.file)
+    except FileNotFoundError as error:
+        raise ArgumentError(f"there is no file {options.file}") from error
+    if options.animation is not None and options.robot is None:
+        raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
+    if options.figure is None and options.animation is None:
+        options.figure = options.file.with_suffix(".png")
+    _write(motion, options, lambda: robot(options.robot, options.root, options.tip))
+    return 0
+
+
+def _profile(path: Path, model: mbs.Model) -> Law:
+    """Return the law of a file of torques: interpolated between its rows, held beyond them."""
+    try:
+        with path.open(newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except OSError as error:
+        raise ArgumentError(f"cannot read {path}: {error.strerror}") from error
+    head = [name.strip() for name in rows[0]] if rows else []
+    if head[:1] != ["t"] or len(rows) < 2:
+        raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
+    for name in head[1:]:
+        if name not in model.joint_names:
+            raise mbs.UnknownJointError(name, model.joint_names)
+    for line, row in enumerate(rows[1:], 2):
+        if len(row) != len(head):
+            raise ArgumentError(f"{path}, row {line}: there must be {len(head)} numbers")
+    try:
+        data = np.array(rows[1:], dtype=float)
+    except ValueError as error:
+        raise ArgumentError(f"{path}: {error}") from error
+    t = data[:, 0]
+    if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():
+        raise ArgumentError(f"{path}: numbers must be finite, and the times increase")
+    columns = [model.joint_names.index(name) for name in head[1:]]
+
+    def torques(now: float, q: FloatArray, qd: FloatArray) -> FloatArray:
+        tau = np.zeros(model.n)
+        tau[columns] = [np.interp(now, t, column) for column in data[:, 1:].T]
+        return tau
+
+    return torques

@@ -1,0 +1,106 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The body-fixed moves of dynamics beside those of the paper: other accelerations, one motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS
+
+from mbs_dynamics.algorithms.coriolis import Gyration
+from mbs_dynamics.algorithms.newton_euler import NO_LOADS, Loads, recursion
+from mbs_dynamics.lie import se3
+from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.representation import BodyAxes, BodyFixed
+
+pytestmark = pytest.mark.backend_independent
+
+every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def motions(name, loads=NO_LOADS):
+    """Return a model, the moves of both kinds, and what the recursion makes of each."""
+    model = MECHANISMS[name].model
+    q, qd, qdd = model.random_state(7)
+    moves = BodyFixed(model, q), BodyAxes(model, q)
+    return model, moves, [recursion(model, rep, qd, qdd, loads) for rep in moves]
+
+
+def of_origins(V, Vd):
+    """Return the accelerations of origins from the rates of body-fixed twists."""
+    return Vd + np.array([[0.0, 0.0, 0.0, *np.cross(x[:3], x[3:])] for x in V])
+
+
+@every_mechanism
+def test_the_recursion_of_the_paper_transmits_the_same_wrenches(name):
+    rng = np.random.default_rng(2)
+    nb = MECHANISMS[name].nb
+    moving = Loads(rng.normal(size=(nb, 6)), rng.normal(size=6), rng.normal(size=6))
+    for loads in (NO_LOADS, moving):
+        _, _, ((V, Vd, W), (V_axes, A, W_axes)) = motions(name, loads)
+        found, expected = (np.array(x, dtype=float) for x in (W_axes, W))
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
+        np.testing.assert_allclose(np.array(V_axes, dtype=float), np.array(V, dtype=float))
+        expected = of_origins(*(np.array(x, dtype=float) for x in (V, Vd)))
+        np.testing.assert_allclose(
+            np.array(A, dtype=float), expected, atol=1e-12 * np.abs(expected).max()
+        )
+
+
+@every_mechanism
+def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
+    model, (_, rep), (_, (V, A, _)) = motions(name)
+    rate = model.joint_rates(model.random_state(7).qd)
+    acceleration = model.joint_rates(model.random_state(7).qdd)
+    for i, p in model.outward():
+        M = rep.inertia(i)
+        np.testing.assert_allclose(
+            (M @ A[i] + rep.bias(i, V[i])).astype(float),
+            rep.wrench(i, V[i], A[i]).astype(float),
+            atol=1e-11,
+        )
+        carried = rep.carry(i) @ A[p] + rep.screw(i) * acceleration[i] + rep.drift(i, V, rate[i])
+        np.testing.assert_allclose(carried.astype(float), A[i].astype(float), atol=1e-11)
+
+
+@every_mechanism
+def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
+    model, (body_fixed, rep), ((V, Vd, _), (_, A, _)) = motions(name)
+    for i, p in model.outward():
+        S = np.random.default_rng(i).normal(size=6)
+        V_p, Vd_p = (np.asarray(body_fixed.carry(i) @ x[p], dtype=float) for x in (V, Vd))
+        Y, Z = rep.rates_of_screw(i, S, V, A)
+        np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
+        expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
+        np.testing.assert_allclose(np.asarray(Z, float), expected, atol=1e-10)
+
+
+@every_mechanism
+def test_a_gyration_is_the_matrix_of_its_definition(name):
+    for body in MECHANISMS[name].model.bodies:
+        V, X, Y = np.random.default_rng(3).normal(size=(3, 6))
+        M = body.inertia
+        half = M.matrix() @ ad(V)
+        B = 0.5 * (-half.T - half + ad_dual(M @ V))
+        found = Gyration.of(M, V)
+        np.testing.assert_allclose(found @ X, B @ X, atol=1e-13)
+        np.testing.assert_allclose(found.transposed(Y), (B.T @ Y)[:3], atol=1e-13)
+        np.testing.assert_allclose((B.T @ Y)[3:], 0.0, atol=1e-13)
+        np.testing.assert_allclose(found @ V, -ad(V).T @ (M @ V), atol=1e-13)  # D (41)
+        carry = BodyFixed(MECHANISMS[name].model, np.full(MECHANISMS[name].n, 0.4)).carry(0)
+        Ad = np.linalg.inv(se3.Ad(se3.pose(carry.R, carry.r)))
+        moved = found.carried(carry)
+        np.testing.assert_allclose(moved @ X, Ad.T @ B @ Ad @ X, atol=1e-12)

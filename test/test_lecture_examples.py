@@ -1,0 +1,90 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The examples that compare integrators: their orders are those of theory, and they draw."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n")
+pytest.importorskip("matplotlib")
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def order(found):
+    return math.log2(found[-2] / found[-1])
+
+
+def test_orders_of_the_spinning_body():
+    orders = {"midpoint, momenta": 2, "generalized-alpha": 2, "Munthe-Kaas 4, momenta": 4}
+    for name, found in example("spinning_body").errors([128, 256]).items():
+        expected = orders.get(name) or int(name[-1])
+        assert abs(order(found) - expected) < 0.1, name
+
+
+def test_orders_of_the_falling_chain():
+    chain = example("falling_chain")
+    for name, found in chain.errors(chain.chain(), [200, 400]).items():
+        assert abs(order(found) - chain.METHODS[name]) < 0.1, name
+
+
+def test_the_entries_of_a_matrix_leave_the_group():
+    spinning = example("spinning_body")
+    R, _ = spinning.on_entries(5.0, 0.02)
+    assert np.abs(R[-1].T @ R[-1] - np.eye(3)).max() > 1e-8
+    assert spinning.spun(5.0, 0.02).orthogonality.max() < 1e-14
+
+
+def test_drifts_of_the_heavy_top():
+    """In momenta the vertical one is kept, although the others change."""
+    for name, found in example("heavy_top").drifts([0.004, 0.002]).items():
+        assert order([energy for energy, _ in found]) > 1.9, name
+        momentum = max(each for _, each in found)
+        assert momentum < 1e-13 if "momenta" in name else momentum > 1e-9, name
+
+
+def test_counts_grow_with_n():
+    counts = example("counts_over_n")
+    found = counts.counts(counts.mbs.inverse_dynamics, [3, 6, 9])
+    for values in found.values():
+        assert abs((values[2] - values[1]) / (values[1] - values[0]) - 1.0) < 0.1  # linear
+    assert min(found, key=lambda name: found[name][-1]) == "body_fixed"
+
+
+def test_a_figure(tmp_path, monkeypatch):
+    heavy_top = example("heavy_top")
+    monkeypatch.setattr(sys, "argv", ["heavy_top.py", str(tmp_path / "top.png")])
+    heavy_top.main()
+    assert (tmp_path / "top.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_are_short(name):
+    """Under a hundred lines below the licence."""
+    lines = (EXAMPLES / f"{name}.py").read_text().splitlines()
+    assert len(lines) - next(k for k, line in enumerate(lines) if not line.startswith("#")) < 100

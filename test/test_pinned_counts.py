@@ -1,0 +1,152 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""How many operations each algorithm takes on two arms, so that none takes more unnoticed.
+
+The robots are those of the package example-robot-data; the bases are fixed. Counts are those of the
+cheapest representation, for the options of :func:`mbs_dynamics.operation_counts.algorithm_counts`.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from mechanisms import MECHANISMS
+from robots import robot, robot_files
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.operation_counts import algorithm_counts
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.skipif(not robot_files(), reason="example-robot-data is not installed"),
+]
+
+ARMS = ("panda.urdf", "ur5_robot.urdf")
+
+PINNED = {
+    "forward_kinematics": (176, 120),
+    "twists": (135, 94),
+    "jacobian": (178, 115),
+    "accelerations": (314, 234),
+    "jerks": (653, 495),
+    "twist_derivatives": (1049, 800),
+    "jacobian_rate": (485, 290),
+    "jacobian_second_rate": (966, 581),
+    "relative_twist": (113, 98),
+    "relative_jacobian": (188, 126),
+    "offset_twist": (135, 106),
+    "offset_jacobian": (188, 126),
+    "point_velocity": (185, 144),
+    "point_jacobian": (262, 191),
+    "pose_sensitivity": (72, 50),
+    "jacobian_sensitivity": (336, 218),
+    "jacobian_derivative": (237, 134),
+    "kinematic_hessian": (563, 185),
+    "inverse_dynamics": (744, 331),
+    "gravity_torques": (206, 54),
+    "bias_torques": (707, 299),
+    "mass_matrix": (373, 142),
+    "inverse_mass_matrix": (723, 320),
+    "coriolis_matrix": (1786, 575),
+    "christoffel_symbols": (7273, 1076),
+    "forward_dynamics": (1313, 558),
+    "joint_wrenches": (970, 424),
+    "joint_reactions": (954, 417),
+    "inverse_dynamics_regressor": (2996, 1608),
+    "inverse_dynamics_derivatives": (3773, 1352),
+    "forward_dynamics_derivatives": (6198, 2440),
+    "inverse_dynamics_rates": (3225, 1575),
+    "linearize": (6198, 2440),
+    "torque_sensitivity": (1564, 755),
+    "kinetic_energy": (446, 196),
+    "potential_energy": (79, 44),
+    "center_of_mass": (77, 42),
+    "momenta": (377, 137),
+    "centroidal_momentum": (645, 302),
+}
+"""Operations of all kinds on the Panda and on the UR5."""
+
+OF_JOINTS = [f for f in mbs.ALGORITHMS if algorithm_of(f).of_joints]
+
+MANY = (
+    "a1.urdf",
+    "allegro_left_hand.urdf",
+    "double_pendulum.urdf",
+    "kinova.urdf",
+    "panda.urdf",
+    "solo12.urdf",
+    "tiago_no_hand.urdf",
+    "ur5_gripper.urdf",
+    "xarm7.urdf",
+    "z1.urdf",
+)
+"""Robots with trees of all sorts, for which auto has to be the cheapest representation."""
+
+
+def model_of(name):
+    if name in MECHANISMS:
+        return MECHANISMS[name].model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        return mbs.Model.from_urdf(robot(name))
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Operations by algorithm: a list with one number for each arm."""
+    counts = {function.__name__: [] for function in mbs.ALGORITHMS}
+    for name in ARMS:
+        for row in algorithm_counts(model_of(name)):
+            least = min(count.total for count in row.operations.values())
+            counts[row.title.split()[0]].append(least)
+    return {name: tuple(totals) for name, totals in counts.items()}
+
+
+def test_every_algorithm_is_pinned(counted):
+    new = [f'"{name}": {counted[name]},' for name in counted if name not in PINNED]
+    assert not new, "not pinned yet: add " + " ".join(new)
+    gone = [name for name in PINNED if name not in counted]
+    assert not gone, f"no algorithms any more: remove {gone}"
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_no_algorithm_takes_more_operations(name, counted):
+    found, pinned = counted[name], PINNED[name]
+    for arm, now, before in zip(ARMS, found, pinned, strict=True):
+        assert now <= before, f"{name} grew on {arm} from {before} to {now} operations"
+    assert found == pinned, f'improved: update "{name}": {found},'
+
+
+@pytest.mark.parametrize("name", [*MANY, "tree", "forest", "revolute chain"])
+def test_auto_is_the_cheapest_representation(name):
+    """Body-fixed is, for all that follows from tau; so that only that one has to be traced."""
+    model = model_of(name)
+    for function in OF_JOINTS:
+        algorithm = algorithm_of(function)
+        if "representation" not in algorithm.options or function is mbs.inverse_dynamics_rates:
+            continue  # the rates are the inverse dynamics in other numbers, and take long to trace
+        auto = algorithm.operations(model, {}).total
+        for representation in ("spatial", "hybrid", "mixed"):
+            other = algorithm.operations(model, {"representation": representation}).total
+            assert auto <= other, f"{function.__name__}: {auto}, {representation} {other}"
+
+
+@pytest.mark.parametrize("name", [*MANY, "tree", "forest", "revolute chain"])
+def test_auto_is_nearly_the_cheapest_method_of_forward_dynamics(name):
+    model, algorithm = model_of(name), algorithm_of(mbs.forward_dynamics)
+    auto = algorithm.operations(model, {}).total
+    for method in ("articulated_body", "udut", "mass_matrix"):
+        assert auto <= 1.05 * algorithm.operations(model, {"method": method}).total

@@ -1,0 +1,158 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The commands simulate and plot: files in and out, figures, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.integrate.figures import write_animation, write_figure
+from mbs_dynamics.resources import robot_path
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def run(capsys, *arguments):
+    code = main([str(x) for x in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_swing_from_a_posture(arm, tmp_path, capsys):
+    out = tmp_path / "swing.npz"
+    code, text, _ = run(
+        capsys, "simulate", "arm7", "--q", "joint2=0.5", "joint4=1", "--qd", "joint1=-0.2",
+        "--duration", 0.2, "--gravity", 0, 0, -3.71, "--out", out,
+    )  # fmt: skip
+    assert code == 0
+    assert "arm7: 0.2 s in 200 steps by rk4" in text
+    assert f"wrote {out}" in text
+    q, qd = np.zeros(7), np.zeros(7)
+    q[[1, 3]], qd[0] = [0.5, 1.0], -0.2
+    expected = simulate(arm.with_gravity((0, 0, -3.71)), q, qd, duration=0.2)
+    assert_close(Motion.load(out).q, expected.q)
+
+
+def test_torques_from_a_file(arm, tmp_path, capsys):
+    """Interpolated between the rows, and held after the last one."""
+    profile, out = tmp_path / "torques.csv", tmp_path / "motion.csv"
+    profile.write_text("t, joint4, joint2\n0, 0, 1\n0.01, -4, 3\n")
+    values = [repr(x) for x in np.linspace(0.1, 0.7, 7).tolist()]
+    code, _, _ = run(
+        capsys, "simulate", "arm7", "--q", *values, "--duration", 0.02, "--method",
+        "semi_implicit_euler", "--torques", profile, "--friction", "--stops", "--out", out,
+    )  # fmt: skip
+    assert code == 0
+    motion = Motion.load(out)
+    assert_close(motion.q[0], np.linspace(0.1, 0.7, 7))
+    assert_close(motion.tau[5], [0.0, 2.0, 0.0, -2.0, 0.0, 0.0, 0.0])
+    assert_close(motion.tau[15], [0.0, 3.0, 0.0, -4.0, 0.0, 0.0, 0.0])
+
+
+def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
+    out = tmp_path / "lost.npz"
+    code, _, err = run(
+        capsys, "simulate", "arm7", "--qd", "joint6=1e200", "--duration", 1, "--out", out
+    )  # fmt: skip
+    assert code == 1
+    assert "at t = " in err
+    assert len(Motion.load(out)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--q", "elbow=1"], "no joint 'elbow'"),
+        (["--q", "1", "2"], "--q takes 7 values, or JOINT=VALUE; got 2"),
+        (["--method", "rk5"], "did you mean 'rk4'"),
+        (["--step", "-1"], "step must be positive"),
+        (["--out", "motion.bag"], "--out must end in .npz, .csv"),
+        (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
+        (["--torques", "nowhere.csv"], "cannot read nowhere.csv"),
+    ],
+)
+def test_bad_arguments(arguments, message, capsys):
+    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, *arguments)
+    assert code == 1
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must have a header"),
+        ("time,joint1\n0,1\n", "must have a header"),
+        ("t,elbow\n0,1\n", "no joint 'elbow'"),
+        ("t,joint1\n0,1\n1\n", "row 3: there must be 2 numbers"),
+        ("t,joint1\n0,x\n", "could not convert"),
+        ("t,joint1\n0,1\n0,2\n", "the times increase"),
+        ("t,joint1\n0,nan\n", "must be finite"),
+    ],
+)
+def test_bad_profiles(text, message, tmp_path, capsys):
+    profile = tmp_path / "torques.csv"
+    profile.write_text(text)
+    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile)
+    assert code == 1
+    assert message in err
+
+
+def test_settings_that_are_no_numbers(capsys):
+    with pytest.raises(SystemExit):
+        main(["simulate", "arm7", "--q", "joint1=far"])
+    assert "must be JOINT=VALUE or VALUE; got 'joint1=far'" in capsys.readouterr().err
+
+
+def test_figures_and_animations(arm, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    out, figure, moving = (tmp_path / name for name in ("m.npz", "m.svg", "m.gif"))
+    code, text, _ = run(
+        capsys, "simulate", "arm7", "--duration", 0.1, "--out", out, "--figure", figure
+    )
+    assert code == 0
+    assert "<svg" in figure.read_text()
+    code, text, _ = run(capsys, "plot", out)
+    assert code == 0
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    code, text, _ = run(capsys, "plot", out, "--robot", "arm7", "--animation", moving)
+    assert code == 0
+    assert f"wrote {moving}" in text
+    assert moving.read_bytes().startswith(b"GIF")
+    batch = simulate(arm, np.zeros((2, 7)), duration=0.01)
+    with pytest.raises(ArgumentError, match="one motion, not a batch"):
+        write_figure(batch, figure)
+    other = arm.with_gravity((0, 0, 0))
+    model = mbs.Model(other.name, other.bodies[:3], other.gravity)
+    with pytest.raises(ArgumentError, match="the model has joint1, joint2, joint3"):
+        write_animation(model, Motion.load(out), moving)
+
+
+def test_bad_files_to_plot(tmp_path, capsys):
+    code, _, err = run(capsys, "plot", tmp_path / "none.npz")
+    assert code == 1
+    assert "there is no file" in err
+    out = tmp_path / "m.npz"
+    run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", out)
+    code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")
+    assert code == 1
+    assert "an animation needs the robot" in err

@@ -1,0 +1,166 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Several algorithms in one kernel: the same results, shared operations, errors at the edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+from mechanisms import MECHANISMS
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+EVERYTHING = {
+    "g": mbs.gravity_torques,
+    "h": (mbs.bias_torques, {}),
+    "M": (mbs.mass_matrix, {"representation": "spatial"}),
+    "V": (mbs.twists, {"representation": "hybrid"}),
+    "tau": (mbs.inverse_dynamics, {"wrenches": True}),
+    "d": mbs.inverse_dynamics_derivatives,
+    "T": mbs.kinetic_energy,
+}
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def separately(functions, model, arrays):
+    """Return what each algorithm gives by itself, by the names of the outputs."""
+    found = {}
+    for name, entry in functions.items():
+        function, options = entry if isinstance(entry, tuple) else (entry, {})
+        kernel = mbs.compile(function, model, **options)
+        inputs = {p.name: arrays[p.name] for p in kernel.inputs if p.name in arrays}
+        result = kernel(**inputs)
+        several = isinstance(result, tuple)
+        for port, value in zip(kernel.outputs, result if several else (result,), strict=True):
+            found[f"{name}_{port.name}" if several else name] = value
+    return found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["tree", "mimics"])
+def test_together_they_give_what_they_give_alone(name, backend):
+    model = MECHANISMS[name].model
+    together = mbs.compile_together(EVERYTHING, model, backend=backend)
+    assert [port.name for port in together.inputs] == ["q", "qd", "qdd", "wrenches", "gravity"]
+    rng = np.random.default_rng(1)
+    shapes = {port.name: port.shape for port in together.inputs if port.name != "gravity"}
+    arrays = {key: rng.normal(size=(3, *shape)) for key, shape in shapes.items()}
+    results = together(*arrays.values())
+    expected = separately(EVERYTHING, model, arrays)
+    assert [port.name for port in together.outputs] == list(expected)
+    for found, (key, value) in zip(results, expected.items(), strict=True):
+        scale = max(1.0, np.abs(value).max())
+        np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12 * scale, err_msg=key)
+
+
+def test_gravity_and_payload_are_inputs_and_compile_nothing(arm):
+    functions = [mbs.gravity_torques, mbs.bias_torques]
+    q, qd, _ = arm.random_state(2)
+    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
+    for model in (arm, held, arm.with_gravity((0.0, 0.0, 0.0))):
+        g, h = mbs.compile_together(functions, model)(q, qd)
+        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
+        np.testing.assert_allclose(h, mbs.bias_torques(model, q, qd), atol=1e-11)
+    kernel = mbs.compile_together(functions, held)
+    heavier = held.with_payload("tool", mass=3.0)
+    assert mbs.compile_together(functions, held) is kernel
+    assert mbs.compile_together(functions, heavier).program is kernel.program
+
+
+@pytest.mark.backend_independent
+def test_what_is_shared_is_computed_once(arm):
+    functions = [mbs.gravity_torques, mbs.bias_torques, mbs.inverse_dynamics]
+    together = mbs.compile_together(functions, arm, backend="python").operations
+    alone = [mbs.compile(f, arm, backend="python").operations for f in functions]
+    assert max(x.total for x in alone) < together.total < 0.9 * sum(x.total for x in alone)
+    assert together.trigonometric == 2 * arm.n
+
+
+@pytest.mark.backend_independent
+def test_with_twists_the_cheaper_of_two_models_is_traced(arm):
+    functions = [mbs.gravity_torques, (mbs.jacobian, {"body": "tool"}), mbs.twists]
+    together = mbs.compile_together(functions, arm, backend="python").operations.total
+    alone = [
+        mbs.compile(mbs.gravity_torques, arm, backend="python"),
+        mbs.compile(mbs.jacobian, arm, body="tool", backend="python"),
+        mbs.compile(mbs.twists, arm, backend="python"),
+    ]
+    assert together < sum(kernel.operations.total for kernel in alone)
+
+
+def test_an_algorithm_may_come_twice_under_two_names(arm):
+    q, _, _ = arm.random_state(0)
+    names = {"tool": "tool", "elbow": "link4"}
+    functions = {name: (mbs.jacobian, {"body": body}) for name, body in names.items()}
+    found = mbs.compile_together(functions, arm)(q)
+    for J, body in zip(found, names.values(), strict=True):
+        np.testing.assert_allclose(J, mbs.jacobian(arm, q, body), atol=1e-14)
+
+
+def test_a_guard_of_one_part_names_its_joint():
+    screws = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
+    inertias = np.zeros((2, 6, 6))
+    inertias[0] = mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), np.eye(3))
+    with pytest.warns(mbs.ModelWarning):
+        model = mbs.Model.from_screws([-1, 0], [np.eye(4)] * 2, screws, inertias, frame="spatial")
+    with pytest.raises(mbs.SingularError, match="joint2"):
+        mbs.compile_together([mbs.mass_matrix, mbs.inverse_mass_matrix], model)(np.zeros(2))
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ([], "at least one algorithm"),
+        ("gravity_torques", "sequence of algorithms"),
+        (mbs.gravity_torques, "sequence of algorithms"),
+        ([np.sin], "is not an algorithm"),
+        ([mbs.twists, mbs.twists], "two outputs are called 'twists'"),
+        ({"1st": mbs.twists}, "must be an identifier; got '1st'"),
+        ({7: mbs.twists}, "must be an identifier; got 7"),
+        ([(mbs.jacobian,)], r"pair \(algorithm, mapping of options\)"),
+        ([(mbs.jacobian, {})], "needs the argument 'body'"),
+        ([(mbs.jacobian, {"body": "nose"})], "no body 'nose'"),
+        ([(mbs.twists, {"frame": 1})], "twists has no option 'frame'"),
+        (
+            {
+                "tau": (mbs.inverse_dynamics, {"wrenches": True}),
+                "W": (mbs.joint_wrenches, {"wrenches": True, "representation": "hybrid"}),
+            },
+            "'wrenches' is not the same for all algorithms: tau takes .* body_fixed, W takes .* h",
+        ),
+        (
+            {
+                "a": (mbs.twist_derivatives, {"order": 1}),
+                "b": (mbs.twist_derivatives, {"order": 2}),
+            },
+            "'motion' is not the same",
+        ),
+    ],
+)
+def test_what_cannot_be_compiled_together_is_said(arm, functions, said):
+    with pytest.raises(mbs.MbsError, match=said):
+        mbs.compile_together(functions, arm, backend="python")
+
+
+@pytest.mark.backend_independent
+def test_a_model_is_needed():
+    with pytest.raises(mbs.ArgumentError, match="model must be a Model; got str"):
+        mbs.compile_together([mbs.twists], "arm7")
