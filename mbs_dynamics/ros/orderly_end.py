@@ -23,9 +23,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
+
+from mbs_dynamics.ros.frugal_executor import FrugalExecutor
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -87,7 +89,7 @@ class Leaver(Protocol):
 
 def spin_until_left(node: Leaver, signals: Signals) -> None:
     """Serve a node until it has left, which a signal asks it to do. Errors do not end it."""
-    executor = SingleThreadedExecutor()
+    executor = FrugalExecutor()
     executor.add_node(node)
     signals.listen(lambda: executor.create_task(node.leave))
     while not node.left:
