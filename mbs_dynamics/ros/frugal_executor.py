@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""An executor that spends its time on messages and timers, and looks at the rest now and then."""
+"""An executor that spends its time on one stream of messages, and less on the rest."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 
 PATIENCE = 0.02
-"""Seconds for which services and events may wait while messages come."""
+"""Seconds for which the rest may wait while messages come."""
 
 
 class FrugalExecutor(SingleThreadedExecutor):
-    """Leaves services and events of the middleware out of most waits.
+    """Leaves services, events of the middleware and rare messages out of most waits.
 
     rclpy builds its wait set anew for each message, and a node has a dozen services, those of its
-    parameters and its lifecycle among them. Here, after a message, they are in it once in PATIENCE.
-    A wait without them lasts until the next message or timer; so a node needs a timer, and when
-    messages stop, services answer at the latest after its period.
+    parameters and its lifecycle among them. Here, after a message of the type ``often``, they are
+    in it once in PATIENCE. A wait without them lasts until the next such message or timer; so a
+    node needs a timer, and when messages stop, the rest is served at the latest after its period.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, often: type, **options: Any) -> None:
         super().__init__(**options)
+        self._often = often
         self._due = 0.0
-        self._after_message = False
+        self._streaming = False
         self._wanted = True
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Wait for one callback, and execute it."""
         now = time.monotonic()
-        self._wanted = not self._after_message or now >= self._due
+        self._wanted = not self._streaming or now >= self._due
         if self._wanted:
             self._due = now + PATIENCE
         super().spin_once(timeout_sec)
@@ -53,11 +54,15 @@ class FrugalExecutor(SingleThreadedExecutor):
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
         """Return the next callback that is ready, with its entity and node."""
         found = super().wait_for_ready_callbacks(*args, **kwargs)
-        self._after_message = isinstance(found[1], Subscription)
+        self._streaming = getattr(found[1], "msg_type", None) is self._often
         return found
 
     def can_execute(self, entity: Any) -> bool:
         """Return whether this entity is waited for."""
-        if not self._wanted and isinstance(entity, (Service, EventHandler)):
-            return False
+        if not self._wanted:
+            if isinstance(entity, Subscription):
+                if entity.msg_type is not self._often:
+                    return False
+            elif isinstance(entity, (Service, EventHandler)):
+                return False
         return bool(super().can_execute(entity))

@@ -19,6 +19,7 @@ convert, call and publish.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -110,9 +111,10 @@ class GravityCompensationNode(LifecycleNode):
         self._outputs.open()
         text, path = self._settings.robot_description, self._settings.robot_description_file
         if not text and not path:
-            self._configured.append(
-                self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            heard = self.create_subscription(
+                String, "robot_description", lambda message: self._describe(message.data), LATCHED
             )
+            self._configured.append(heard)
         elif not (self._describe(text) if text else self._describe_from(Path(path))):
             self._forget()
             return TransitionCallbackReturn.FAILURE
@@ -191,9 +193,6 @@ class GravityCompensationNode(LifecycleNode):
 
     # -- what describes the robot ------------------------------------------------------------------
 
-    def _on_description(self, message: String) -> None:
-        self._describe(message.data)
-
     def _describe_from(self, path: Path) -> bool:
         try:
             return self._describe(path.read_text(encoding="utf-8"))
@@ -216,6 +215,8 @@ class GravityCompensationNode(LifecycleNode):
             return
         arm = self._core.arm
         assert arm is not None
+        gc.collect()  # then let later collections pass over what was made once
+        gc.freeze()
         for remark in self._core.remarks:
             self.get_logger().warning(remark)
         self.get_logger().info(
@@ -224,12 +225,10 @@ class GravityCompensationNode(LifecycleNode):
         )
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
-        gravity = messages.gravity_of(message)
-        self._try("gravity", lambda now: self._core.set_gravity(gravity, now))
+        self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t))
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        load = messages.load_of(message)
-        self._try("payload", lambda now: self._core.set_load(load, now))
+        self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t))
 
     def _on_imu(self, message: Imu) -> None:
         felt = message.linear_acceleration
@@ -259,8 +258,6 @@ class GravityCompensationNode(LifecycleNode):
             stamp=messages.stamp_of(stamp),
             now=begin,
         )
-        if answer.rejected is None and not self._stopping:
-            self._timer.reset()
         computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
@@ -276,8 +273,15 @@ class GravityCompensationNode(LifecycleNode):
         self._settle()
 
     def _on_time(self) -> None:
-        self._send(self._core.tick(time.monotonic()))
+        now = time.monotonic()
+        self._send(self._core.tick(now))
         self._settle()
+        if not self._stopping:  # look again when what was heard last will be stale
+            self._arm(self._core.joint_watch.fresh_for(now, self._settings.stale_timeout))
+
+    def _arm(self, period: float) -> None:
+        self._timer.timer_period_ns = int(1e9 * max(period, 0.001))
+        self._timer.reset()
 
     def fail(self, error: Exception) -> None:
         """Take an error that nothing else has caught for a fault: the stop must still go on."""
@@ -296,9 +300,7 @@ class GravityCompensationNode(LifecycleNode):
             self._show(policy.state)
         if policy.stopping is not self._stopping:
             self._stopping = policy.stopping
-            period = STOP_PERIOD if self._stopping else self._settings.stale_timeout
-            self._timer.timer_period_ns = int(1e9 * period)
-            self._timer.reset()
+            self._arm(STOP_PERIOD if self._stopping else self._settings.stale_timeout)
             if self._stopping:
                 self._send(self._core.tick(time.monotonic()))
         if self._core.pending is not None:
@@ -376,10 +378,7 @@ class GravityCompensationNode(LifecycleNode):
             return
         self._settings = settings
         self._core.change(settings, time.monotonic())
-        if not self._stopping:
-            self._timer.timer_period_ns = int(1e9 * settings.stale_timeout)
-            self._timer.reset()
-        self._settle()
+        self._on_time()
 
 
 def main(args: list[str] | None = None) -> int:
@@ -392,7 +391,7 @@ def main(args: list[str] | None = None) -> int:
             return 1
         if not node.start():
             return 0 if signals.asked else 1
-        spin_until_left(node, signals)
+        spin_until_left(node, signals, JointState)
     return 0
 
 

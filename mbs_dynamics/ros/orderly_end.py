@@ -87,9 +87,12 @@ class Leaver(Protocol):
         """Say what is left to be said."""
 
 
-def spin_until_left(node: Leaver, signals: Signals) -> None:
-    """Serve a node until it has left, which a signal asks it to do. Errors do not end it."""
-    executor = FrugalExecutor()
+def spin_until_left(node: Leaver, signals: Signals, often: type) -> None:
+    """Serve a node until it has left, which a signal asks it to do. Errors do not end it.
+
+    ``often`` is the type of the messages that come in a stream, see FrugalExecutor.
+    """
+    executor = FrugalExecutor(often)
     executor.add_node(node)
     signals.listen(lambda: executor.create_task(node.leave))
     while not node.left:
