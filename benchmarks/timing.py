@@ -92,6 +92,6 @@ def kernel_alone(kernel: Kernel, arrays: Sequence[Any], evaluations: int = 200) 
     at, steps = pointers.ctypes.data, strides.ctypes.data
 
     def run(alive: Any = (everything, pointers, strides)) -> None:
-        kernel._loop(evaluations, at, steps)
+        kernel._machine.loop(evaluations, at, steps)
 
     return Call(run, evaluations=evaluations)

@@ -100,6 +100,17 @@ class SingularError(MbsError, ArithmeticError):
     """Where a kernel was iterated, the states (k, ...) up to the one that has no solution."""
 
 
+class SimulationError(MbsError, ArithmeticError):
+    """A simulation cannot go on. What there is until then is not lost."""
+
+    def __init__(self, message: str, *, time: float, motion: Any = None) -> None:
+        super().__init__(message)
+        self.time = time
+        """When it happened, in s."""
+        self.motion = motion
+        """What was simulated until then; None if nothing was."""
+
+
 class TraceError(MbsError, TypeError):
     """A traced function did with a symbol what only a number can do, such as branching on it."""
 

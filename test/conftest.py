@@ -15,7 +15,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 
 from hypothesis import settings
 
@@ -23,6 +26,11 @@ from hypothesis import settings
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 os.environ.pop("ROS_STATIC_PEERS", None)
+
+# The tests share compiled kernels with each other, but neither with the user nor with other runs.
+if "MBS_CACHE" not in os.environ:
+    os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")
+    atexit.register(shutil.rmtree, os.environ["MBS_CACHE_DIR"], ignore_errors=True)
 
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)

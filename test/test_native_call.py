@@ -11,22 +11,22 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Kernels as builtins of CPython: the fast path is taken, and nothing crashes or differs."""
+"""Kernels called through machine code: the fast path is taken, and nothing crashes or differs."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 import sysconfig
-import types
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, SingularError
 from mbs_dynamics.tracing import Kernel, native, positive, sin, trace
 
 pytest.importorskip("llvmlite")
@@ -38,7 +38,7 @@ ORDINARY = (
     and not sysconfig.get_config_var("Py_DEBUG")
     and ctypes.sizeof(ctypes.c_void_p) == 8
 )
-ordinary = pytest.mark.skipif(not ORDINARY, reason="only ordinary builds of CPython have builtins")
+ordinary = pytest.mark.skipif(not ORDINARY, reason="only ordinary builds of CPython have the call")
 
 
 class Watched(Kernel):
@@ -99,10 +99,15 @@ def outcome(function: Any, arguments: Any) -> Any:
 
 
 @ordinary
-def test_builtins_are_supported_and_used(kernel):
+def test_native_calls_are_supported_and_used(kernel):
     assert native.supported()
-    assert type(kernel.call) is types.BuiltinFunctionType
-    assert kernel.call.__name__ == "f"
+    assert native.is_callable_type(type(kernel))
+    assert isinstance(kernel, Watched)
+    assert type(kernel).__name__ == "Watched"
+    assert type(kernel).__module__ == Watched.__module__
+    assert kernel.call is kernel
+    assert type(type(kernel)(PROGRAM, backend="llvm", defaults=DEFAULT)) is type(kernel)
+    assert type(Kernel(PROGRAM, backend="python", defaults=DEFAULT)) is Kernel
 
 
 @ordinary
@@ -169,22 +174,111 @@ def test_anything_else_takes_the_slow_path(kernel):
         assert kernel.slow_calls == before + 1
 
 
-def test_the_builtin_takes_no_names(kernel):
-    x, A, s, _ = neat()
-    with pytest.raises(TypeError):
-        kernel.call(x, A, s=s)
-    assert len(kernel(x, A, s=s)) == 3  # the kernel itself does
+@ordinary
+def test_names_take_the_slow_path_but_for_out(kernel):
+    x, A, s, g = neat()
+    for named in ({"s": s}, {"s": s, "g": g}, {"s": s, "out": None}):
+        before = kernel.slow_calls
+        assert same(kernel(x, A, **named), kernel(x, A, s, named.get("g", DEFAULT["g"])))
+        assert kernel.slow_calls == before + 1
 
 
-def test_without_builtins_kernels_work_as_well(monkeypatch, kernel):
+def simple(x: Any, y: Any) -> Any:
+    return np.outer(x, x) * y[()] + 0.0 * positive(x[0] + 9.0, "x too small")
+
+
+@pytest.fixture(scope="module")
+def filling():
+    return Watched(trace(simple, {"x": (3,), "y": ()}, name="f"), backend="llvm")
+
+
+@ordinary
+def test_out_takes_the_fast_path(filling):
+    x, y = np.array([1.0, 2.0, 3.0]), np.array(2.0)
+    out, name = np.full((5, 3, 3), np.nan), "".join(["o", "ut"])
+    before = filling.slow_calls
+    for k, given in enumerate(({"out": out[0]}, {"out": out[1:2].reshape(3, 3)})):
+        assert filling(x, y, **given) is given["out"]
+        np.testing.assert_array_equal(out[k], np.outer(x, x) * 2.0)
+    assert filling.slow_calls == before
+    filling(x, y, **{name: out[2]})  # a text that is equal but another object
+    np.testing.assert_array_equal(out[2], out[0])
+    assert np.isnan(out[3:]).all()
+
+
+@ordinary
+def test_out_that_is_not_neat_takes_the_slow_path(filling):
+    x, y = np.array([1.0, 2.0, 3.0]), np.array(2.0)
+    wanted = filling(x, y)
+    both = np.ones(12)
+    frozen = np.zeros((3, 3))
+    frozen.flags.writeable = False
+    for out, first, error in (
+        (None, x, None),
+        (both[:9].reshape(3, 3), both[6:9], None),
+        (both[2:11].reshape(3, 3), both[:3], None),
+        (both[3:].reshape(3, 3), both[:3], False),  # side by side is neat
+        (np.zeros((3, 3)).view(Subclass), x, None),
+        (np.asfortranarray(np.zeros((3, 3))), x, ArgumentError),
+        (frozen, x, ArgumentError),
+        (np.zeros((3, 3), dtype=">f8"), x, ArgumentError),
+        (np.zeros((3, 4)), x, ArgumentError),
+        (np.zeros(9), x, ArgumentError),
+        ([], x, ArgumentError),
+        (x, x, ArgumentError),
+    ):
+        first[:] = x
+        before = filling.slow_calls
+        found = outcome(lambda a, o=out: filling(a, y, out=o), [first])
+        assert filling.slow_calls == before + (error is not False)
+        if error:
+            assert isinstance(found, error)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(ArgumentError, match=r"f has 3 outputs: out is not possible"):
+        new_kernel()(*neat(), out=np.zeros(2))
+    with pytest.raises(SingularError, match="x too small"):
+        filling(x - 11.0, y, out=np.zeros((3, 3)))
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """A function that makes kernels as interpreters do that have no native call."""
     monkeypatch.setattr(native, "supported", lambda: False)
-    plain = new_kernel()
-    assert not isinstance(plain.call, types.BuiltinFunctionType)
+    return lambda program, **options: Watched(program, backend="llvm", **options)
+
+
+def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
+    other = plain(PROGRAM, defaults=DEFAULT)
+    assert type(other) is Watched
     for seed in range(5):
         arguments = neat(seed)
-        assert same(plain(*arguments), kernel(*arguments))
+        assert same(other(*arguments), kernel(*arguments))
+        assert same(other(*arguments[:3]), kernel(*arguments[:3]))
+    assert other.slow_calls == 0
+    assert same(other(*[x.tolist() for x in arguments]), kernel(*arguments))
+    assert other.slow_calls == 1
     with pytest.raises(ArgumentError, match=r"f: missing \['A', 's'\]"):
-        plain(arguments[0])
+        other(arguments[0])
+    with pytest.raises(SingularError, match=r"x too small"):
+        other(arguments[0] - 20.0, *arguments[1:])
+    x, y, out = np.ones(3), np.array(2.0), np.zeros((3, 3))
+    fill = plain(filling.program)
+    assert fill(x, y, out=out) is out
+    assert fill(x, y).tobytes() == out.tobytes() == filling(x, y).tobytes()
+
+
+@ordinary
+def test_kernels_with_very_many_inputs_are_called_plainly():
+    program = trace(lambda **x: sum(x.values()), {f"x{k}": () for k in range(40)}, name="f")
+    kernel = Kernel(program, backend="llvm")
+    assert type(kernel) is Kernel
+    assert kernel(*range(40)) == 780.0
+
+
+def test_defaults_cannot_be_written(kernel):
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.defaults[0][:] = 1.0
 
 
 # -- any arguments at all --------------------------------------------------------------------------
@@ -245,16 +339,20 @@ def strange_arguments(rng: Any) -> list[Any]:
     return [*given, *given][:count]
 
 
+CALLS = int(os.environ.get("MBS_FUZZ_CALLS", "20000"))
+"""How many calls with random arguments are made."""
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
-    rng = np.random.default_rng(28)
+    rng = np.random.default_rng(28 if CALLS == 20_000 else None)
     kinds: dict[str, int] = {}
-    for k in range(20_000):
+    for k in range(CALLS):
         arguments = strange_arguments(rng)
         before = kernel.slow_calls
         found = outcome(kernel.call, arguments)
         fast = kernel.slow_calls == before
-        wanted = outcome(super(Watched, kernel)._slow, arguments)
+        wanted = outcome(Kernel.__call__, [kernel, *arguments])
         assert same(found, wanted), (k, arguments, found, wanted)
         kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
         kinds[kind] = kinds.get(kind, 0) + 1
@@ -263,6 +361,51 @@ def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
     assert kinds["slow"] > 200
     assert kinds["ArgumentError"] > 200
     assert kinds["SingularError"] > 20
+
+
+def strange_out(rng: Any, given: Any) -> tuple[Any, Any]:
+    """An input and something to write into: right, a part of the same memory, or quite wrong."""
+    choice = rng.integers(8)
+    if choice < 3:
+        return given, np.zeros((3, 3))
+    if choice == 3:
+        return given, STRANGE[rng.integers(len(STRANGE))]
+    if choice == 4:
+        return given, given
+    if choice == 5:
+        whole = np.ones(15)
+        first, start = rng.integers(13), rng.integers(7)
+        return whole[first : first + 3], whole[start : start + 9].reshape(3, 3)
+    return given, strange_arrays(rng, (3, 3))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_names_and_no_out_crash_or_give_anything_else_than_the_slow_path(filling):
+    rng = np.random.default_rng(29 if CALLS == 20_000 else None)
+    kinds: dict[str, int] = {}
+    for k in range(CALLS // 4):
+        x, y = strange_arrays(rng, (3,)), strange_arrays(rng, ())
+        named = {}
+        if rng.random() < 0.8:
+            x, named["out"] = strange_out(rng, x)
+        args = [x, y][: rng.choice([2, 1, 0, 2], p=[0.8, 0.1, 0.05, 0.05])]
+        if rng.random() < 0.3:
+            named[str(rng.choice(["x", "y", "z", "out", ""]))] = y
+        kept = [np.array(v, copy=True) if isinstance(v, np.ndarray) else v for v in args]
+        before = filling.slow_calls
+        found = outcome(lambda *a, n=named: filling(*a, **n), args)
+        fast = filling.slow_calls == before
+        again = {"out": None, **named} if isinstance(found, Exception) else {**named, "out": None}
+        wanted = outcome(lambda *a, n=again: Kernel.__call__(filling, *a, **n), kept)
+        if isinstance(found, Exception) or isinstance(wanted, Exception):
+            assert same(found, wanted), (k, args, named, found, wanted)
+        else:
+            assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes(), (k, args, named)
+            assert named.get("out") is None or found is named["out"]
+        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    assert min(kinds[kind] for kind in ("slow", "ArgumentError", "SingularError")) > 5
+    assert not ORDINARY or kinds["fast"] > 200
 
 
 class Explosive:

@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Kernels as builtins of CPython: references, memory, garbage collection and threads."""
+"""Kernels called through machine code: references, memory, garbage collection and threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ import subprocess
 import sys
 import threading
 import tracemalloc
-import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,7 +31,7 @@ import pytest
 from test_native_call import neat, new_kernel, outcome, same
 
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, trace
+from mbs_dynamics.tracing import Kernel, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -55,7 +54,7 @@ def counts(things: Any) -> list[int]:
 def test_no_reference_is_lost_or_kept(kernel):
     arguments = neat()
     watched = [*arguments, *kernel.defaults, kernel, kernel.call]
-    if isinstance(kernel.call, types.BuiltinFunctionType):
+    if native.supported():
         watched.append(np.dtype(np.float64))  # np.empty, of the slow path, may itself keep one
     kernel.call(*arguments)
     before = counts(watched)
@@ -166,7 +165,7 @@ def test_kernels_are_collected():
 
 COLLECTED = """
 import gc, random
-from mbs_dynamics.tracing import Kernel, trace
+from mbs_dynamics.tracing import Kernel, native, trace
 
 program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
 

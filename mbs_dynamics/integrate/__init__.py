@@ -13,7 +13,34 @@
 # limitations under the License.
 """Simulation: steps in joint coordinates and on Lie groups, and what keeps their results."""
 
+from mbs_dynamics.integrate.body_motion import (
+    BODY_METHODS,
+    BodyMotion,
+    BodyStepper,
+    simulate_body,
+)
+from mbs_dynamics.integrate.events import stop_events
+from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
 from mbs_dynamics.integrate.joint_forces import JointForces
+from mbs_dynamics.integrate.motion import Event, Motion
+from mbs_dynamics.integrate.simulation import METHODS, simulate
 from mbs_dynamics.integrate.stepper import Stepper
 
-__all__ = ["JointForces", "Stepper"]
+__all__ = [
+    "BODY_METHODS",
+    "METHODS",
+    "SE3",
+    "SO3",
+    "BodyMotion",
+    "BodyStepper",
+    "Event",
+    "GroupBody",
+    "JointForces",
+    "Motion",
+    "Stepper",
+    "free_body",
+    "pivoted_body",
+    "simulate",
+    "simulate_body",
+    "stop_events",
+]

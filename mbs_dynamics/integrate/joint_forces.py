@@ -220,3 +220,13 @@ def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: An
         K.append(spring)
         excess.append(out)
     return Stiff(D, K, excess)
+
+
+def joint_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
+    """Return the torques (n,) of damping, friction and stops at a state, as they are."""
+    tau: list[Any] = [0.0] * len(joints[0])
+    stiff = stiff_forces(joints, features, qd, q)
+    for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
+        damping = joints[0][k] if features.damping else 0.0
+        tau[k] = -1.0 * ((damping + d) * qd[k] + spring * out)
+    return np.array(tau, dtype=object)

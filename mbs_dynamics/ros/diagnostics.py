@@ -121,9 +121,11 @@ def input_status(
     return status("input", level, said, values)
 
 
-def effort_status(settings: Settings, contact: Contact, why_less: str) -> DiagnosticStatus:
+def effort_status(
+    settings: Settings, contact: Contact, why_less: str, answered: int
+) -> DiagnosticStatus:
     """Return what efforts in joint_states are good for: what is missing, and what was seen."""
-    level, said = DiagnosticStatus.OK, "efforts of all joints"
+    level, said = DiagnosticStatus.OK, "efforts of all joints" if answered else "nothing heard yet"
     values: dict[str, object] = {}
     if settings.observes:
         values["external torques of"] = ", ".join(contact.joints) or "none"

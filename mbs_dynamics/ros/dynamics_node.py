@@ -322,7 +322,9 @@ class DynamicsNode(LifecycleNode):
         self._stale = stale_for is not None
         more = []
         if self._settings.needs_effort and self._state == "active":
-            more.append(effort_status(self._settings, self._contact, self._why_less))
+            answered = self._statistics.total_answered
+            status = effort_status(self._settings, self._contact, self._why_less, answered)
+            more.append(status)
         if self._desired is not None:
             more.append(desired_status(self._desired))
         self._diagnostics.publish(

@@ -46,6 +46,8 @@ class World:
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
+        for leaf in model.leaves:  # room for a load there, so that hanging one compiles nothing
+            model = model.with_payload(leaf, 0.0)
         n = model.n
         self.settings = settings
         self.period = 1.0 / settings.rate
@@ -150,7 +152,8 @@ class World:
     def hang(self, load: Load) -> None:
         """Fix a load to a link, in place of the one that it carries; a mass of zero takes it off.
 
-        The first load at a body compiles. Raises as :func:`~mbs_dynamics.ros.robot.under_load`.
+        The first load at a body that carries others compiles, at the last ones of branches nothing
+        does. Raises as :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
         if model.carriers == self.model.carriers:

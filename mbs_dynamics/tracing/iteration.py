@@ -27,6 +27,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.tracing.machine import Rows
 from mbs_dynamics.tracing.program import Port
 
 if TYPE_CHECKING:
@@ -114,15 +115,19 @@ def _series(array: FloatArray, port: Port, batch: tuple[int, ...]) -> _Series:
 def _run(
     kernel: Kernel, series: Sequence[_Series], steps: int, members: int
 ) -> tuple[int, int, int] | None:
-    """Fill in the trajectory; return step, member and guard of the first failure, if any.
-
-    One member after the other: none goes further than the first step at which one has failed.
-    """
+    """Fill in the trajectory; return step, member and guard of the first failure, if any."""
     failure = None
     guards = len(kernel.program.guards)
-    for member in range(members):
-        flats = [x.flat[member * x.member :] for x in series]
-        status = kernel.evaluate(steps, flats, [x.step for x in series])
+    if kernel.several_at_once(members):
+        for step in range(steps):
+            rows = [Rows(x.flat[step * x.step :], 8 * x.member) for x in series]
+            status = kernel.evaluate(members, rows)
+            if status:
+                return step, *divmod(status - 1, guards)
+        return None
+    for member in range(members):  # none goes further than the first step at which one has failed
+        rows = [Rows(x.flat[member * x.member :], 8 * x.step) for x in series]
+        status = kernel.evaluate(steps, rows, in_turn=True)
         if status:
             steps, guard = divmod(status - 1, guards)
             failure = steps, member, guard

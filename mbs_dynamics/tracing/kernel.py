@@ -17,17 +17,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
-from mbs_dynamics.tracing import llvm, native
+from mbs_dynamics.errors import SingularError, UnknownBackendError
+from mbs_dynamics.tracing import native
+from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_body import emit_llvm
+from mbs_dynamics.tracing.machine import Machine, Rows, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
@@ -58,17 +61,32 @@ class Kernel:
     """A program, compiled by one back end, as a callable on arrays.
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
-    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one float64
-    array, or a tuple of arrays if the program has several outputs. Inputs with a default may be
-    left out.
+    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one C-contiguous
+    float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
+    may be left out.
 
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
-    float64 array of the right shape. NaN and infinities in the input are computed with, as in
-    NumPy, except where something has to be positive.
+    float64 array of the right shape, or one whose batch axes come last in memory, such as
+    ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and
+    large batches of any layout as vector code, in threads if they are very large (see MBS_THREADS
+    in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are
+    computed with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
     """
+
+    def __new__(
+        cls,
+        program: Program,
+        *,
+        backend: str | None = None,
+        defaults: Mapping[str, FloatArray] | None = None,
+    ) -> Kernel:
+        """Return an object of the class, or of its twin that is called through machine code."""
+        chosen = default_backend() if backend is None else checked_backend(backend)
+        twin = chosen == "llvm" and native.suits(program)
+        return object.__new__(native.callable_type(cls) if twin else cls)
 
     def __init__(
         self,
@@ -82,31 +100,27 @@ class Kernel:
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.inputs: tuple[Port, ...] = program.inputs
         self.outputs: tuple[Port, ...] = program.outputs
-        given = dict(defaults or {})
-        self.required = sum(port.name not in given for port in self.inputs)
-        if any(port.name in given for port in self.inputs[: self.required]):
-            raise ArgumentError(f"{self.name}: inputs with a default must come last")
-        self.defaults = tuple(
-            np.array(given[port.name], dtype=np.float64, order="C")
-            for port in self.inputs[self.required :]
-        )
-        for port, default in zip(self.inputs[self.required :], self.defaults, strict=True):
-            if default.shape != port.shape:
-                raise ArgumentError(
-                    f"{self.name}: the default of {port.name} has shape {default.shape}; "
-                    f"valid is {port.shape}"
-                )
-        self.call: Callable[..., Any]
-        """The kernel itself, for calls with arrays in order and nothing else."""
-        if self.backend == "llvm":
-            self._compile_llvm()
-        else:
+        self.signature = Signature(program, defaults or {})
+        self.required, self.defaults = self.signature.required, self.signature.defaults
+        self._machine: Machine | None = None
+        self._native: Any = None
+        if self.backend == "python":
             self._python = compile_python(program)
-            self.call = self._call_python
+            return
+        self._machine = Machine(program)
+        if native.is_callable_type(type(self)):
+            self._native = native.connect(
+                self, program, self._machine.function, self.defaults, Kernel.__call__
+            )
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
         return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
+
+    @property
+    def call(self) -> Kernel:
+        """The kernel itself."""
+        return self
 
     @property
     def operations(self) -> Operations:
@@ -127,9 +141,13 @@ class Kernel:
 
     def __call__(self, *args: Any, out: FloatArray | None = None, **named: Any) -> Any:
         """Evaluate the kernel; see the class."""
-        if named or out is not None:
-            return self._slow(*self._bound(args, named), out=out)
-        return self.call(*args)
+        if out is None and not named and self._native is None:
+            neat = self.signature.neat(args)
+            if neat is not None:
+                results = self._one_python(neat) if self._machine is None else self._one(neat)
+                if results is not None:
+                    return results[0] if len(results) == 1 else tuple(results)
+        return self._slow(*self.signature.bound(args, named), out=out)
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
         """Return the states that follow from feeding the output back into the first input.
@@ -146,72 +164,48 @@ class Kernel:
         SingularError if something that must be positive is not; its attribute ``trajectory`` then
         holds the states up to the one at which that was found.
         """
-        bound = self._bound((state, *args), named)
-        return iterate(self, self._as_arrays(bound), steps)
+        arrays = self.signature.arrays(self.signature.bound((state, *args), named))
+        return iterate(self, arrays, steps)
 
-    # -- back ends -------------------------------------------------------------------------------
+    # -- one state, given as neat arrays ----------------------------------------------------------
 
-    def _compile_llvm(self) -> None:
-        program = self.program
-        shared = llvm.shared()
-        ir = emit_llvm(program)
-        slow = self._slow
-        builtin = native.supported()
-        if builtin:
-            ir += native.emit_builtin(program, self.required, self.defaults, slow)
-        self._code = llvm.MachineCode(ir)
-        function = self._code.address(program.name)
-        ports, guards = len(self.inputs) + len(self.outputs), len(program.guards)
+    def _one(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
+        """Return the outputs, or None if a guard fails; for interpreters without native calls."""
+        assert self._machine is not None
+        results = [np.empty(port.shape) for port in self.outputs]
+        return None if self._machine.one([*arrays, *results]) else results
 
-        def loop(states: int, pointers: int, strides: int) -> int:
-            return int(shared.loop(function, states, pointers, strides, ports, guards))
-
-        self._loop = loop
-        self.call = (
-            native.make_builtin(program, self._code, self.defaults, slow) if builtin else slow
-        )
-
-    def _call_python(self, *args: Any) -> Any:
-        """Take neat arguments without further ado, and anything else through the slow path."""
-        if len(args) == self.required:
-            args = args + self.defaults
-        if len(args) != len(self.inputs):
-            return self._slow(*args)
-        lists = []
-        for x, port in zip(args, self.inputs, strict=True):
-            if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape != port.shape:
-                return self._slow(*args)
-            lists.append(x.tolist() if x.ndim == 1 else x.ravel().tolist())
+    def _one_python(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
+        lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
         try:
             computed = self._python(*lists)
         except Failed:
-            return self._slow(*args)  # which comes to the same guard, and says so
-        results = [
+            return None
+        return [
             np.array(values).reshape(port.shape)
             for values, port in zip(computed, self.outputs, strict=True)
         ]
-        return results[0] if len(results) == 1 else tuple(results)
 
-    # -- anything that is not a neat array ---------------------------------------------------------
+    # -- anything else -----------------------------------------------------------------------------
 
-    def _slow(self, *args: Any, out: FloatArray | None = None) -> Any:
-        arrays, batch = self._checked(args)
+    def _slow(self, *values: Any, out: FloatArray | None = None) -> Any:
+        arrays = self.signature.arrays(values)
+        batch = self.signature.batch(arrays)
         outputs = [np.empty(batch + port.shape) for port in self.outputs]
         if out is not None:
-            self._check_out(out, batch)
+            self.signature.check_out(out, batch)
             shared = any(np.may_share_memory(out, array) for array in arrays)
-            if out.flags.aligned and not shared:
+            direct = out.flags.c_contiguous or self.several_at_once(int(np.prod(batch)))
+            if out.flags.aligned and direct and not shared:
                 outputs = [out]
         states = int(np.prod(batch))
-        flats, steps = [], []
-        for array, port in zip(arrays, self.inputs, strict=True):
-            batched = array.ndim > len(port.shape)
-            each = np.broadcast_to(array, batch + port.shape) if batched else array
-            flats.append(np.require(each, requirements=("C", "A")).reshape(-1))
-            steps.append(port.size if batched else 0)
-        flats += [array.reshape(-1) for array in outputs]
-        steps += [port.size for port in self.outputs]
-        status = self.evaluate(states, flats, steps)
+        turned = self.several_at_once(states)
+        ports = (*self.inputs, *self.outputs)
+        rows = [
+            rows_of(array, port, batch, turned)
+            for array, port in zip((*arrays, *outputs), ports, strict=True)
+        ]
+        status = self.evaluate(states, rows)
         if status:
             state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
@@ -221,36 +215,36 @@ class Kernel:
             return out
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def evaluate(self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]) -> int:
-        """Evaluate one state after the other, on arrays that have been checked; for this package.
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states that have been checked; for this package.
 
-        ``flats`` are the inputs and outputs as flat contiguous arrays of their entries, ``steps``
-        the entries from one state to the next in each (0 to use the same ones for all). Returns 0,
-        or for the first state i at which the guard k, counted from 1, fails, i times the number of
-        guards, plus k.
+        ``rows`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
+        may depend on the one before. Returns 0, or for the first state i at which the guard k,
+        counted from 1, fails, i times the number of guards, plus k.
         """
-        if self.backend == "python":
-            return self._evaluate_python(states, flats, steps)
-        pointers = np.array([flat.ctypes.data for flat in flats], dtype=np.uint64)
-        strides = np.array(steps, dtype=np.int64) * 8
-        return self._loop(states, pointers.ctypes.data, strides.ctypes.data)
+        if self._machine is None:
+            return self._evaluate_python(states, rows)
+        if in_turn or not self._machine.several_at_once(states):
+            return self._machine.one_by_one(states, rows)
+        return self._machine.several(states, rows)
 
-    def _evaluate_python(
-        self, states: int, flats: Sequence[FloatArray], steps: Sequence[int]
-    ) -> int:
-        ports = (*self.inputs, *self.outputs)
-        count = len(self.inputs)
-        for state in range(states):
-            rows = [
-                flat[state * step : state * step + port.size]
-                for flat, step, port in zip(flats, steps, ports, strict=True)
-            ]
+    def several_at_once(self, states: int) -> bool:
+        """Whether vector code would evaluate so many states; for this package."""
+        return self._machine is not None and self._machine.several_at_once(states)
+
+    def _evaluate_python(self, states: int, rows: Sequence[Rows]) -> int:
+        tables = [
+            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
+            for row, port in zip(rows, (*self.inputs, *self.outputs), strict=True)
+        ]
+        into = tables[len(self.inputs) :]
+        for k in range(states):
             try:
-                computed = self._python(*[row.tolist() for row in rows[:count]])
+                computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
             except Failed as failed:
-                return state * len(self.program.guards) + int(failed.args[0]) + 1
-            for row, values in zip(rows[count:], computed, strict=True):
-                row[:] = values
+                return k * len(self.program.guards) + int(failed.args[0]) + 1
+            for table, values in zip(into, computed, strict=True):
+                table[k] = values
         return 0
 
     def singular(
@@ -260,86 +254,3 @@ class Kernel:
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.program.guards[guard][1]}{when}{where}{why}")
-
-    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        """Return all arguments in order, from positional and named ones."""
-        if len(args) > len(self.inputs):
-            raise ArgumentError(self._signature(f"got {len(args)} arguments"))
-        bound = {port.name: x for port, x in zip(self.inputs, args, strict=False)}
-        for name, value in named.items():
-            if name in bound:
-                raise ArgumentError(self._signature(f"got two values for {name!r}"))
-            bound[name] = value
-        for port, default in zip(self.inputs[self.required :], self.defaults, strict=True):
-            bound.setdefault(port.name, default)
-        names = [port.name for port in self.inputs]
-        missing = [name for name in names if name not in bound]
-        unknown = [name for name in bound if name not in names]
-        if missing or unknown:
-            what = f"missing {missing}" if missing else f"got an unknown argument {unknown[0]!r}"
-            raise ArgumentError(self._signature(what))
-        return [bound[name] for name in names]
-
-    def _signature(self, complaint: str) -> str:
-        arguments = ", ".join(f"{port.name} {port.shape}" for port in self.inputs)
-        return f"{self.name}: {complaint}; the arguments are: {arguments}"
-
-    def _checked(self, args: tuple[Any, ...]) -> tuple[list[FloatArray], tuple[int, ...]]:
-        """Return the arguments as float64 arrays, and the broadcast batch shape."""
-        arrays = self._as_arrays(self._bound(args, {}))
-        leading = [
-            array.shape[: array.ndim - len(port.shape)]
-            for array, port in zip(arrays, self.inputs, strict=True)
-        ]
-        try:
-            return arrays, np.broadcast_shapes(*leading)
-        except ValueError:
-            said = ", ".join(
-                f"{port.name} {array.shape}"
-                for port, array in zip(self.inputs, arrays, strict=True)
-            )
-            raise ArgumentError(
-                f"{self.name}: the batch axes do not broadcast together: {said}"
-            ) from None
-
-    def _as_arrays(self, values: Sequence[Any]) -> list[FloatArray]:
-        """Return all arguments as float64 arrays with the right last axes."""
-        return [
-            _as_floats(self.name, port, value)
-            for port, value in zip(self.inputs, values, strict=True)
-        ]
-
-    def _check_out(self, out: Any, batch: tuple[int, ...]) -> None:
-        if len(self.outputs) != 1:
-            raise ArgumentError(f"{self.name} has {len(self.outputs)} outputs: out is not possible")
-        shape = batch + self.outputs[0].shape
-        good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not out.flags.c_contiguous or not out.flags.writeable:
-            came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
-            raise ArgumentError(
-                f"{self.name}: out must be a writeable C-contiguous float64 array of shape "
-                f"{shape}; got {came}"
-            )
-
-
-def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
-    if array.dtype.kind not in "fiu":
-        raise ArgumentError(
-            f"{name}: {port.name} must be real numbers; got {_kind_of(value, array)}"
-        )
-    core = array.ndim - len(port.shape)
-    if core < 0 or array.shape[core:] != port.shape:
-        batched = "(..., " + ", ".join(str(size) for size in port.shape) + ")"
-        raise ArgumentError(
-            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or {batched} "
-            "for a batch"
-        )
-    return array.astype(np.float64, copy=False)
-
-
-def _kind_of(value: Any, array: np.ndarray[Any, Any]) -> str:
-    return "None" if value is None else f"dtype {array.dtype}"

@@ -185,8 +185,9 @@ class Body:
 
     def _together(self, angles: Sequence[Symbol]) -> str:
         """Emit a vector of angles of one state: one load if they lie side by side."""
-        first, vector = angles[0].args, f"<{WIDTH} x double>"
-        places = [x.args if x.op == g.INPUT else None for x in angles]
+        vector = f"<{WIDTH} x double>"
+        places = [x.args for x in angles if x.op == g.INPUT]
+        first = places[0] if places else ("", 0)
         if places == [(first[0], first[1] + k) for k in range(len(angles))]:
             at = self.new(f"getelementptr double, ptr {input_pointer(first[0])}, i64 {first[1]}")
             lanes = ", ".join(f"i1 {str(k < len(angles)).lower()}" for k in range(WIDTH))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from mbs_dynamics.tracing.llvm_body import Body
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -215,7 +215,10 @@ guard k fails, i times the number of guards, plus k.
 """
 
 
-def emit_shared(lanes: Iterable[int]) -> str:
-    """Return the IR of everything that kernels share, for bodies of these numbers of lanes."""
-    texts = [emit_sines_and_cosines(n) for n in sorted(set(lanes))]
-    return "".join(["declare double @sin(double)\ndeclare double @cos(double)\n", *texts, LOOP])
+def emit_shared() -> str:
+    """Return the IR of the loop, and of the sines and cosines of bodies of one state."""
+    return (
+        "declare double @sin(double)\ndeclare double @cos(double)\n"
+        + emit_sines_and_cosines(WIDTH)
+        + LOOP
+    )

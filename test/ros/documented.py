@@ -30,6 +30,11 @@ def section(name):
     return re.search(rf"^# {name}\n(.*?)(?=^# |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
 
 
+def says(name, what):
+    """Return whether the part of the page about one node has something in code quotes."""
+    return f"`{what}`" in " ".join(section(name).split())
+
+
 def missing_parameters(name, settings):
     """Return the parameters that the page lacks, or tells another default of."""
     missing = []

@@ -182,7 +182,7 @@ def test_the_parameter_file_holds_the_defaults(ros):
     with NodeProcess("--params-file", str(file)) as process, Probe(process) as probe:
         for item in fields(Settings):
             value = parameter_value_to_python(probe.get(item.name))
-            if item.name == "bodies":
+            if item.default == ():
                 value = [name for name in value if name]
             assert value == (
                 list(item.default) if isinstance(item.default, tuple) else item.default

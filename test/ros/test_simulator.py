@@ -204,6 +204,7 @@ def test_a_push_that_cannot_be_is_refused(link, W, error, said):
 def test_a_load_weighs_until_it_is_taken_off():
     no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
+    before = simulated._stepper
     for mass in (2.0, 3.0):
         simulated.hang(Load("tool", mass, (0.0, 0.0, 0.05), no_inertia))
         heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
@@ -214,6 +215,11 @@ def test_a_load_weighs_until_it_is_taken_off():
     simulated.hang(Load("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
     assert simulated.loads == []
     run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
+    np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
+    assert simulated._stepper is before  # at the last link nothing is compiled
+    simulated.hang(Load("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
+    heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
+    run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     with pytest.raises(MbsError, match="no body 'rope'"):
         simulated.hang(Load("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))

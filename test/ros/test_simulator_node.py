@@ -15,15 +15,19 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import found, missing_parameters, qualities, rows, section
+from documented import found, missing_parameters, qualities, rows, says
 from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
@@ -114,6 +118,7 @@ def test_bad_input_is_refused_and_said():
         assert probe.set(realtime_factor=0.0) != ""
 
 
+@pytest.mark.backend_independent
 def test_time_and_its_pace():
     parameters = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
     with (
@@ -136,6 +141,7 @@ def test_time_and_its_pace():
         probe.until(lambda: probe.value("simulation", "wanted rate [Hz]") == "200.0")
 
 
+@pytest.mark.backend_independent
 def test_the_last_command_holds_unless_it_may_lapse():
     with SimulatorProcess(rate=100.0) as process, Watcher(process) as probe:
         good = np.arange(7.0)
@@ -151,6 +157,7 @@ def test_the_last_command_holds_unless_it_may_lapse():
         assert probe.level("input") == DiagnosticStatus.WARN
 
 
+@pytest.mark.backend_independent
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
@@ -173,6 +180,25 @@ def test_a_simulation_that_cannot_keep_up_says_so():
         assert probe.level("simulation") == DiagnosticStatus.WARN
 
 
+@pytest.mark.backend_independent
+def test_the_parameter_file_holds_the_defaults():
+    file = Path(__file__).parents[2] / "config" / "simulation.yaml"
+    text = file.read_text(encoding="utf-8")
+    given = yaml.safe_load(text)["/**"]["ros__parameters"]
+    told = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
+    assert told == {item.name for item in fields(SimulatorSettings)} - {"robot_description"}
+    for item in fields(SimulatorSettings):
+        value = given.get(item.name, item.default)
+        if isinstance(value, list):
+            value = tuple(one for one in value if one != "")
+        assert value == item.default, item.name
+    # rcl reads it as well
+    with SimulatorProcess("--params-file", str(file)) as process, Watcher(process) as probe:
+        probe.until(lambda: probe.states)
+        assert "no parameter" not in process.log
+
+
+@pytest.mark.backend_independent
 def test_every_topic_service_and_parameter_is_documented():
     assert missing_parameters("simulator_node", SimulatorSettings) == []
     with SimulatorProcess(publish_clock=True, rate=100.0) as process, Watcher(process) as probe:
@@ -189,4 +215,4 @@ def test_every_topic_service_and_parameter_is_documented():
         for topic, _, rest in rows("simulator_node"):
             assert topic == "~/reset" or rest.startswith(f" {quality[topic]}, "), topic
         values = [pair.key for status in probe.health.values() for pair in status.values]
-        assert [value for value in values if f"`{value}`" not in section("simulator_node")] == []
+        assert [value for value in values if not says("simulator_node", value)] == []

@@ -1,0 +1,94 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What drives a simulation: motor torques and applied wrenches, given or by a control law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, SimulationError
+
+Law = Callable[[float, FloatArray, FloatArray], ArrayLike]
+"""A control law: time, q and qd to torques or wrenches."""
+
+
+class Drive:
+    """Torques or wrenches over time: nothing, a constant, one value for each step, or a law."""
+
+    def __init__(
+        self, name: str, given: ArrayLike | Law | None, shape: tuple[int, ...], steps: int
+    ) -> None:
+        self.name, self.shape = name, shape
+        self.law: Law | None = given if callable(given) else None
+        self.rows: FloatArray | None = None
+        if self.law is None:
+            self.rows = self._checked(np.zeros(shape) if given is None else given, steps)
+
+    def _checked(self, given: Any, steps: int) -> FloatArray:
+        try:
+            array = np.array(given, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"{self.name} is no array of numbers: {error}") from error
+        core = array.ndim - len(self.shape)
+        if array.shape[max(core, 0) :] != self.shape or core < 0:
+            raise ArgumentError(
+                f"{self.name} has shape {array.shape}; valid is {self.shape}, or one value for "
+                f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
+            )
+        if core and len(array) != steps:
+            raise ArgumentError(
+                f"{self.name} has {len(array)} rows; valid is one for each of the {steps} steps"
+            )
+        if not np.isfinite(array).all():
+            row = int(np.argmax(~np.isfinite(array.reshape(len(array), -1)).all(axis=1)))
+            raise ArgumentError(
+                f"{self.name} must be finite" + (f"; row {row} is not" * bool(core))
+            )
+        return array if core else array[None]
+
+    def rows_from(self, k: int, count: int) -> FloatArray:
+        """Return the values of steps k to k + count, (count, ...) or (1, ...) if constant."""
+        assert self.rows is not None
+        return self.rows if len(self.rows) == 1 else self.rows[k : k + count]
+
+    def at(self, k: int, t: float, state: FloatArray) -> FloatArray:
+        """Return the value for step k, which begins at t in a state (..., 2, n).
+
+        Raises SimulationError for a value of the law that is not finite, and ArgumentError for one
+        of a wrong shape.
+        """
+        if self.rows is not None:
+            row: FloatArray = self.rows[min(k, len(self.rows) - 1)]
+            return row
+        assert self.law is not None
+        returned = self.law(t, state[..., 0, :], state[..., 1, :])
+        try:
+            value = np.asarray(returned, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"{self.name} returned no numbers at t = {t:g} s: {error}"
+            ) from error
+        wanted = (*state.shape[:-2], *self.shape)
+        if value.shape not in (wanted, self.shape):
+            raise ArgumentError(
+                f"{self.name} returned the shape {value.shape} at t = {t:g} s; valid is {wanted}"
+            )
+        if not np.isfinite(value).all():
+            raise SimulationError(f"{self.name} returned {value.tolist()} at t = {t:.9g} s", time=t)
+        return value

@@ -1,0 +1,208 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One step on SO(3) or SE(3), in absolute coordinates: Mueller (dynamics), section 7.
+
+**Munthe-Kaas schemes** parameterise the increment of a step by a screw X and integrate X by a
+Runge-Kutta scheme, eqs. (88), (89), from X = 0:
+
+    right increments  C = C_0 exp(X),    Xdot = dexp_{-X}^-1 V^b
+    left increments   C = exp(X) C_0,    Xdot = dexp_X^-1 V^s
+
+The paper prints V^s = dexp_X Xdot beside right increments; it holds for left ones. dexp^-1 is
+exact, or its series is cut off after ad^(p - 2), which is enough for order p. The twist, or the
+spatial momentum, is integrated by the same scheme.
+
+**In momenta**, where no wrench acts the spatial momentum is constant, eq. (36), and any scheme
+keeps it to the last bit. ``momentum_midpoint`` is the implicit midpoint rule on the group: of order
+2 and symmetric, so that its energy does not drift in the way that of an explicit scheme does.
+
+**The generalized-alpha scheme** on Lie groups is that of Bruels and Cardona (2010): with rho the
+damping of infinite frequencies,
+
+    C_1 = C_0 exp(h V_0 + h^2 ((1/2 - beta) a_0 + beta a_1))
+    V_1 = V_0 + h ((1 - gamma) a_0 + gamma a_1)
+    (1 - alpha_m) a_1 + alpha_m a_0 = (1 - alpha_f) Vdot_1 + alpha_f Vdot_0
+
+The implicit schemes make a fixed number of Newton's iterations, with the gyroscopic part of the
+derivative, and raise SingularError where that is not enough, because the step is too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.integrate.groups import GroupBody
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.tracing import positive
+
+TOLERANCE = 1e-11
+"""Change in the last iteration, relative to one plus the size, that counts as converged."""
+
+ITERATIONS = 8
+"""Iterations of the implicit schemes in one step."""
+
+TOO_LONG = "the step is too long: the iteration of the scheme does not converge"
+
+
+class Increments(NamedTuple):
+    """How a Munthe-Kaas scheme writes the increment of a step."""
+
+    left: bool = False
+    truncated: bool = False
+
+
+def munthe_kaas(
+    body: GroupBody, C: Array, y: Array, h: Any, order: int, momenta: bool, kind: Increments
+) -> tuple[Array, Array]:
+    """Return pose and twist (or spatial momentum) after a step of h."""
+    group, tableau = body.group, TABLEAUS[order]
+    X_rates: list[Array] = []
+    y_rates: list[Array] = []
+    for row in tableau.A:
+        X = _sum(h, row, X_rates)
+        y_stage = y if X is None else y + _sum(h, row, y_rates)
+        C_stage = C if X is None else _moved(group.exp(X), C, kind)
+        V = body.twist_of(C_stage, y_stage) if momenta else y_stage
+        y_rate = body.momentum_rate(C_stage, V) if momenta else body.acceleration(C_stage, V)
+        X_rate = group.Ad(C_stage) @ V if kind.left else V
+        if X is not None:
+            argument = X if kind.left else -1.0 * X
+            if kind.truncated:
+                X_rate = group.truncated_dexp_inv(argument, order - 1) @ X_rate
+            else:
+                X_rate = group.dexp_inv(argument) @ X_rate
+        X_rates.append(X_rate)
+        y_rates.append(y_rate)
+    X = _sum(h, tableau.b, X_rates)
+    E = group.exp(X)
+    C_new = group.product(E, C) if kind.left else group.product(C, E)
+    return C_new, y + _sum(h, tableau.b, y_rates)
+
+
+def _moved(E: Array, C: Array, kind: Increments) -> Array:
+    return E @ C if kind.left else C @ E
+
+
+def _sum(h: Any, weights: tuple[float, ...], rates: list[Array]) -> Any:
+    """Return h times the weighted sum of rates, None if there is none."""
+    total: Any = None
+    for weight, rate in zip(weights, rates, strict=True):
+        if weight:
+            term = (h * weight) * rate
+            total = term if total is None else total + term
+    return total
+
+
+def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Array, Array]:
+    """Return pose and spatial momentum after a step of the implicit midpoint rule.
+
+    C_1 = C_0 exp(h V) with V the twist at C_0 exp(h V / 2) and half the change of momentum.
+    """
+    half = 0.5 * h
+
+    def improved(V: Array) -> Array:
+        C_middle = C @ body.group.exp(half * V)
+        return body.twist_of(C_middle, Pi + half * body.momentum_rate(C_middle, V))
+
+    def slope(V: Array) -> Array:  # of M improved(V)
+        return (-half) * _dual(body, body.inertia @ V)
+
+    V = _solution(body, improved, slope, body.twist_of(C, Pi))
+    C_middle = C @ body.group.exp(half * V)
+    Pi_new = Pi + h * body.momentum_rate(C_middle, V)
+    return body.group.product(C, body.group.exp(h * V)), Pi_new
+
+
+class Alpha(NamedTuple):
+    """The parameters of the generalized-alpha scheme."""
+
+    m: float
+    f: float
+    beta: float
+    gamma: float
+
+    @classmethod
+    def of(cls, rho: float) -> Alpha:
+        """Return those of second order with the damping rho of infinite frequencies, 0 to 1."""
+        m, f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
+        gamma = 0.5 + f - m
+        return cls(m, f, 0.25 * (gamma + 0.5) ** 2, gamma)
+
+
+def generalized_alpha(
+    body: GroupBody, C: Array, V: Array, Vd: Array, a: Array, h: Any, alpha: Alpha
+) -> tuple[Array, Array, Array, Array]:
+    """Return pose, twist, its rate, and the algorithmic acceleration after a step."""
+    known = (alpha.f * Vd - alpha.m * a) * (1.0 / (1.0 - alpha.m))
+    share = (1.0 - alpha.f) / (1.0 - alpha.m)
+
+    def ends(Vd_new: Array) -> tuple[Array, Array, Array]:
+        a_new = share * Vd_new + known
+        X = h * V + (h * h) * ((0.5 - alpha.beta) * a + alpha.beta * a_new)
+        V_new = V + h * ((1.0 - alpha.gamma) * a + alpha.gamma * a_new)
+        return X, V_new, a_new
+
+    def improved(Vd_new: Array) -> Array:
+        X, V_new, _ = ends(Vd_new)
+        C_new = C if body.wrench is None else C @ body.group.exp(X)
+        return body.acceleration(C_new, V_new)
+
+    def slope(Vd_new: Array) -> Array:  # of M improved(Vd_new)
+        _, V_new, _ = ends(Vd_new)
+        gyroscopic = body.group.ad(V_new).T @ body.inertia - _dual(body, body.inertia @ V_new)
+        return (h * (alpha.gamma * share)) * gyroscopic
+
+    Vd_new = _solution(body, improved, slope, Vd)
+    X, V_new, a_new = ends(Vd_new)
+    return body.group.product(C, body.group.exp(X)), V_new, Vd_new, a_new
+
+
+def _dual(body: GroupBody, P: Array) -> Array:
+    """Return the matrix that takes X to -ad_X^T P."""
+    return se3.ad_dual(P) if body.group.dim == 6 else -so3.hat(P)
+
+
+def _solution(
+    body: GroupBody, improved: Callable[[Array], Array], slope: Callable[[Array], Array], x: Array
+) -> Array:
+    """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
+    change = np.zeros(body.group.dim)
+    for _ in range(ITERATIONS):
+        change = _eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
+        x = x + change
+    positive(TOLERANCE**2 * (1.0 + x @ x) - change @ change, TOO_LONG)
+    return x
+
+
+def _eliminated(A: Array, b: Array) -> Array:
+    """Return A^-1 b by elimination without pivoting: A is nearly an inertia matrix."""
+    n = len(b)
+    A, x = np.array(A, dtype=object), list(b)
+    for k in range(n):
+        inverse = 1.0 / A[k, k]
+        for i in range(k + 1, n):
+            factor = A[i, k] * inverse
+            for j in range(k + 1, n):
+                A[i, j] = A[i, j] - factor * A[k, j]
+            x[i] = x[i] - factor * x[k]
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            x[k] = x[k] - A[k, j] * x[j]
+        x[k] = x[k] / A[k, k]
+    return np.array(x)

@@ -1,0 +1,180 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Explicit Runge-Kutta schemes, and Dormand and Prince's pair 5(4) with dense output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import SimulationError
+
+Rate = Callable[[float, FloatArray], FloatArray]
+"""A right-hand side: time and state to the rate of the state."""
+
+
+class Tableau(NamedTuple):
+    """Butcher's tableau of an explicit scheme."""
+
+    A: tuple[tuple[float, ...], ...]
+    """Row i has the weights of the stages before i."""
+    b: tuple[float, ...]
+    c: tuple[float, ...]
+
+
+TABLEAUS = {
+    1: Tableau(((),), (1.0,), (0.0,)),
+    2: Tableau(((), (0.5,)), (0.0, 1.0), (0.0, 0.5)),
+    3: Tableau(((), (0.5,), (-1.0, 2.0)), (1 / 6, 2 / 3, 1 / 6), (0.0, 0.5, 1.0)),
+    4: Tableau(
+        ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
+        (1 / 6, 1 / 3, 1 / 3, 1 / 6),
+        (0.0, 0.5, 0.5, 1.0),
+    ),
+}
+"""By order: Euler's scheme, the midpoint rule, Kutta's and the classical one."""
+
+
+def runge_kutta_step(tableau: Tableau, rate: Rate, t: float, y: FloatArray, h: float) -> FloatArray:
+    """Return the state after one step of h from the state y at time t."""
+    k: list[FloatArray] = []
+    for row, c in zip(tableau.A, tableau.c, strict=True):
+        at = y + h * sum((a * x for a, x in zip(row, k, strict=True) if a), np.zeros(()))
+        k.append(rate(t + c * h, at))
+    found: FloatArray = y + h * sum(b * x for b, x in zip(tableau.b, k, strict=True) if b)
+    return found
+
+
+# -- Dormand and Prince ----------------------------------------------------------------------------
+
+_PAIR = Tableau(
+    (
+        (),
+        (1 / 5,),
+        (3 / 40, 9 / 40),
+        (44 / 45, -56 / 15, 32 / 9),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+        (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+    ),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0.0),
+    (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0),
+)
+_ERROR = np.array([-71 / 57600, 0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40])
+"""Weights of the difference of the two results."""
+
+_DENSE = np.array(
+    [
+        [1.0, -8048581381 / 2820520608, 8663915743 / 2820520608, -12715105075 / 11282082432],
+        [0.0, 0.0, 0.0, 0.0],
+        [0.0, 131558114200 / 32700410799, -68118460800 / 10900136933, 87487479700 / 32700410799],
+        [0.0, -1754552775 / 470086768, 14199869525 / 1410260304, -10690763975 / 1880347072],
+        [0.0, 127303824393 / 49829197408, -318862633887 / 49829197408, 701980252875 / 199316789632],
+        [0.0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844],
+        [0.0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423],
+    ]
+)
+"""Coefficients of s, s^2, s^3, s^4 of each stage between two steps (Shampine, 1986)."""
+
+SMALLEST = 16.0 * np.finfo(float).eps
+"""Steps this small beside the time count as none."""
+
+
+class DormandPrince:
+    """Integrates y' = rate(t, y) with steps that keep the error of each within the tolerance.
+
+    The error of an entry counts relative to ``atol + rtol |y|``; the largest decides, over a batch
+    as well. ``t`` and ``y`` are where the integration is; :meth:`at` goes on as far as needed.
+    """
+
+    def __init__(
+        self,
+        rate: Rate,
+        t: float,
+        y: FloatArray,
+        *,
+        rtol: float,
+        atol: float,
+        max_step: float = np.inf,
+    ) -> None:
+        self.rate, self.rtol, self.atol, self.max_step = rate, rtol, atol, max_step
+        self.t, self.y = t, y
+        self.evaluations, self.steps, self.rejected = 1, 0, 0
+        self._k = rate(t, y)
+        self.h = min(self._first_step(), max_step)
+        self._before = t, y, np.zeros((4, *y.shape))
+
+    def at(self, t: float) -> FloatArray:
+        """Return the state at t, not before the last step began; advances at need.
+
+        Raises SimulationError where the tolerance would need steps that are too small.
+        """
+        while self.t < t:
+            self.advance()
+        return self.between(t)
+
+    def between(self, t: float) -> FloatArray:
+        """Return the state at a time within the last step, by interpolation of order 4."""
+        t0, y0, Q = self._before
+        if t >= self.t or not self.steps:
+            return self.y
+        s = (t - t0) / (self.t - t0)
+        powers = s ** np.arange(1, 5)
+        found: FloatArray = y0 + (self.t - t0) * np.tensordot(powers, Q, 1)
+        return found
+
+    def advance(self) -> None:
+        """Make one step that keeps the tolerance."""
+        h = min(self.h, self.max_step)
+        while True:
+            if not h > SMALLEST * max(abs(self.t), h):
+                raise SimulationError(
+                    f"the tolerance (rtol {self.rtol:g}, atol {self.atol:g}) cannot be met at "
+                    f"t = {self.t:.9g} s: it would take steps of {h:.3g} s",
+                    time=self.t,
+                )
+            k, y = self._stages(h)
+            error = self._size(h * np.tensordot(_ERROR, k, 1), y)
+            if error <= 1.0:
+                break
+            self.rejected += 1
+            h *= max(0.2, 0.9 * error**-0.2) if np.isfinite(error) else 0.1
+        self._before = self.t, self.y, np.tensordot(_DENSE.T, k, 1)
+        self.t, self.y, self._k = self.t + h, y, k[-1]
+        self.h = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
+        self.steps += 1
+
+    def _stages(self, h: float) -> tuple[FloatArray, FloatArray]:
+        k = np.empty((7, *self.y.shape))
+        k[0] = self._k
+        y = self.y
+        for i in range(1, 7):
+            y = self.y + h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
+            k[i] = self.rate(self.t + _PAIR.c[i] * h, y)
+        self.evaluations += 6
+        return k, y  # the last stage is at the result
+
+    def _size(self, error: FloatArray, y: FloatArray) -> float:
+        scale = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(y))
+        size = float(np.max(np.abs(error) / scale, initial=0.0))
+        return size if np.isfinite(y).all() else np.inf
+
+    def _first_step(self) -> float:
+        """Return a step of which Euler's scheme would change the state by a hundredth."""
+        scale = self.atol + self.rtol * np.abs(self.y)
+        size, rate = (float(np.max(np.abs(x) / scale, initial=0.0)) for x in (self.y, self._k))
+        return 0.01 * size / rate if min(size, rate) > 1e-5 else 1e-6

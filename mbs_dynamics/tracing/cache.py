@@ -1,0 +1,158 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Compiled objects on disk, so that the next start of a process loads instead of compiling.
+
+What is loaded runs as machine code of this process. So the folder and each file must belong to the
+user and be writeable by nobody else, or they are not used: who can write there could act as the
+user. Each file carries a checksum over its key and its contents, which finds truncated and damaged
+files, not forged ones. A file is written under another name and renamed, so that no reader sees a
+part of it, whoever writes at the same time. Nothing fails if the folder cannot be used; kernels are
+then compiled each time.
+
+The folder is MBS_CACHE_DIR, else mbs_dynamics in XDG_CACHE_HOME, else ~/.cache/mbs_dynamics. It can
+be deleted at any time. MBS_CACHE=0 switches the cache off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+VERSION = b"mbs-dynamics-1\n"
+"""Begins each file. Another number makes all files of earlier ones worthless."""
+
+LARGEST = 256 * 2**20
+"""Bytes that the folder holds at most; beyond, the files that were not used for longest go."""
+
+SUFFIX = ".object"
+ABANDONED = 3600.0
+"""Seconds after which a file that was never renamed is taken for left behind."""
+
+WRITES_PER_TIDYING = 100
+
+
+def folder() -> Path | None:
+    """Return where objects are kept; None if that is switched off, or there is no such place."""
+    if os.environ.get("MBS_CACHE") == "0" or not hasattr(os, "geteuid"):
+        return None
+    named = os.environ.get("MBS_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:  # the standard wants relative paths to be ignored
+        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "mbs_dynamics"
+    except RuntimeError:  # there is no home
+        return None
+
+
+def key(*parts: str) -> str:
+    """Return a name for what is made from these texts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part.encode()
+        digest.update(b"%d\n" % len(text))
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def load(name: str) -> bytes | None:
+    """Return the object that was stored under a key; None if there is none that can be trusted."""
+    place = folder()
+    if place is None:
+        return None
+    path = place / (name + SUFFIX)
+    try:
+        if not _private(os.stat(place), stat.S_ISDIR):
+            return None
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with contextlib.suppress(OSError), open(opened, "rb") as file:
+        if not _private(os.fstat(opened), stat.S_ISREG):
+            return None
+        found = _contents(name, file.read())
+        if found is not None:
+            os.utime(opened)  # used now: the oldest go first
+        return found
+    return None
+
+
+def store(name: str, contents: bytes) -> None:
+    """Keep an object under a key, if that is possible."""
+    place = folder()
+    if place is None:
+        return
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(os.stat(place), stat.S_ISDIR):
+            return
+        _tidy(place)
+        handle, temporary = tempfile.mkstemp(dir=place)  # readable and writeable by its owner only
+        try:
+            with open(handle, "wb") as file:
+                file.write(VERSION + _checksum(name, contents) + contents)
+            os.replace(temporary, place / (name + SUFFIX))
+        except OSError:
+            os.unlink(temporary)
+
+
+def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
+    """Whether a file or folder belongs to this user and nobody else can write to it."""
+    shared = stat.S_IWGRP | stat.S_IWOTH
+    return kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & shared
+
+
+def _checksum(name: str, contents: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + contents).digest()
+
+
+def _contents(name: str, read: bytes) -> bytes | None:
+    start = len(VERSION) + hashlib.sha256().digest_size
+    contents = read[start:]
+    if read[:start] != VERSION + _checksum(name, contents):
+        return None
+    return contents
+
+
+_writes = 0
+
+
+def _tidy(place: Path) -> None:
+    """Bound the size of the folder, at the first write of a process and now and then after it."""
+    global _writes
+    _writes += 1
+    if _writes % WRITES_PER_TIDYING != 1:
+        return
+    files = []
+    for entry in os.scandir(place):
+        with contextlib.suppress(OSError):  # deleted by another process
+            status = entry.stat(follow_symlinks=False)
+            ours = entry.name.endswith(SUFFIX)
+            if ours:
+                files.append((status.st_mtime, status.st_size, entry.path))
+            elif entry.name.startswith("tmp") and time.time() - status.st_mtime > ABANDONED:
+                os.unlink(entry.path)
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= LARGEST:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size

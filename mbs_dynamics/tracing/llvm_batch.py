@@ -1,0 +1,225 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The driver of vector code: states in tiles of as many as a vector has lanes.
+
+Arrays hold the entries of one state side by side, or one entry of all states. A vector body wants
+the second within a tile. So each tile is transposed on its way in and out, in registers, between
+the arrays and a scratch area that stays in the first cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mbs_dynamics.tracing.llvm_body import Body
+from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
+
+FIELDS = ("address", "by_state", "by_entry", "size", "scratch")
+"""What the driver's table says of each port, as 64-bit integers: the address of the first entry of
+state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
+number of entries, and the address of its scratch area, with room for at least ``lanes`` entries."""
+
+DRIVER = """\
+define i64 @mbs.batch(ptr %function, i64 %first, i64 %last, ptr %table, i64 %inputs, i64 %ports,
+                      ptr %pointers, i64 %guards) nounwind {{
+entry:
+  %status.at.at = getelementptr ptr, ptr %pointers, i64 %ports
+  %status.at = load ptr, ptr %status.at.at
+  %final = sub i64 %last, {lanes}
+  br label %tile
+tile:
+  %i = phi i64 [ %first, %entry ], [ %i.next, %advance ]
+  br label %load
+load:
+  %p = phi i64 [ 0, %tile ], [ %p.next, %load ]
+  %in = getelementptr [{fields} x i64], ptr %table, i64 %p
+  call void @mbs.load(ptr %in, i64 %i)
+  %p.next = add i64 %p, 1
+  %p.more = icmp slt i64 %p.next, %inputs
+  br i1 %p.more, label %load, label %run
+run:
+  %status = call i32 %function(ptr %pointers)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %store, label %failed
+store:
+  %o = phi i64 [ %inputs, %run ], [ %o.next, %store ]
+  %out = getelementptr [{fields} x i64], ptr %table, i64 %o
+  call void @mbs.store(ptr %out, i64 %i)
+  %o.next = add i64 %o, 1
+  %o.more = icmp slt i64 %o.next, %ports
+  br i1 %o.more, label %store, label %stored
+stored:
+  %more = icmp slt i64 %i, %final
+  br i1 %more, label %advance, label %end
+advance:
+  %i.whole = add i64 %i, {lanes}
+  %i.next = call i64 @llvm.smin.i64(i64 %i.whole, i64 %final)
+  br label %tile
+failed:
+  %k = phi i64 [ 0, %run ], [ %k.next, %search ]
+  %number.at = getelementptr i32, ptr %status.at, i64 %k
+  %number = load i32, ptr %number.at
+  %found = icmp ne i32 %number, 0
+  br i1 %found, label %say, label %search
+search:
+  %k.next = add i64 %k, 1
+  br label %failed
+say:
+  %state = add i64 %i, %k
+  %before = mul i64 %state, %guards
+  %guard = zext i32 %number to i64
+  %where = add i64 %before, %guard
+  ret i64 %where
+end:
+  ret i64 0
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+"""
+
+
+def emit_batch(lanes: int) -> str:
+    """Return the IR of ``mbs.sincos<lanes>`` and of the driver of bodies with so many lanes.
+
+    ``i64 @mbs.batch(ptr function, i64 first, i64 last, ptr table, i64 inputs, i64 ports,
+    ptr pointers, i64 guards)`` evaluates the states from ``first`` to ``last`` - 1, at least
+    ``lanes`` of them: what is left over at the end is done again together with states before it.
+    ``table`` has one row of :data:`FIELDS` per port, ``pointers`` the addresses of the scratch
+    areas and of one for the status of each lane. It returns what the loop over single states does.
+    """
+    vector = f"<{lanes} x double>"
+    return "".join(
+        [
+            "declare double @sin(double)\ndeclare double @cos(double)\n",
+            emit_sines_and_cosines(lanes),
+            f"declare {vector} @llvm.masked.load.v{lanes}f64.p0"
+            f"(ptr, i32, <{lanes} x i1>, {vector})\n",
+            f"declare void @llvm.masked.store.v{lanes}f64.p0({vector}, ptr, i32, <{lanes} x i1>)\n",
+            _mover(lanes, storing=False),
+            _mover(lanes, storing=True),
+            DRIVER.format(lanes=lanes, fields=len(FIELDS)),
+        ]
+    )
+
+
+def _mover(lanes: int, storing: bool) -> str:
+    """Return the IR of what moves one port of one tile between its array and its scratch area."""
+    body = Body(lanes)
+    vector, bytes_ = body.real, 8 * lanes
+    for k, name in enumerate(FIELDS):
+        kind = "ptr" if name in ("address", "scratch") else "i64"
+        at = body.new(f"getelementptr i64, ptr %port, i64 {k}")
+        body.set(f"%{name}", f"load {kind}, ptr {at}")
+    body.set("%offset", "mul i64 %i, %by_state")
+    body.set("%base", "getelementptr i8, ptr %address, i64 %offset")
+    body.set("%constant", "icmp eq i64 %by_state, 0")
+    body.set("%in.rows", "icmp eq i64 %by_entry, 8")
+    body.lines += [
+        "  br i1 %constant, label %end, label %moved",
+        "moved:",
+        "  br i1 %in.rows, label %rows, label %columns",
+        "columns:",
+        "  %c = phi i64 [ 0, %moved ], [ %c.next, %columns ]",
+        "  %c.offset = mul i64 %c, %by_entry",
+        "  %c.array = getelementptr i8, ptr %base, i64 %c.offset",
+        f"  %c.scratch = getelementptr {vector}, ptr %scratch, i64 %c",
+    ]
+    if storing:
+        body.set("%column", f"load {vector}, ptr %c.scratch, align {bytes_}")
+        body.lines.append(f"  store {vector} %column, ptr %c.array, align 8")
+    else:
+        body.set("%column", f"load {vector}, ptr %c.array, align 8")
+        body.lines.append(f"  store {vector} %column, ptr %c.scratch, align {bytes_}")
+    body.lines += [
+        "  %c.next = add i64 %c, 1",
+        "  %c.more = icmp slt i64 %c.next, %size",
+        "  br i1 %c.more, label %columns, label %end",
+        "rows:",
+    ]
+    rows = ["%base"]
+    for _ in range(lanes - 1):
+        rows.append(body.new(f"getelementptr i8, ptr {rows[-1]}, i64 %by_state"))
+    body.lines += [
+        f"  %last = sub i64 %size, {lanes}",
+        "  %narrow = icmp slt i64 %last, 0",
+        "  br i1 %narrow, label %part, label %block",
+        "part:",
+    ]
+    step = ", ".join(f"i64 {k}" for k in range(lanes))
+    one = body.new(f"insertelement {body.word} poison, i64 %size, i64 0")
+    all_ = body.new(
+        f"shufflevector {body.word} {one}, {body.word} poison, <{lanes} x i32> zeroinitializer"
+    )
+    mask = body.new(f"icmp ult {body.word} <{step}>, {all_}")
+    mask = f"{body.bit} {mask}"
+    _block(body, rows, "%scratch", storing, mask)
+    body.lines += [
+        "  br label %end",
+        "block:",
+        "  %j = phi i64 [ 0, %rows ], [ %j.next, %next ]",
+        f"  %j.scratch = getelementptr {vector}, ptr %scratch, i64 %j",
+    ]
+    here = [body.new(f"getelementptr double, ptr {row}, i64 %j") for row in rows]
+    _block(body, here, "%j.scratch", storing)
+    body.lines += [
+        "  %j.more = icmp slt i64 %j, %last",
+        "  br i1 %j.more, label %next, label %end",
+        "next:",
+        f"  %j.whole = add i64 %j, {lanes}",
+        "  %j.next = call i64 @llvm.smin.i64(i64 %j.whole, i64 %last)",
+        "  br label %block",
+        "end:",
+        "  ret void",
+    ]
+    name = "mbs.store" if storing else "mbs.load"
+    lines = "\n".join(body.lines)
+    return f"define internal void @{name}(ptr %port, i64 %i) nounwind {{\nentry:\n{lines}\n}}\n"
+
+
+def _block(body: Body, rows: Sequence[str], scratch: str, storing: bool, mask: str = "") -> None:
+    """Emit the move of a square block; with a mask, of the columns of the array that it selects."""
+    vector, lanes = body.real, body.lanes
+    columns = [body.new(f"getelementptr {vector}, ptr {scratch}, i64 {k}") for k in range(lanes)]
+    load, store = f"@llvm.masked.load.v{lanes}f64.p0", f"@llvm.masked.store.v{lanes}f64.p0"
+    if storing:
+        loads = [f"load {vector}, ptr {x}, align {8 * lanes}" for x in columns]
+    elif mask:
+        loads = [
+            f"call {vector} {load}(ptr {x}, i32 8, {mask}, {vector} zeroinitializer)" for x in rows
+        ]
+    else:
+        loads = [f"load {vector}, ptr {x}, align 8" for x in rows]
+    turned = _transposed(body, [body.new(x) for x in loads])
+    for k, x in enumerate(turned):
+        if not storing:
+            body.lines.append(f"  store {vector} {x}, ptr {columns[k]}, align {8 * lanes}")
+        elif mask:
+            body.lines.append(f"  call void {store}({vector} {x}, ptr {rows[k]}, i32 8, {mask})")
+        else:
+            body.lines.append(f"  store {vector} {x}, ptr {rows[k]}, align 8")
+
+
+def _transposed(body: Body, rows: Sequence[str]) -> list[str]:
+    """Emit the transposition of a square of vectors: pairs of rows swap parts, in log2 stages."""
+    values, lanes = list(rows), body.lanes
+    distance = 1
+    while distance < lanes:
+        first = [c if not c & distance else lanes + c - distance for c in range(lanes)]
+        second = [c + distance if not c & distance else lanes + c for c in range(lanes)]
+        for k in [k for k in range(lanes) if not k & distance]:
+            pair = f"{body.real} {values[k]}, {body.real} {values[k + distance]}"
+            for row, mask in ((k, first), (k + distance, second)):
+                order = ", ".join(f"i32 {c}" for c in mask)
+                values[row] = body.new(f"shufflevector {pair}, <{lanes} x i32> <{order}>")
+        distance *= 2
+    return values

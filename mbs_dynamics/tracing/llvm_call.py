@@ -1,0 +1,321 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The call of a kernel from Python, as IR: one function for all kernels of a process.
+
+It looks at the arguments itself (exact type ndarray, float64, native byte order, right shape,
+C-contiguous, aligned), lets NumPy allocate the results, and hands everything else to a Python
+function. What a kernel expects stands in a table of 64-bit words, which its object points to. The
+IR holds no address: those of Python and NumPy are symbols.
+"""
+
+from __future__ import annotations
+
+TYPE, DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS = 8, 16, 24, 32, 56, 64
+"""Offsets in bytes of the fields of an array object."""
+
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24
+"""Offsets in bytes of the fields of a tuple."""
+
+READABLE = 0x0101
+"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
+
+WRITEABLE = READABLE | 0x0400
+"""And NPY_ARRAY_WRITEABLE."""
+
+NPY_DOUBLE = 12
+
+HEAD = ("function", "otherwise", "required", "inputs", "outputs")
+"""The first words of a kernel's table: the address of its machine code, the Python function for
+all that is not neat, called with the kernel and the arguments, and how many inputs there are
+without a default, inputs in all, and outputs."""
+
+PORT = ("ndim", "shape", "bytes", "default")
+"""The words of each port, inputs first: the number of axes, the address of the shape, the size in
+bytes, and the address of the default's entries."""
+
+MOST_PORTS = 32
+
+EXTERNALS = """\
+@mbs.ndarray = external global i8
+@mbs.float64 = external global i8
+@mbs.out = external global i8
+declare ptr @mbs.PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
+declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @mbs.Py_IncRef(ptr)
+declare void @mbs.Py_DecRef(ptr)
+declare ptr @mbs.PyTuple_New(i64)
+declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
+"""
+"""Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
+
+
+def _fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
+    """Emit loads of fields at byte offsets."""
+    return "".join(
+        f"  %{prefix}{name}.at = getelementptr i8, ptr {of}, i64 {offset}\n"
+        f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at\n"
+        for name, (offset, kind) in names.items()
+    )
+
+
+def _port(prefix: str, k: str) -> str:
+    """Emit the address of a port's words, as %<prefix>port, and loads of them."""
+    words = {name: (8 * w, "ptr" if w in (1, 3) else "i64") for w, name in enumerate(PORT)}
+    return (
+        f"  %{prefix}index = mul i64 {k}, {8 * len(PORT)}\n"
+        f"  %{prefix}offset = add i64 %{prefix}index, {8 * len(HEAD)}\n"
+        f"  %{prefix}port = getelementptr i8, ptr %table, i64 %{prefix}offset\n"
+        + _fields(f"%{prefix}port", words, prefix + "port.")
+    )
+
+
+def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
+    """Emit the check of an object against a port; it goes on at ``good`` or at slow.
+
+    The first load is safe for any object, the rest for arrays. The entries are at %<prefix>data.
+    """
+    fields = {
+        "ndim": (NDIM, "i32"),
+        "descr": (DESCR, "ptr"),
+        "flags": (ARRAY_FLAGS, "i32"),
+        "shape": (SHAPE, "ptr"),
+        "data": (DATA, "ptr"),
+    }
+    p = "%" + prefix
+    return f"""\
+{_fields(value, {"type": (TYPE, "ptr")}, prefix)}\
+  {p}is.array = icmp eq ptr {p}type, @mbs.ndarray
+  br i1 {p}is.array, label {p}array, label %slow
+{prefix}array:
+{_fields(value, fields, prefix)}\
+{_port(prefix, k)}\
+  {p}axes = sext i32 {p}ndim to i64
+  {p}same.axes = icmp eq i64 {p}axes, {p}port.ndim
+  {p}same.type = icmp eq ptr {p}descr, @mbs.float64
+  {p}masked = and i32 {p}flags, {flags}
+  {p}same.flags = icmp eq i32 {p}masked, {flags}
+  {p}ok0 = and i1 {p}same.axes, {p}same.type
+  {p}ok1 = and i1 {p}ok0, {p}same.flags
+  br i1 {p}ok1, label {p}axis, label %slow
+{prefix}axis:
+  {p}j = phi i64 [ 0, {p}array ], [ {p}j.next, {p}size ]
+  {p}left = icmp slt i64 {p}j, {p}axes
+  br i1 {p}left, label {p}size, label %{good}
+{prefix}size:
+  {p}came.at = getelementptr i64, ptr {p}shape, i64 {p}j
+  {p}came = load i64, ptr {p}came.at
+  {p}valid.at = getelementptr i64, ptr {p}port.shape, i64 {p}j
+  {p}valid = load i64, ptr {p}valid.at
+  {p}j.next = add i64 {p}j, 1
+  {p}same = icmp eq i64 {p}came, {p}valid
+  br i1 {p}same, label {p}axis, label %slow
+"""
+
+
+def emit_call(offset: int) -> str:
+    """Return IR of ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
+
+    The kernel holds the address of its table at this offset. Arguments are either the inputs
+    without a default, or all inputs, and ``out`` by name.
+    """
+    head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
+    return (
+        EXTERNALS
+        + f"""\
+define ptr @mbs.call(ptr %kernel, ptr %args, i64 %flagged, ptr %names) nounwind {{
+entry:
+  %ports = alloca [{MOST_PORTS} x ptr]
+  %results = alloca [{MOST_PORTS} x ptr]
+{_fields("%kernel", {"table": (offset, "ptr")})}\
+{_fields("%table", head)}\
+  %given = and i64 %flagged, {2**63 - 1}
+  %unnamed = icmp eq ptr %names, null
+  br i1 %unnamed, label %count, label %named
+named:
+{_fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
+  %one.name = icmp eq i64 %names.size, 1
+  %one.output = icmp eq i64 %outputs, 1
+  %perhaps = and i1 %one.name, %one.output
+  br i1 %perhaps, label %which, label %slow
+which:
+{_fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
+  %is.out = icmp eq ptr %name, @mbs.out
+  %into.at = getelementptr ptr, ptr %args, i64 %given
+  %into.given = load ptr, ptr %into.at
+  br i1 %is.out, label %count, label %slow
+count:
+  %into = phi ptr [ null, %entry ], [ %into.given, %which ]
+  %few = icmp eq i64 %given, %required
+  %all = icmp eq i64 %given, %inputs
+  %right = or i1 %few, %all
+  br i1 %right, label %argument, label %slow
+argument:
+  %k = phi i64 [ 0, %count ], [ %k.next, %taken ]
+  %more = icmp slt i64 %k, %given
+  br i1 %more, label %inspect, label %rest
+inspect:
+  %arg.at = getelementptr ptr, ptr %args, i64 %k
+  %arg = load ptr, ptr %arg.at
+{_neat("in.", "%arg", "%k", READABLE, "taken")}\
+taken:
+  %to = getelementptr ptr, ptr %ports, i64 %k
+  store ptr %in.data, ptr %to
+  %k.next = add i64 %k, 1
+  br label %argument
+rest:
+  %r = phi i64 [ %given, %argument ], [ %r.next, %default ]
+  %r.more = icmp slt i64 %r, %inputs
+  br i1 %r.more, label %default, label %targets
+default:
+{_port("r.", "%r")}\
+  %r.to = getelementptr ptr, ptr %ports, i64 %r
+  store ptr %r.port.default, ptr %r.to
+  %r.next = add i64 %r, 1
+  br label %rest
+targets:
+  %fresh = icmp eq ptr %into, null
+  br i1 %fresh, label %allocate, label %inspect.out
+inspect.out:
+{_neat("out.", "%into", "%inputs", WRITEABLE, "apart")}\
+apart:
+  %a = phi i64 [ 0, %out.axis ], [ %a.next, %disjoint ]
+  %a.more = icmp slt i64 %a, %inputs
+  br i1 %a.more, label %compare, label %direct
+compare:
+{_port("a.", "%a")}\
+  %a.at = getelementptr ptr, ptr %ports, i64 %a
+  %a.data = load ptr, ptr %a.at
+  %a.end = getelementptr i8, ptr %a.data, i64 %a.port.bytes
+  %out.end = getelementptr i8, ptr %out.data, i64 %out.port.bytes
+  %before = icmp ule ptr %a.end, %out.data
+  %behind = icmp uge ptr %a.data, %out.end
+  %free = or i1 %before, %behind
+  br i1 %free, label %disjoint, label %slow
+disjoint:
+  %a.next = add i64 %a, 1
+  br label %apart
+direct:
+  %direct.to = getelementptr ptr, ptr %ports, i64 %inputs
+  store ptr %out.data, ptr %direct.to
+  %direct.status = call i32 %function(ptr %ports)
+  %direct.good = icmp eq i32 %direct.status, 0
+  br i1 %direct.good, label %filled, label %slow
+filled:
+  call void @mbs.Py_IncRef(ptr %into)
+  ret ptr %into
+allocate:
+  %o = phi i64 [ 0, %targets ], [ %o.next, %made ]
+  %o.more = icmp slt i64 %o, %outputs
+  br i1 %o.more, label %make, label %run
+make:
+  %p = add i64 %inputs, %o
+{_port("o.", "%p")}\
+  %axes = trunc i64 %o.port.ndim to i32
+  %new = call ptr @mbs.PyArray_New(ptr @mbs.ndarray, i32 %axes, ptr %o.port.shape,
+      i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %drop, label %made
+made:
+  %result.at = getelementptr ptr, ptr %results, i64 %o
+  store ptr %new, ptr %result.at
+{_fields("%new", {"new.data": (DATA, "ptr")})}\
+  %p.to = getelementptr ptr, ptr %ports, i64 %p
+  store ptr %new.data, ptr %p.to
+  %o.next = add i64 %o, 1
+  br label %allocate
+run:
+  %status = call i32 %function(ptr %ports)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %done, label %drop
+drop:
+  %kept = phi i64 [ %o, %make ], [ %outputs, %run ]
+  %failed = phi i1 [ true, %make ], [ false, %run ]
+  br label %release
+release:
+  %d = phi i64 [ 0, %drop ], [ %d.next, %released ]
+  %d.more = icmp slt i64 %d, %kept
+  br i1 %d.more, label %released, label %dropped
+released:
+  %d.at = getelementptr ptr, ptr %results, i64 %d
+  %dropping = load ptr, ptr %d.at
+  call void @mbs.Py_DecRef(ptr %dropping)
+  %d.next = add i64 %d, 1
+  br label %release
+dropped:
+  br i1 %failed, label %error, label %slow
+error:
+  ret ptr null
+done:
+  %single = icmp eq i64 %outputs, 1
+  br i1 %single, label %only, label %several
+only:
+  %only.result = load ptr, ptr %results
+  ret ptr %only.result
+several:
+  %tuple = call ptr @mbs.PyTuple_New(i64 %outputs)
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %no.memory, label %pack
+no.memory:
+  br label %drop.all
+drop.all:
+  %e = phi i64 [ 0, %no.memory ], [ %e.next, %drop.all ]
+  %e.at = getelementptr ptr, ptr %results, i64 %e
+  %e.result = load ptr, ptr %e.at
+  call void @mbs.Py_DecRef(ptr %e.result)
+  %e.next = add i64 %e, 1
+  %e.more = icmp slt i64 %e.next, %outputs
+  br i1 %e.more, label %drop.all, label %error
+pack:
+  %t = phi i64 [ 0, %several ], [ %t.next, %packed ]
+  %t.more = icmp slt i64 %t, %outputs
+  br i1 %t.more, label %packed, label %whole
+packed:
+  %t.at = getelementptr ptr, ptr %results, i64 %t
+  %t.result = load ptr, ptr %t.at
+  %ignored = call i32 @mbs.PyTuple_SetItem(ptr %tuple, i64 %t, ptr %t.result)
+  %t.next = add i64 %t, 1
+  br label %pack
+whole:
+  ret ptr %tuple
+slow:
+  br i1 %unnamed, label %copy, label %add.names
+add.names:
+{_fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
+  br label %copy
+copy:
+  %extra = phi i64 [ 0, %slow ], [ %names.count, %add.names ]
+  %passed = add i64 %given, %extra
+  %room = add i64 %passed, 1
+  %stack = alloca ptr, i64 %room
+  store ptr %kernel, ptr %stack
+  br label %move
+move:
+  %m = phi i64 [ 0, %copy ], [ %m.next, %moved ]
+  %m.more = icmp slt i64 %m, %passed
+  br i1 %m.more, label %moved, label %ask
+moved:
+  %m.from = getelementptr ptr, ptr %args, i64 %m
+  %moving = load ptr, ptr %m.from
+  %m.next = add i64 %m, 1
+  %m.to = getelementptr ptr, ptr %stack, i64 %m.next
+  store ptr %moving, ptr %m.to
+  br label %move
+ask:
+  %asked.count = add i64 %given, 1
+  %asked = call ptr @mbs.PyObject_Vectorcall(ptr %otherwise, ptr %stack, i64 %asked.count,
+      ptr %names)
+  ret ptr %asked
+}}
+"""
+    )

@@ -1,0 +1,204 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Evaluation of a compiled program over many states: vector code, tiles, threads."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.tracing import llvm
+from mbs_dynamics.tracing.llvm_body import emit_llvm
+from mbs_dynamics.tracing.program import Port, Program
+
+LEAST_STATES = 256
+"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
+
+LARGEST_BODY = 20_000
+"""Nodes of a program above which it is not compiled a second time, for several states at once."""
+
+STATES_PER_THREAD = 50_000
+"""No thread is started for fewer states."""
+
+
+class Rows(NamedTuple):
+    """The states of one port in memory."""
+
+    array: FloatArray
+    """Holds the entries; its first one is the first entry of the first state."""
+    by_state: int
+    """Bytes from one state to the next; 0 if all states share the same entries."""
+    by_entry: int = 8
+    """Bytes from one entry to the next."""
+
+
+def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool) -> Rows:
+    """Return how to walk through an array of shape ``(*batch, *port.shape)``, or without the batch.
+
+    What cannot be walked through is copied. ``turned`` says that arrays are welcome in which the
+    same entry of all states lies side by side.
+    """
+    if array.ndim == len(port.shape):
+        return Rows(np.require(array, requirements=("C", "A")), 0)
+    if array.shape != batch + port.shape:
+        array = np.broadcast_to(array, batch + port.shape)
+    axes = len(batch)
+    by_state = _stride(batch, array.strides[:axes])
+    by_entry = _stride(port.shape, array.strides[axes:])
+    if by_state == 0 and array.size:
+        return Rows(np.require(array[(0,) * axes], requirements=("C", "A")), 0)
+    if by_state and by_entry and array.flags.aligned:
+        if port.size == 1 and by_state == 8 and turned:
+            return Rows(array, 8, 0)
+        if by_entry == 8 or (turned and by_state == 8):
+            return Rows(array, by_state, by_entry)
+    return Rows(np.require(array, requirements=("C", "A")), 8 * port.size)
+
+
+def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """Return the bytes from each element to the next in C order; None if they are not the same."""
+    stride, span = None, 1
+    for size, step in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            if stride is None:
+                stride = step
+            elif step != stride * span:
+                return None
+            span *= size
+    return 8 if stride is None else stride
+
+
+class Machine:
+    """A program as machine code. Evaluates states that have been checked."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.shared = llvm.shared()
+        self.code = llvm.MachineCode(emit_llvm(program))
+        self.function = self.code.address(program.name)
+        self.plain = llvm.FUNCTION(self.function)
+        self._lock = threading.Lock()
+        self._vector: Vector | None = None
+
+    def one(self, arrays: Sequence[FloatArray]) -> int:
+        """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
+        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        return int(self.plain((ctypes.c_void_p * len(arrays))(*addresses)))
+
+    def several_at_once(self, states: int) -> bool:
+        """Whether so many states are worth vector code."""
+        return states >= LEAST_STATES and len(self.program.nodes) <= LARGEST_BODY
+
+    def several(self, states: int, rows: Sequence[Rows]) -> int:
+        """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
+        with self._lock:
+            if self._vector is None:
+                self._vector = Vector(self.program, llvm.vector_lanes())
+        return self._vector.evaluate(states, rows, thread_count(states))
+
+    def one_by_one(self, states: int, rows: Sequence[Rows]) -> int:
+        """Evaluate one state after the other, whose entries lie side by side."""
+        pointers = np.array([row.array.ctypes.data for row in rows], dtype=np.uint64)
+        strides = np.array([row.by_state for row in rows], dtype=np.int64)
+        return self.loop(states, pointers.ctypes.data, strides.ctypes.data)
+
+    def loop(self, states: int, pointers: int, strides: int) -> int:
+        """Call the loop of :mod:`mbs_dynamics.tracing.llvm_shared` with the addresses of both."""
+        ports = len(self.program.inputs) + len(self.program.outputs)
+        guards = len(self.program.guards)
+        return int(self.shared.loop(self.function, states, pointers, strides, ports, guards))
+
+
+def thread_count(states: int) -> int:
+    """Return how many threads share so many states.
+
+    The environment variable MBS_THREADS is the most there may be; by default, as many as there are
+    processors. Raises ArgumentError if it is no positive integer.
+    """
+    worth = states // STATES_PER_THREAD
+    if worth <= 1:
+        return 1
+    named = os.environ.get("MBS_THREADS")
+    if not named:
+        most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    elif named.isdecimal() and int(named) > 0:
+        most = int(named)
+    else:
+        raise ArgumentError(f"MBS_THREADS must be a positive integer; got {named!r}")
+    return min(worth, most or 1)
+
+
+class Vector:
+    """A program as vector code with a driver."""
+
+    def __init__(self, program: Program, lanes: int) -> None:
+        self.lanes = lanes
+        self.driver = llvm.batch_driver(lanes)
+        self.code = llvm.MachineCode(emit_llvm(program, lanes))
+        self.function = self.code.address(program.name)
+        self.inputs, self.guards = len(program.inputs), len(program.guards)
+        self.sizes = [port.size for port in (*program.inputs, *program.outputs)]
+
+    def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
+        """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
+        if threads == 1:
+            return self._part(0, states, rows)
+        edges = [k * states // threads for k in range(threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:  # the driver runs without the interpreter lock
+            parts = [pool.submit(self._part, a, b, rows) for a, b in itertools.pairwise(edges)]
+            return next((status for part in parts if (status := part.result())), 0)
+
+    def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
+        lanes = self.lanes
+        room = [max(size, lanes) * lanes for size in self.sizes]
+        scratch = np.empty(sum(room) + 2 * lanes)  # with room to begin at a multiple of a vector
+        start = -scratch.ctypes.data % (8 * lanes) // 8
+        offsets = [start + sum(room[:k]) for k in range(len(room))]
+        for row, size, offset in zip(rows, self.sizes, offsets, strict=True):
+            if row.by_state == 0:
+                entries = scratch[offset : offset + size * lanes].reshape(size, lanes)
+                entries[:] = row.array.reshape(size, 1)
+        base = scratch.ctypes.data
+        areas = [base + 8 * offset for offset in offsets]
+        table = np.array(
+            [
+                (row.array.ctypes.data, row.by_state, row.by_entry, size, area)
+                for row, size, area in zip(rows, self.sizes, areas, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        status = np.empty(2 * lanes, dtype=np.int32)
+        start = -status.ctypes.data % (4 * lanes) // 4
+        pointers = np.array([*areas, status[start:].ctypes.data], dtype=np.int64)
+        return int(
+            self.driver(
+                self.function,
+                first,
+                last,
+                table.ctypes.data,
+                self.inputs,
+                len(rows),
+                pointers.ctypes.data,
+                self.guards,
+            )
+        )

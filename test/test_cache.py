@@ -1,0 +1,319 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The cache of compiled objects: what is kept, what is trusted, and what is not."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import Kernel, cache, llvm, sin, trace
+
+pytestmark = [
+    pytest.mark.backend_independent,  # the back end is llvm
+    pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here"),
+]
+
+NAME = cache.key("an object")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    folder = tmp_path / "kept" / "here"
+    monkeypatch.setenv("MBS_CACHE_DIR", str(folder))
+    monkeypatch.delenv("MBS_CACHE", raising=False)
+    monkeypatch.setattr(cache, "_writes", 0)
+    return folder
+
+
+def the_file(place: Path) -> Path:
+    (file,) = place.iterdir()
+    return file
+
+
+# -- where -----------------------------------------------------------------------------------------
+
+
+def test_the_folder(monkeypatch):
+    for name in ("MBS_CACHE", "MBS_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert cache.folder() == Path("/home/someone/.cache/mbs_dynamics")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache.folder() == Path("/home/someone/.cache/mbs_dynamics")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache.folder() == Path("/caches/mbs_dynamics")
+    monkeypatch.setenv("MBS_CACHE_DIR", "/kept")
+    assert cache.folder() == Path("/kept")
+    monkeypatch.setenv("MBS_CACHE", "1")
+    assert cache.folder() == Path("/kept")
+    monkeypatch.setenv("MBS_CACHE", "0")
+    assert cache.folder() is None
+
+
+def test_keys_differ():
+    parts = [("a", "b"), ("ab",), ("ab", ""), ("", "ab"), ("a",), ("b", "a")]
+    assert len({cache.key(*texts) for texts in parts}) == len(parts)
+
+
+# -- what is kept ----------------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_found(place):
+    assert cache.load(NAME) is None
+    cache.store(NAME, b"machine code")
+    assert cache.load(NAME) == b"machine code"
+    assert cache.load(cache.key("another")) is None
+    cache.store(NAME, b"")
+    assert cache.load(NAME) == b""
+
+
+def test_permissions_are_private(place):
+    old = os.umask(0)
+    try:
+        cache.store(NAME, b"machine code")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE(the_file(place).stat().st_mode) == 0o600
+
+
+def test_switched_off_nothing_is_read_or_written(place, monkeypatch):
+    cache.store(NAME, b"machine code")
+    monkeypatch.setenv("MBS_CACHE", "0")
+    assert cache.load(NAME) is None
+    cache.store(cache.key("another"), b"more")
+    assert len(list(place.iterdir())) == 1
+
+
+# -- what is not trusted ---------------------------------------------------------------------------
+
+
+def test_damaged_files_are_ignored_and_written_again(place):
+    cache.store(NAME, b"machine code")
+    file = the_file(place)
+    whole = file.read_bytes()
+    for k in (0, len(cache.VERSION), len(whole) - 1):
+        wrong = bytearray(whole)
+        wrong[k] ^= 1
+        file.write_bytes(wrong)
+        assert cache.load(NAME) is None
+    for length in (0, 5, len(cache.VERSION), len(whole) - 1):
+        file.write_bytes(whole[:length])
+        assert cache.load(NAME) is None
+    file.write_bytes(whole + b"x")
+    assert cache.load(NAME) is None
+    cache.store(NAME, b"machine code")
+    assert cache.load(NAME) == b"machine code"
+    other = cache.key("another")
+    file.rename(place / (other + cache.SUFFIX))
+    assert cache.load(other) is None
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_files_that_others_can_write_are_not_loaded(place, mode):
+    cache.store(NAME, b"machine code")
+    the_file(place).chmod(mode)
+    assert cache.load(NAME) is None
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+def test_folders_that_others_can_write_are_not_used(place, mode):
+    cache.store(NAME, b"machine code")
+    place.chmod(mode)
+    assert cache.load(NAME) is None
+    cache.store(cache.key("another"), b"more")
+    assert len(list(place.iterdir())) == 1
+
+
+def test_what_belongs_to_others_is_not_used(place, monkeypatch):
+    cache.store(NAME, b"machine code")
+    monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+    assert cache.load(NAME) is None
+    cache.store(cache.key("another"), b"more")
+    assert len(list(place.iterdir())) == 1
+
+
+def test_links_and_folders_are_no_objects(place, tmp_path):
+    cache.store(NAME, b"machine code")
+    file = the_file(place)
+    elsewhere = tmp_path / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    assert cache.load(NAME) is None
+    file.unlink()
+    file.mkdir()
+    assert cache.load(NAME) is None
+    cache.store(NAME, b"machine code")  # cannot replace a folder
+    assert [x.name for x in place.iterdir()] == [file.name]
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.delenv("MBS_CACHE", raising=False)
+    for named in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/none")):
+        monkeypatch.setenv("MBS_CACHE_DIR", str(named))
+        cache.store(NAME, b"machine code")
+        assert cache.load(NAME) is None
+
+
+# -- size ------------------------------------------------------------------------------------------
+
+
+def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
+    names = [cache.key(str(k)) for k in range(6)]
+    for k, name in enumerate(names):
+        cache.store(name, bytes(1000))
+        os.utime(place / (name + cache.SUFFIX), (1000.0 + k, 1000.0 + k))
+    assert cache.load(names[0]) is not None  # used: the newest now
+    (place / "tmpabandoned").write_bytes(b"x")
+    os.utime(place / "tmpabandoned", (1000.0, 1000.0))
+    (place / "tmpnew").write_bytes(b"x")
+    (place / "notes").write_bytes(b"not ours")
+    os.utime(place / "notes", (1000.0, 1000.0))
+    monkeypatch.setattr(cache, "LARGEST", 3500)
+    monkeypatch.setattr(cache, "_writes", 0)
+    cache.store(cache.key("new"), bytes(10))
+    left = {name for name in names if cache.load(name) is not None}
+    assert left == {names[0], names[4], names[5]}
+    assert {x.name for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)} == {
+        "tmpnew",
+        "notes",
+    }
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+def kernel(seed: float = 1.0) -> Kernel:
+    pytest.importorskip("llvmlite")
+    return Kernel(trace(lambda x: sin(x) * (1.0 + seed), {"x": (3,)}, name="f"), backend="llvm")
+
+
+X = np.array([0.1, 0.2, -0.3])
+
+
+def counted(monkeypatch: Any) -> list[str]:
+    """Return a list that grows by the key of each object that is stored."""
+    stored: list[str] = []
+    store = cache.store
+
+    def counting(name: str, contents: bytes) -> None:
+        stored.append(name)
+        store(name, contents)
+
+    monkeypatch.setattr(cache, "store", counting)
+    return stored
+
+
+def test_a_kernel_is_compiled_once(place, monkeypatch):
+    kernel(0.5)  # what all kernels share
+    stored = counted(monkeypatch)
+    first = kernel(2.0)(X)
+    assert len(stored) == 1
+    np.testing.assert_array_equal(kernel(2.0)(X), first)
+    assert len(stored) == 1
+    np.testing.assert_allclose(kernel(3.0)(X), 4.0 * np.sin(X), rtol=1e-15)
+    assert len(stored) == 2
+
+
+def test_damaged_kernels_are_compiled_again(place, monkeypatch):
+    kernel(0.5)
+    stored = counted(monkeypatch)
+    first = kernel(5.0)(X)
+    file = place / (stored[0] + cache.SUFFIX)
+    for contents in (file.read_bytes()[:-100], b"", b"nonsense" * 1000):
+        file.write_bytes(contents)
+        np.testing.assert_array_equal(kernel(5.0)(X), first)
+    assert len(stored) == 4
+
+
+def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
+    kernel(0.5)
+    stored = counted(monkeypatch)
+    kernel(6.0)
+    processor = llvm._processor()
+    for k in range(2, len(processor)):
+        changed = list(processor)
+        changed[k] += "x" if k != 2 else ""
+        monkeypatch.setattr(llvm, "_processor", lambda changed=changed: tuple(changed))
+        kernel(6.0)
+    assert len(set(stored)) == len(processor) - 2
+
+
+def test_threads_that_compile_the_same(place):
+    kernel(0.5)
+    found: list[Any] = []
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        for seed in (7.0, 8.0, 9.0):
+            found.append((seed, kernel(seed)(X)))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 18
+    for seed, values in found:
+        np.testing.assert_allclose(values, np.sin(X) * (1.0 + seed), rtol=1e-15)
+    assert not [x for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)]
+
+
+PROCESS = """
+import sys
+import numpy as np
+from mbs_dynamics.tracing import Kernel, cache, sin, trace
+
+stored = []
+store = cache.store
+cache.store = lambda *given: (stored.append(1), store(*given))
+kernels = [
+    Kernel(trace(lambda x: sin(x) * float(k + 2), {"x": (3,)}, name="f"), backend="llvm")
+    for k in range(5)
+]
+x = np.array([0.1, 0.2, -0.3])
+assert all(abs(kernel(x) - np.sin(x) * (k + 2)).max() < 1e-14 for k, kernel in enumerate(kernels))
+batch = kernels[0](np.tile(x, (1000, 1)))
+assert abs(batch - 2.0 * np.sin(x)).max() < 1e-14
+print(len(stored))
+"""
+
+
+def test_processes_share_what_they_compile(place):
+    pytest.importorskip("llvmlite")
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", PROCESS]
+
+    def start() -> Any:
+        environment = os.environ | {"PYTHONPATH": path}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    at_once = [start() for _ in range(3)]
+    outputs = [process.communicate()[0] for process in at_once]
+    assert [process.returncode for process in at_once] == [0, 0, 0]
+    assert all(int(output) <= 10 for output in outputs)
+    later = start()
+    assert later.communicate()[0] == "0\n"
+    assert later.returncode == 0

@@ -1,0 +1,357 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Large batches: vector code against single states, in every layout and number of lanes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+from test_emitters import critical_angles
+
+from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.tracing import (
+    Kernel,
+    atan2,
+    cos,
+    less,
+    machine,
+    positive,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
+from mbs_dynamics.tracing.machine import Rows, Vector, rows_of, thread_count
+from mbs_dynamics.tracing.program import Port
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.backend_independent  # the back end is llvm
+
+SHAPES = {"x": (7,), "A": (3, 9), "s": (), "e": (0, 2), "g": (2,)}
+
+
+def everything(x: Any, A: Any, s: Any, e: Any, g: Any) -> Any:
+    """Every operation there is; ports narrower and wider than any vector."""
+    turned = [cos(sin(3.0 * x[k]) + x[k + 1]) - 2.0 * sin(x[k] * 5.0) for k in range(6)]
+    chosen = [select(less(x[k], s[()]), x[k] / (A[0, k] + 4.0), -x[k]) for k in range(7)]
+    size = sqrt(positive(x[0] * x[0] + g[0], "the size is not positive"))
+    angle = atan2(positive(A[1, 1] + 9.0, "A is too small"), x[1])
+    return {"y": [*turned, *chosen, size, angle], "B": A.T * s[()], "s": s * g[1], "c": e + 1.0}
+
+
+PROGRAM = trace(everything, SHAPES, name="f")
+DEFAULTS = {"g": np.array([0.5, -2.0])}
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return Kernel(PROGRAM, backend="llvm", defaults=DEFAULTS)
+
+
+def states(batch: tuple[int, ...], seed: int = 50) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(*batch, *shape)) for shape in list(SHAPES.values())[:4]]
+
+
+def one_by_one(kernel: Kernel, arrays: Any, batch: tuple[int, ...]) -> list[Any]:
+    found = [kernel(*[x[k] for x in arrays]) for k in np.ndindex(batch)]
+    return [
+        np.array(values).reshape(*batch, *port.shape)
+        for values, port in zip(zip(*found, strict=True), kernel.outputs, strict=True)
+    ]
+
+
+def close(found: Any, wanted: Any) -> None:
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+def evaluated(vector: Vector, arrays: Any, threads: int = 1) -> tuple[int, list[Any]]:
+    """Evaluate states with leading axes (N,)."""
+    batch = arrays[0].shape[:1]
+    everything = [*arrays, DEFAULTS["g"]]
+    outputs = [np.full((*batch, *port.shape), np.nan) for port in PROGRAM.outputs]
+    ports = (*PROGRAM.inputs, *PROGRAM.outputs)
+    rows = [
+        rows_of(x, port, batch, True)
+        for x, port in zip([*everything, *outputs], ports, strict=True)
+    ]
+    return vector.evaluate(batch[0], rows, threads), outputs
+
+
+@pytest.fixture(params=[2, 4, 8], scope="module")
+def vector(request):
+    """Code for this number of lanes, whatever the processor has: LLVM splits what is too wide."""
+    return Vector(PROGRAM, request.param)
+
+
+# -- lanes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extra", [0, 1, 2, 3, 5, 7, 8, 9, 16, 23])
+def test_any_number_of_lanes_and_of_states(kernel, vector, extra):
+    count = vector.lanes + extra
+    arrays = states((count,), extra)
+    status, found = evaluated(vector, arrays)
+    assert status == 0
+    close(found, one_by_one(kernel, arrays, (count,)))
+
+
+def test_lanes_that_need_the_library(kernel, vector):
+    """Some angles too large for the package's own sine, in other lanes than others."""
+    arrays = states((64,))
+    rng = np.random.default_rng(51)
+    x = arrays[0]
+    x[rng.random(x.shape) < 0.05] *= 1e9
+    x[rng.random(x.shape) < 0.02] = np.inf
+    x[rng.random(x.shape) < 0.02] = np.nan
+    status, found = evaluated(vector, arrays)
+    assert status == 0 or np.isnan(x).any()
+    finite = [k for k in range(64) if not np.isnan(x[k, 0])]
+    arrays = [a[finite] for a in arrays]
+    status, found = evaluated(vector, arrays)
+    assert status == 0
+    close(found, one_by_one(kernel, arrays, (len(finite),)))
+
+
+def test_nothing_is_written_beyond_the_states(vector):
+    arrays = states((21,))
+    everything = [*arrays, DEFAULTS["g"]]
+    whole = [np.full((23, *port.shape), 7.0) for port in PROGRAM.outputs]
+    ports = (*PROGRAM.inputs, *PROGRAM.outputs)
+    inside = [x[1:-1] for x in whole]
+    rows = [
+        rows_of(x, port, (21,), True) for x, port in zip([*everything, *inside], ports, strict=True)
+    ]
+    assert vector.evaluate(21, rows) == 0
+    for x in whole:
+        assert (x[[0, -1]] == 7.0).all()
+        assert not (x[1:-1] == 7.0).all() or x.size == 0
+
+
+def test_the_first_state_whose_guard_fails_is_said(vector):
+    for bad, guard in (([17], 2), ([30, 29], 1), ([40], 1), ([0], 2), ([3, 4, 5, 11], 2)):
+        arrays = states((41,))
+        for k in bad:
+            if guard == 2:
+                arrays[1][k, 1, 1] = -9.5
+            else:
+                arrays[0][k, 0] = np.nan
+        status, _ = evaluated(vector, arrays)
+        assert divmod(status - 1, 2) == (min(bad), guard - 1)
+        status, _ = evaluated(vector, [np.concatenate([x, x]) for x in arrays], threads=2)
+        assert divmod(status - 1, 2) == (min(bad), guard - 1)
+
+
+def test_threads_share_the_states(kernel, vector):
+    arrays = states((301,))
+    _, wanted = evaluated(vector, arrays)
+    for threads in (2, 3, 8):
+        status, found = evaluated(vector, arrays, threads)
+        assert status == 0
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
+    angles = critical_angles()[::5].copy()
+    program = trace(lambda x: {"s": sin(x), "c": cos(x)}, {"x": ()}, name="f")
+    found = [np.empty(angles.size) for _ in range(2)]
+    rows = [Rows(x, 8, 0) for x in (angles, *found)]
+    assert Vector(program, vector.lanes).evaluate(angles.size, rows) == 0
+    worst = 0.0
+    for x, s, c in zip(angles, *found, strict=True):
+        sine, cosine = exact.sine_and_cosine(x)
+        worst = max(worst, abs(exact.Decimal(s) - sine), abs(exact.Decimal(c) - cosine))
+    assert worst <= 2.3e-16
+    tiny = np.array(
+        [5e-324, -1e-310, 2.3e-308, 1e-8, 0.0, -0.0, math.inf, -math.inf, math.nan, 2e8]
+    )
+    rows = [Rows(x, 8, 0) for x in (tiny, found[0], found[1])]
+    assert Vector(program, vector.lanes).evaluate(tiny.size, rows) == 0
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
+        np.testing.assert_array_equal(found[1][:10], np.cos(tiny))
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+LARGE = machine.LEAST_STATES + 3
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Says how often vector code ran."""
+    ran: list[int] = []
+    evaluate = Vector.evaluate
+
+    def counting(self: Vector, states: int, rows: Any, threads: int = 1) -> int:
+        ran.append(states)
+        return evaluate(self, states, rows, threads)
+
+    monkeypatch.setattr(Vector, "evaluate", counting)
+    return ran
+
+
+def test_large_batches_run_as_vector_code(kernel, watched):
+    arrays = states((LARGE,))
+    wanted = one_by_one(kernel, arrays, (LARGE,))
+    assert not watched
+    close(kernel(*arrays), wanted)
+    assert watched == [LARGE]
+    fewer = [x[: machine.LEAST_STATES - 1] for x in arrays]
+    close(kernel(*fewer), [x[: machine.LEAST_STATES - 1] for x in wanted])
+    assert watched == [LARGE]
+
+
+def layouts(x: Any) -> dict[str, Any]:
+    """The same states in other places in memory."""
+    wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
+    last = np.ascontiguousarray(np.moveaxis(x, 0, -1))
+    spread = np.zeros((*last.shape[:-1], 2 * last.shape[-1]))[..., ::2]
+    spread[...] = last
+    made = {
+        "batch last": np.moveaxis(last, -1, 0),
+        "batch last, spread": np.moveaxis(spread, -1, 0),
+        "backwards": np.ascontiguousarray(x[::-1])[::-1],
+        "Fortran": np.asfortranarray(x),
+        "swapped": x.astype(">f8"),
+        "unaligned": np.zeros(x.nbytes + 1, "u1")[1:].view("f8").reshape(x.shape),
+    }
+    made["unaligned"][...] = x
+    if wide is not None:
+        part = wide[::2, ..., 1 : x.shape[-1] + 1]
+        part[...] = x
+        made["part of a wider array"] = part
+    return made
+
+
+@pytest.mark.parametrize("layout", [*layouts(np.zeros((3, 2)))])
+def test_layouts(kernel, layout):
+    arrays = states((LARGE,))
+    wanted = kernel(*arrays)
+    found = kernel(*[layouts(x).get(layout, x) for x in arrays])
+    for a, b in zip(found, wanted, strict=True):
+        assert a.flags.c_contiguous
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_layout_with_the_batch_last_is_not_copied():
+    port, batch = Port("x", (3, 2)), (5, 4)
+    last = np.moveaxis(np.zeros((3, 2, 5, 4)), (0, 1), (2, 3))
+    rows = rows_of(last, port, batch, True)
+    assert rows == Rows(rows.array, 8, 160)
+    assert np.shares_memory(rows.array, last)
+    assert rows_of(last, port, batch, False)[1:] == (48, 8)
+    wide = np.zeros((5, 4, 3, 9))
+    assert rows_of(wide[..., :2], port, batch, True)[1:] == (48, 8)  # copied
+    assert rows_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8)
+    assert rows_of(np.zeros(20), Port("x", ()), (20,), True)[1:] == (8, 0)
+    assert rows_of(np.zeros(20), Port("x", ()), (20,), False)[1:] == (8, 8)
+    assert rows_of(np.zeros((1, 1, 3, 2)), port, batch, True).by_state == 0
+
+
+def test_batch_axes_broadcast_in_large_batches(kernel):
+    rng = np.random.default_rng(52)
+    axes = [(40, 1), (20,), (40, 20), (1, 1), (1, 20)]
+    arrays = [rng.normal(size=(*a, *s)) for a, s in zip(axes, SHAPES.values(), strict=True)]
+    arrays[4] = np.abs(arrays[4])
+    full = [
+        np.broadcast_to(x, (40, 20, *shape))
+        for x, shape in zip(arrays, SHAPES.values(), strict=True)
+    ]
+    close(kernel(*arrays), one_by_one(kernel, full, (40, 20)))
+
+
+def test_out_in_any_layout():
+    kernel = Kernel(trace(lambda x: [sin(x), x * x], {"x": (3,)}, name="f"), backend="llvm")
+    for count in (5, LARGE):
+        x = np.random.default_rng(53).normal(size=(count, 3))
+        wanted = np.stack([np.sin(x), x * x], axis=1)
+        last = np.moveaxis(np.empty((2, 3, count)), -1, 0)
+        for out in (np.empty((count, 2, 3)), last):
+            assert kernel(x, out=out) is out
+            np.testing.assert_allclose(out, wanted, atol=1e-15)
+    both = np.random.default_rng(54).normal(size=(LARGE, 3, 3))
+    expected = kernel(both[:, 0].copy())
+    whole = both.reshape(-1)[: LARGE * 6].reshape(LARGE, 2, 3)
+    kernel(both[:, 0], out=whole)  # overlaps the input
+    np.testing.assert_array_equal(whole, expected)
+
+
+def test_guards_in_large_batches(kernel):
+    arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
+    arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0
+    with pytest.raises(SingularError, match=r"^f: A is too small at state \[23, 4\] of the batch$"):
+        kernel(*arrays)
+    arrays[0][2, 2, 0] = math.nan
+    with pytest.raises(
+        SingularError, match=r"size .* state \[2, 2\] of .*; an input is not finite"
+    ):
+        kernel(*arrays)
+
+
+def test_programs_that_are_too_large_stay_one_by_one(kernel, watched, monkeypatch):
+    monkeypatch.setattr(machine, "LARGEST_BODY", 10)
+    kernel(*states((LARGE,)))
+    assert not watched
+
+
+def test_iteration_of_a_large_batch(watched):
+    program = trace(lambda x, u: x + sin(x) * u[()], {"x": (3,), "u": ()}, name="f")
+    kernel = Kernel(program, backend="llvm")
+    x = np.random.default_rng(55).normal(size=(LARGE, 3))
+    u = np.random.default_rng(56).normal(size=(4, 1))
+    found = kernel.iterate(x, u, steps=4)
+    assert watched == [LARGE] * 4
+    for k in range(4):
+        np.testing.assert_array_equal(found[k + 1], kernel(found[k], u[k, 0]))
+    alone = kernel.iterate(x[0], u[:, 0], steps=4)
+    np.testing.assert_allclose(found[:, 0], alone, rtol=1e-13)
+
+    def root(x: Any) -> Any:
+        return x - 1.0 + 0.0 * positive(x[0], "x is not positive")
+
+    x[:] = 9.0
+    x[17, 0] = 2.0
+    with pytest.raises(
+        SingularError, match=r"x is not positive at step 2 at state \[17\]"
+    ) as raised:
+        Kernel(trace(root, {"x": (3,)}, name="f"), backend="llvm").iterate(x, steps=5)
+    np.testing.assert_array_equal(raised.value.trajectory, [x, x - 1.0, x - 2.0])
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_number_of_threads(monkeypatch):
+    monkeypatch.setenv("MBS_THREADS", "3")
+    each = machine.STATES_PER_THREAD
+    assert [thread_count(k * each) for k in (0, 1, 2, 3, 9)] == [1, 1, 2, 3, 3]
+    monkeypatch.setenv("MBS_THREADS", "1")
+    assert thread_count(9 * each) == 1
+    for unset in (lambda: monkeypatch.setenv("MBS_THREADS", ""), monkeypatch.undo):
+        unset()
+        assert thread_count(each) == 1
+        assert 1 <= thread_count(9 * each) <= 9
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("MBS_THREADS", wrong)
+        with pytest.raises(ArgumentError, match=f"MBS_THREADS must be a positive .* got '{wrong}'"):
+            thread_count(9 * each)

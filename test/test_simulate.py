@@ -1,0 +1,423 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Simulation in joint coordinates: orders, what is conserved, events, and failures."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
+from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate.progress import Progress
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS, DormandPrince, runge_kutta_step
+from mbs_dynamics.resources import robot_path
+
+ORDERS = {
+    "explicit_euler": 1,
+    "semi_implicit_euler": 1,
+    "rk4": 4,
+    "runge_kutta": 4,
+    "implicit_midpoint": 2,
+}
+CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
+START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
+
+
+def exact(duration, **given):
+    """The end of a motion, by the adaptive integrator with small tolerances."""
+    motion = simulate(
+        CHAIN,
+        *START,
+        duration=duration,
+        step=duration / 2,
+        method="dormand_prince",
+        rtol=1e-13,
+        atol=1e-13,
+        **given,
+    )
+    return np.array([motion.q[-1], motion.qd[-1]])
+
+
+def ends(method, steps, duration, **given):
+    motion = simulate(
+        CHAIN, *START, duration=duration, step=duration / steps, method=method, **given
+    )
+    return np.array([motion.q[-1], motion.qd[-1]])
+
+
+@pytest.mark.parametrize("method", ORDERS)
+def test_order(method):
+    """Halving the step divides the error by 2 to the power of the order, within 0.1."""
+    reference = exact(0.1)
+    errors = [np.abs(ends(method, steps, 0.1) - reference).max() for steps in (20, 40)]
+    assert abs(math.log2(errors[0] / errors[1]) - ORDERS[method]) < 0.1
+
+
+@pytest.mark.parametrize("method", ["runge_kutta", "dormand_prince"])
+def test_laws_act_at_every_instant(method):
+    """Unlike with held torques, the order does not suffer from a law."""
+
+    def law(t, q, qd):
+        return np.sin(20.0 * t) - 2.0 * q - 0.1 * qd
+
+    reference = exact(0.1, control=law)
+    if method == "dormand_prince":
+        given = {"rtol": 1e-10, "atol": 1e-10, "control": law}
+        assert_close(ends(method, 10, 0.1, **given), reference, 1e-8)
+    else:
+        errors = [np.abs(ends(method, n, 0.1, control=law) - reference).max() for n in (20, 40)]
+        assert abs(math.log2(errors[0] / errors[1]) - 4.0) < 0.1
+
+
+def test_held_torques():
+    """A law, its values row by row, and a constant do the same, step by step or in one loop."""
+    rows = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 3))
+    given = {"duration": 0.03, "method": "rk4"}
+    by_rows = simulate(CHAIN, *START, control=rows, **given)
+    law = simulate(CHAIN, *START, control=lambda t, q, qd: rows[min(round(t / 1e-3), 29)], **given)
+    assert_close(by_rows.q, law.q, 1e-14)
+    assert_close(by_rows.tau[:-1], rows)
+    assert_close(law.tau[:-1], rows)
+    W = np.zeros((3, 6))
+    W[1] = [0.1, 0.2, -0.3, 1.0, -2.0, 3.0]
+    constant = simulate(CHAIN, *START, control=rows[0], wrenches=W, **given)
+    laws = simulate(
+        CHAIN, *START, control=lambda *_: rows[0], wrenches=lambda *_: W, **given
+    )  # fmt: skip
+    assert_close(constant.q, laws.q, 1e-14)
+    assert_close(constant.qdd, laws.qdd, 1e-12)
+    expected = mbs.forward_dynamics(CHAIN, constant.q, constant.qd, rows[0], W)
+    assert_close(constant.qdd, expected, 1e-12)
+    smooth = simulate(
+        CHAIN, *START, control=rows[0], wrenches=W, **{**given, "method": "runge_kutta"}
+    )
+    assert_close(constant.q, smooth.q, 1e-12)
+    midpoint = simulate(
+        CHAIN, *START, control=rows[0], wrenches=W, **{**given, "method": "implicit_midpoint"}
+    )
+    assert_close(midpoint.q, smooth.q, 1e-4)
+
+
+def test_named_arrays():
+    motion = simulate(CHAIN, *START, duration=0.02)
+    for k in (0, 7, 20):
+        q, qd = motion.q[k], motion.qd[k]
+        assert_close(motion.kinetic[k], mbs.kinetic_energy(CHAIN, q, qd))
+        assert_close(motion.potential[k], mbs.potential_energy(CHAIN, q))
+        momentum = mbs.momenta(CHAIN, q, qd, representation="spatial").sum(axis=0)
+        assert_close(motion.momentum[k], momentum)
+        assert_close(motion.qdd[k], mbs.forward_dynamics(CHAIN, q, qd, np.zeros(3)))
+    assert_close(motion.t, 1e-3 * np.arange(21), 1e-15)
+    assert motion.joint_names == CHAIN.joint_names
+    assert len(motion) == 21
+    assert_close(motion.power, np.zeros(21))
+    assert "(21, 3), to 0.02 s, rk4" in repr(motion)
+
+
+def test_power_is_the_rate_of_energy():
+    motion = simulate(CHAIN, *START, duration=0.2, control=[1.0, -2.0, 0.5], method="runge_kutta")
+    work = np.concatenate([[0.0], np.cumsum(0.5e-3 * (motion.power[1:] + motion.power[:-1]))])
+    assert_close(motion.energy - motion.energy[0], work, 1e-5)
+
+
+def test_variational_scheme_conserves():
+    """The error of the energy is bounded, and by h^2; the momentum of the first joint stays."""
+    free = random_mechanism(2, [-1, 0], ["revolute"]).model.with_gravity((0.0, 0.0, 0.0))
+    drift = {}
+    for h in (0.02, 0.01):
+        motion = simulate(
+            free, [0.4, -0.7], [0.5, -0.3], duration=50.0, step=h, method="implicit_midpoint"
+        )
+        error = np.abs(motion.energy - motion.energy[0])
+        fifths = [part.max() for part in np.array_split(error, 5)]
+        assert max(fifths) < 1.01 * fifths[0]
+        drift[h] = error.max()
+        # q_1 turns all, so that nothing depends on it
+        momenta = np.einsum("ki,ki->k", mbs.mass_matrix(free, motion.q)[:, 0], motion.qd)
+        assert np.abs(momenta - momenta[0]).max() < 1e-14
+    assert abs(math.log2(drift[0.02] / drift[0.01]) - 2.0) < 0.05
+
+
+def test_batch():
+    q = START[0] + np.random.default_rng(2).normal(size=(2, 4, 3)) * 0.1
+    rows = np.random.default_rng(3).uniform(-1.0, 1.0, (20, 2, 4, 3))
+    for method in METHODS:
+        given = {"duration": 0.02, "method": method}
+        control = [0.1, 0.2, 0.3] if method == "dormand_prince" else rows
+        many = simulate(CHAIN, q, START[1], control=control, **given)
+        assert many.q.shape == many.qdd.shape == many.tau.shape == (21, 2, 4, 3)
+        assert many.energy.shape == (21, 2, 4)
+        each = control if method == "dormand_prince" else rows[:, 1, 2]
+        one = simulate(CHAIN, q[1, 2], START[1], control=each, **given)
+        assert_close(many.q[:, 1, 2], one.q, 1e-7 if method == "dormand_prince" else 1e-12)
+        assert_close(many.momentum[:, 1, 2], one.momentum, 1e-6)
+
+
+def test_events_and_stop():
+    """Zeros are found to the accuracy of the scheme, and the simulation ends at the stop."""
+    model = CHAIN.with_gravity((0.0, 0.0, 0.0))
+    whole = simulate(model, *START, duration=0.5, method="dormand_prince", rtol=1e-12, atol=1e-12)
+    level = 0.5 * (whole.q[:, 0].min() + whole.q[:, 0].max())
+    seen = []
+    motion = simulate(
+        model,
+        *START,
+        duration=0.5,
+        events={"half": lambda t, q, qd: t - 0.0251, "level": lambda t, q, qd: q[0] - level},
+        stop=lambda t, q, qd: seen.append(t) or q[0] - level,
+    )
+    assert motion.events[0].name == "half"
+    assert motion.events[-1].name == "stop"
+    end = motion.events[-1]
+    assert motion.t[-1] == end.t < 0.5
+    assert abs(motion.events[0].t - 0.0251) < 1e-12
+    assert abs(end.q[0] - level) < 1e-12
+    assert_close(motion.q[-1], end.q)
+    assert len(motion) == math.ceil(end.t / 1e-3) + 1
+    expected = np.array([np.interp(end.t, whole.t, whole.q[:, k]) for k in range(3)])
+    assert_close(end.q, expected, 1e-6)
+
+
+def test_stop_events():
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    upper = arm.joints[1].limits.upper
+    start = np.zeros(7)
+    start[1] = upper - 0.01
+    motion = simulate(arm, start, 0.5 * np.eye(7)[1], duration=0.1, events=stop_events(arm))
+    assert [event.name for event in motion.events] == [f"{arm.joint_names[1]} at its upper limit"]
+    assert abs(motion.events[0].q[1] - upper) < 1e-9
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_saved_and_loaded(tmp_path, suffix):
+    motion = simulate(CHAIN, *START, duration=0.05, events={"now": lambda t, q, qd: t - 0.02})
+    motion.save(tmp_path / f"motion{suffix}")
+    loaded = Motion.load(tmp_path / f"motion{suffix}")
+    for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
+    assert loaded.joint_names == motion.joint_names
+    if suffix == ".npz":
+        assert loaded.method == "rk4"
+        assert [event.name for event in loaded.events] == ["now"]
+        np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
+
+
+def test_bad_files(tmp_path):
+    batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
+    with pytest.raises(ArgumentError, match="one motion, not a batch"):
+        batch.save(tmp_path / "batch.csv")
+    batch.save(tmp_path / "batch.npz")
+    assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
+    with pytest.raises(ArgumentError, match=r"must end in \.npz or \.csv"):
+        batch.save(tmp_path / "batch.bag")
+    with pytest.raises(FileNotFoundError):
+        Motion.load(tmp_path / "nothing.npz")
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(ArgumentError, match=r"text\.npz is no \.npz file"):
+        Motion.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", t=np.zeros(3))
+    with pytest.raises(ArgumentError, match="it has no q, qd"):
+        Motion.load(tmp_path / "other.npz")
+    with np.load(tmp_path / "batch.npz") as file:
+        data = dict(file)
+    np.savez(tmp_path / "shape.npz", **{**data, "qd": data["qd"][:5]})
+    with pytest.raises(ArgumentError, match=r"qd is float64 \(5, 2, 3\); valid is .*\(11, 2, 3\)"):
+        Motion.load(tmp_path / "shape.npz")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ArgumentError, match="first line is not the header"):
+        Motion.load(tmp_path / "other.csv")
+    simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
+    lines = (tmp_path / "good.csv").read_text().splitlines()
+    (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
+    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: there must be 21 numbers"):
+        Motion.load(tmp_path / "short.csv")
+    (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
+    with pytest.raises(ArgumentError, match="could not convert"):
+        Motion.load(tmp_path / "text.csv")
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+
+def test_a_state_that_is_not_finite():
+    """The time is said, and the states until then are kept."""
+    with pytest.raises(SimulationError, match="explicit_euler: the state is not finite") as caught:
+        simulate(CHAIN, START[0], 1e3 * START[1], duration=100.0, step=0.5, method="explicit_euler")
+    motion, time = caught.value.motion, caught.value.time
+    assert motion.t[-1] == time
+    assert np.isfinite(motion.q).all()
+    assert len(motion) > 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_torque_that_is_not_finite(method):
+    def law(t, q, qd):
+        return np.full(3, np.nan) if t > 0.0095 else np.zeros(3)
+
+    with pytest.raises(SimulationError, match=r"control returned .nan.* at t = ") as caught:
+        simulate(CHAIN, *START, duration=0.1, control=law, method=method)
+    assert 0.0095 < caught.value.time < 0.02
+    motion = caught.value.motion
+    assert motion.t[-1] < 0.011
+    if method != "dormand_prince":  # whose steps look further ahead
+        assert motion.t[-1] > 0.008
+    assert np.isfinite(motion.q).all()
+
+
+def test_tolerances_that_cannot_be_met():
+    """The rate grows with its own square, without bound within a finite time."""
+    with pytest.raises(SimulationError, match=r"tolerance .* cannot be met at t = ") as caught:
+        simulate(
+            CHAIN,
+            *START,
+            duration=5.0,
+            method="dormand_prince",
+            control=lambda t, q, qd: 5.0 * qd * np.abs(qd),
+        )
+    assert 0.0 < caught.value.time < 5.0
+    assert len(caught.value.motion) > 10
+
+
+def test_a_singular_mass_matrix():
+    """A slider on a turning bar, massless: the mass matrix is singular everywhere."""
+    M = np.array([mbs.spatial_inertia(1.0, (0.1, 0, 0), 0.01 * np.eye(3)), np.zeros((6, 6))])
+    model = mbs.Model.from_screws(
+        [-1, 0], np.array([np.eye(4)] * 2), [[0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0]], M,
+        frame="body_fixed",
+    )  # fmt: skip
+    for method in METHODS:
+        with pytest.raises(SimulationError, match=r"at t = 0 s: .*joint 'joint2' moves") as caught:
+            simulate(model, [0.0, 0.0], duration=0.1, method=method)
+        assert np.isnan(caught.value.motion.qdd).all()
+        assert len(caught.value.motion) == 1
+
+
+def test_midpoint_steps_that_are_too_long():
+    with pytest.raises(SimulationError, match=r"does not converge at t = 0 s with steps of 0.5 s"):
+        simulate(
+            CHAIN, START[0], 100 * START[1], duration=5.0, step=0.5, method="implicit_midpoint"
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"step": 0.0}, "step must be positive; got 0 s"),
+        ({"step": -1e-3}, "step must be positive"),
+        ({"step": float("nan")}, "step must be finite"),
+        ({"duration": -1.0}, "duration must be at least a step"),
+        ({"duration": "long"}, "duration must be numbers"),
+        ({"q": [0.0, 1.0]}, r"q has shape \(2,\); valid is \(3,\)"),
+        ({"q": [0.0, np.inf, 0.0]}, "q must be finite"),
+        ({"qd": np.zeros((2, 2))}, r"qd has shape \(2, 2\)"),
+        ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "q .* and qd .*broadcast"),
+        ({"control": [1.0, 2.0]}, r"control has shape \(2,\); valid is \(3,\)"),
+        ({"control": np.zeros((7, 3))}, "control has 7 rows; valid is one for each of the 100"),
+        ({"control": np.full((100, 3), np.nan)}, "control must be finite; row 0 is not"),
+        ({"control": "none"}, "control is no array of numbers"),
+        ({"control": lambda t, q, qd: [0.0]}, r"control returned the shape \(1,\) at t = 0 s"),
+        ({"control": lambda t, q, qd: "x"}, "control returned no numbers"),
+        ({"wrenches": np.zeros(6)}, r"wrenches has shape \(6,\); valid is \(3, 6\)"),
+        ({"forces": 3.0}, "forces must be JointForces or None"),
+        ({"events": {"stop": lambda t, q, qd: 1.0}}, "no event may be called 'stop'"),
+        ({"stop": 3.0}, "event 'stop' must be a function"),
+        ({"stop": lambda t, q, qd: q}, "event 'stop' must return a finite number"),
+        ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: 1.0}, "not for a batch"),
+        ({"method": "dormand_prince", "rtol": 1e-17}, "rtol must be more than 1e-14"),
+        ({"method": "dormand_prince", "atol": 0.0}, "atol must be more than 0"),
+        ({"method": "dormand_prince", "control": np.zeros((100, 3))}, "not row by row"),
+    ],
+)
+def test_bad_arguments(given, message):
+    with pytest.raises(ArgumentError, match=message):
+        simulate(CHAIN, **{"q": START[0], "duration": 0.1, **given})
+
+
+def test_other_bad_arguments():
+    with pytest.raises(UnknownMethodError, match="did you mean 'rk4'"):
+        simulate(CHAIN, START[0], duration=1.0, method="rk5")
+    with pytest.raises(ArgumentError, match="must be a Model"):
+        simulate("arm7", START[0], duration=1.0)
+    zero = np.zeros(3)
+    for forces in (
+        JointForces.of(CHAIN, friction=1.0),
+        JointForces(zero, zero, zero + 1, zero - 1, zero + 1, zero, zero),
+    ):
+        with pytest.raises(ArgumentError, match="neither friction nor joint stops"):
+            simulate(CHAIN, START[0], duration=1.0, method="implicit_midpoint", forces=forces)
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("order", TABLEAUS)
+def test_tableaus(order):
+    def end(steps):
+        y = np.array([1.0, 0.2])
+        for k in range(steps):
+            y = runge_kutta_step(
+                TABLEAUS[order],
+                lambda t, y: np.array([y[1] * np.cos(t), -y[0] * y[0]]),
+                k / steps,
+                y,
+                1.0 / steps,
+            )
+        return y
+
+    reference = end(4096) if order == 4 else None
+    if reference is None:
+        pair = DormandPrince(
+            lambda t, y: np.array([y[1] * np.cos(t), -y[0] * y[0]]),
+            0.0,
+            np.array([1.0, 0.2]),
+            rtol=1e-13,
+            atol=1e-13,
+        )
+        reference = pair.at(1.0)
+    errors = [np.abs(end(steps) - reference).max() for steps in (40, 80)]
+    assert abs(math.log2(errors[0] / errors[1]) - order) < 0.1
+
+
+@pytest.mark.backend_independent
+def test_dense_output_and_tolerance():
+    pair = DormandPrince(
+        lambda t, y: np.array([y[1], -y[0]]), 0.0, np.array([0.0, 1.0]), rtol=1e-9, atol=1e-9
+    )
+    times = np.linspace(0.0, 20.0, 401)
+    found = np.array([pair.at(t) for t in times])
+    assert np.abs(found - np.stack([np.sin(times), np.cos(times)], axis=1)).max() < 1e-7
+    assert pair.evaluations == 1 + 6 * (pair.steps + pair.rejected)
+    assert pair.steps < 400
+
+
+@pytest.mark.backend_independent
+def test_progress():
+    stream = io.StringIO()
+    progress = Progress(10.0, None, stream)  # no terminal
+    progress.update(5.0)
+    progress.close()
+    assert stream.getvalue() == ""
+    progress = Progress(10.0, True, stream)
+    progress.update(5.0)
+    progress.close()
+    assert "5 of 10 s" in stream.getvalue()
+    assert stream.getvalue().endswith("\n")

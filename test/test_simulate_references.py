@@ -1,0 +1,105 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Simulations of real arms against MuJoCo, and against Runge-Kutta steps over Pinocchio.
+
+The same schemes with the same steps: what differs is rounding, which the motion lets grow.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+from mujoco_reference import INTEGRATORS, mujoco_model
+from robots import robot
+from urdf_reference import load
+
+from mbs_dynamics.integrate import JointForces, simulate
+
+ARMS = ("ur5_robot.urdf", "kinova.urdf", "xarm7.urdf")
+every_arm = pytest.mark.parametrize("name", ARMS)
+STEPS = 300
+
+
+def start_and_torques(n):
+    rng = np.random.default_rng(n)
+    return rng.uniform(-0.5, 0.5, n), rng.uniform(-0.5, 0.5, n), rng.uniform(-2.0, 2.0, (STEPS, n))
+
+
+@every_arm
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_trajectories_are_those_of_mujoco(name, method):
+    ours, theirs = load(robot(name)), mujoco_model(robot(name), method)
+    names = [theirs.joint(k).name for k in range(theirs.njnt)]
+    assert names == list(ours.joint_names)
+    q, qd, torques = start_and_torques(ours.n)
+    data = mujoco.MjData(theirs)
+    data.qpos[:], data.qvel[:] = q, qd
+    expected = [q]
+    for tau in torques:
+        data.qfrc_applied[:] = tau
+        mujoco.mj_step(theirs, data)
+        expected.append(data.qpos.copy())
+    motion = simulate(ours, q, qd, duration=STEPS * 1e-3, control=torques, method=method)
+    assert np.abs(motion.q - q).max() > 0.1
+    assert np.abs(motion.q - expected).max() < 1e-9
+
+
+def test_damping_is_that_of_mujoco():
+    """Euler's semi-implicit scheme takes the damping of the joints implicitly, as MuJoCo does."""
+    name = ARMS[0]
+    ours, theirs = load(robot(name)), mujoco_model(robot(name), "semi_implicit_euler")
+    theirs.dof_damping[:] = 5.0
+    q, qd, torques = start_and_torques(ours.n)
+    data = mujoco.MjData(theirs)
+    data.qpos[:], data.qvel[:] = q, qd
+    data.qfrc_applied[:] = torques[0]
+    for _ in range(STEPS):
+        mujoco.mj_step(theirs, data)
+    motion = simulate(
+        ours,
+        q,
+        qd,
+        duration=STEPS * 1e-3,
+        control=torques[0],
+        method="semi_implicit_euler",
+        forces=JointForces.of(ours, damping=5.0, friction=0.0),
+    )
+    assert np.abs(motion.q[-1] - data.qpos).max() < 1e-9
+
+
+@every_arm
+def test_trajectories_are_those_of_runge_kutta_over_pinocchio(name):
+    ours, theirs = load(robot(name)), pin.buildModelFromUrdf(str(robot(name)))
+    assert list(theirs.names)[1:] == list(ours.joint_names)
+    data, h = theirs.createData(), 1e-3
+    q, qd, torques = start_and_torques(ours.n)
+    neutral = pin.neutral(theirs)
+
+    def rate(x, tau):  # in tangent coordinates, which are the angles: some joints have cos and sin
+        return np.array(
+            [x[1], pin.aba(theirs, data, pin.integrate(theirs, neutral, x[0]), x[1], tau)]
+        )
+
+    x = np.array([q, qd])
+    for tau in torques:
+        k1 = rate(x, tau)
+        k2 = rate(x + 0.5 * h * k1, tau)
+        k3 = rate(x + 0.5 * h * k2, tau)
+        k4 = rate(x + h * k3, tau)
+        x = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+    motion = simulate(ours, q, qd, duration=STEPS * h, control=torques, method="rk4")
+    assert np.abs(motion.q[-1] - x[0]).max() < 1e-9
+    assert np.abs(motion.qd[-1] - x[1]).max() < 1e-8
