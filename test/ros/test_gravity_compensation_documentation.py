@@ -23,7 +23,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from documented import found, qualities, rows, section
+from documented import found, qualities, rows, says, section
 from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.backend_independent
 NAME = "gravity_compensation_node"
 SECTION = section(NAME)
 PAGE = (Path(__file__).parents[2] / "docs" / "gravity_compensation.md").read_text(encoding="utf-8")
+PROSE = " ".join(PAGE.split())
 
 
 def told(item):
@@ -68,7 +69,7 @@ def test_no_parameter_stands_there_that_does_not_exist():
 
 def test_states_faults_and_ways_to_stop_stand_there():
     for state in State:
-        assert f"`{state.value}`" in SECTION
+        assert says(NAME, state.value)
         assert re.search(rf"^\| {state.value} \|", PAGE, re.MULTILINE)
     for way in ON_FAULT:
         assert re.search(rf"^\| `{way}`", PAGE, re.MULTILINE)
@@ -90,7 +91,7 @@ def test_states_faults_and_ways_to_stop_stand_there():
         "internal_error": "an error in the node",
     }
     assert set(events) == set(STOPS)
-    assert all(event in PAGE for event in events.values())
+    assert all(event in PROSE for event in events.values())
 
 
 def test_every_topic_service_and_diagnostic_stands_there(ros):
@@ -112,7 +113,7 @@ def test_every_topic_service_and_diagnostic_stands_there(ros):
         documented = {topic: kind for topic, kind, _ in rows(NAME)}
         lifecycle = set(there) - set(documented)
         assert lifecycle - {"~/transition_event"} == {
-            name for name in lifecycle if f"`{name}`" in SECTION
+            name for name in lifecycle if says(NAME, name)
         }
         assert all("lifecycle_msgs" in there[name] for name in lifecycle)
         assert {name: there[name] for name in documented} == documented
@@ -123,7 +124,5 @@ def test_every_topic_service_and_diagnostic_stands_there(ros):
         keys = [pair.key for status in arm.health.values() for pair in status.values]
         keys = [re.sub(r"^last command: .*", "last command: <joint>", key) for key in keys]
         keys = [re.sub(r"^rejected: .*", "rejected: <kind>", key) for key in keys]
-        missing = [
-            key for key in keys if f"`{key}`" not in SECTION and not key.startswith("latency")
-        ]
+        missing = [key for key in keys if not says(NAME, key) and not key.startswith("latency")]
         assert missing == []
