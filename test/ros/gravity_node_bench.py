@@ -128,7 +128,7 @@ class Driver(Probe):
         self.waits(lambda: self.commands and np.allclose(self.commands[-1][1], G, atol=1e-9))
         assert self.enabled[-1]
 
-    def silent(self, seconds=0.5):
+    def silent(self, seconds=0.25):
         """Whether no command comes while the robot is well, once those under way have arrived."""
         for _ in range(2):
             self.commands.clear()
