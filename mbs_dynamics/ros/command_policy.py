@@ -192,6 +192,8 @@ class CommandPolicy:
         return self._limit(now, self._blended())
 
     def _finite(self, now: float, target: Sequence[float]) -> bool:
+        if math.isfinite(sum(target)):  # mostly; a sum may overflow where no number does
+            return True
         bad = [f"{x} at joint {k}" for k, x in enumerate(target) if not math.isfinite(x)]
         if bad:
             said = f"a torque came out as no number: {', '.join(bad)}"
@@ -200,14 +202,18 @@ class CommandPolicy:
 
     def _aim(self, target: Sequence[float]) -> None:
         """Take a target, within the effort limits."""
-        clipped = list(target)
-        too_much: list[int] = []
-        for k, most in enumerate(self.limits.effort):
-            if not -most <= clipped[k] <= most:
-                clipped[k] = math.copysign(most, clipped[k])
-                too_much.append(k)
-        self._target = tuple(clipped)
-        self._too_much = tuple(too_much)
+        self._target = tuple(target)
+        self._too_much = ()
+        for most, value in zip(self.limits.effort, self._target, strict=True):
+            if not -most <= value <= most:
+                self._clip()
+                return
+
+    def _clip(self) -> None:
+        limits = self.limits.effort
+        pairs = list(zip(self._target, limits, strict=True))
+        self._too_much = tuple(k for k, (x, most) in enumerate(pairs) if abs(x) > most)
+        self._target = tuple(min(most, max(-most, x)) for x, most in pairs)
 
     # -- ramps -------------------------------------------------------------------------------------
 

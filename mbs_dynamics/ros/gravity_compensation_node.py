@@ -19,6 +19,7 @@ convert, call and publish.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,8 +31,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
@@ -48,7 +49,7 @@ from mbs_dynamics.ros.compensator import Compensator
 from mbs_dynamics.ros.gravity_compensation_diagnostics import diagnostics
 from mbs_dynamics.ros.gravity_compensation_outputs import CommandOutputs
 from mbs_dynamics.ros.input_statistics import InputStatistics, Throttle
-from mbs_dynamics.ros.orderly_end import ros_until_asked
+from mbs_dynamics.ros.orderly_end import ros_until_asked, spin_until_left
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""
@@ -57,6 +58,9 @@ STOP_PERIOD = 0.01
 """Seconds between the commands of a stop, where no joint_states ask for them."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+# each event handler costs the executor time on every message; best effort fits every publisher
+QUIET = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
 class GravityCompensationNode(LifecycleNode):
@@ -76,17 +80,17 @@ class GravityCompensationNode(LifecycleNode):
         self._configured: list[Any] = []
         self._activated: list[Any] = []
         self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
-        self._enabled = self.create_publisher(Bool, "~/enabled", LATCHED)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        quiet = PublisherEventCallbacks(use_default_callbacks=False)
+        self._enabled = self.create_publisher(Bool, "~/enabled", LATCHED, event_callbacks=quiet)
+        self._diagnostics = self.create_publisher(
+            DiagnosticArray, "/diagnostics", 10, event_callbacks=quiet
+        )
         self.create_service(SetBool, "~/enable", self._on_enable)
         # a simulation that stands still must not stop these
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
-        self._stale_timer = self.create_timer(
-            self._settings.stale_timeout, self._on_time, clock=steady
-        )
-        self._stop_timer = self.create_timer(STOP_PERIOD, self._on_time, clock=steady)
-        self._stop_timer.cancel()
+        self._timer = self.create_timer(self._settings.stale_timeout, self._on_time, clock=steady)
+        self._stopping = False
         self._settle()
 
     def start(self) -> bool:
@@ -107,9 +111,10 @@ class GravityCompensationNode(LifecycleNode):
         self._outputs.open()
         text, path = self._settings.robot_description, self._settings.robot_description_file
         if not text and not path:
-            self._configured.append(
-                self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            heard = self.create_subscription(
+                String, "robot_description", lambda message: self._describe(message.data), LATCHED
             )
+            self._configured.append(heard)
         elif not (self._describe(text) if text else self._describe_from(Path(path))):
             self._forget()
             return TransitionCallbackReturn.FAILURE
@@ -120,13 +125,18 @@ class GravityCompensationNode(LifecycleNode):
         """Subscribe to the robot's state. Torques wait for the service."""
         self._activated = [
             self.create_subscription(
-                JointState, "joint_states", self._on_joint_states, qos_profile_sensor_data
+                JointState,
+                "joint_states",
+                self._on_joint_states,
+                qos_profile_sensor_data,
+                event_callbacks=QUIET,
             )
         ]
         if self._settings.use_imu:
-            self._activated.append(
-                self.create_subscription(Imu, "imu", self._on_imu, qos_profile_sensor_data)
+            felt = self.create_subscription(
+                Imu, "imu", self._on_imu, qos_profile_sensor_data, event_callbacks=QUIET
             )
+            self._activated.append(felt)
         self._lifecycle = "active"
         return TransitionCallbackReturn.SUCCESS
 
@@ -183,9 +193,6 @@ class GravityCompensationNode(LifecycleNode):
 
     # -- what describes the robot ------------------------------------------------------------------
 
-    def _on_description(self, message: String) -> None:
-        self._describe(message.data)
-
     def _describe_from(self, path: Path) -> bool:
         try:
             return self._describe(path.read_text(encoding="utf-8"))
@@ -208,6 +215,8 @@ class GravityCompensationNode(LifecycleNode):
             return
         arm = self._core.arm
         assert arm is not None
+        gc.collect()  # then let later collections pass over what was made once
+        gc.freeze()
         for remark in self._core.remarks:
             self.get_logger().warning(remark)
         self.get_logger().info(
@@ -216,12 +225,10 @@ class GravityCompensationNode(LifecycleNode):
         )
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
-        gravity = messages.gravity_of(message)
-        self._try("gravity", lambda now: self._core.set_gravity(gravity, now))
+        self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t))
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        load = messages.load_of(message)
-        self._try("payload", lambda now: self._core.set_load(load, now))
+        self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t))
 
     def _on_imu(self, message: Imu) -> None:
         felt = message.linear_acceleration
@@ -251,8 +258,6 @@ class GravityCompensationNode(LifecycleNode):
             stamp=messages.stamp_of(stamp),
             now=begin,
         )
-        if answer.rejected is None:
-            self._stale_timer.reset()
         computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
@@ -268,8 +273,15 @@ class GravityCompensationNode(LifecycleNode):
         self._settle()
 
     def _on_time(self) -> None:
-        self._send(self._core.tick(time.monotonic()))
+        now = time.monotonic()
+        self._send(self._core.tick(now))
         self._settle()
+        if not self._stopping:  # look again when what was heard last will be stale
+            self._arm(self._core.joint_watch.fresh_for(now, self._settings.stale_timeout))
+
+    def _arm(self, period: float) -> None:
+        self._timer.timer_period_ns = int(1e9 * max(period, 0.001))
+        self._timer.reset()
 
     def fail(self, error: Exception) -> None:
         """Take an error that nothing else has caught for a fault: the stop must still go on."""
@@ -286,12 +298,11 @@ class GravityCompensationNode(LifecycleNode):
         policy = self._core.policy
         if policy.state is not self._shown:
             self._show(policy.state)
-        if policy.stopping:
-            if self._stop_timer.is_canceled():
-                self._stop_timer.reset()
+        if policy.stopping is not self._stopping:
+            self._stopping = policy.stopping
+            self._arm(STOP_PERIOD if self._stopping else self._settings.stale_timeout)
+            if self._stopping:
                 self._send(self._core.tick(time.monotonic()))
-        elif not self._stop_timer.is_canceled():
-            self._stop_timer.cancel()
         if self._core.pending is not None:
             self._adopt()
 
@@ -367,8 +378,7 @@ class GravityCompensationNode(LifecycleNode):
             return
         self._settings = settings
         self._core.change(settings, time.monotonic())
-        self._stale_timer.timer_period_ns = int(1e9 * settings.stale_timeout)
-        self._settle()
+        self._on_time()
 
 
 def main(args: list[str] | None = None) -> int:
@@ -379,19 +389,9 @@ def main(args: list[str] | None = None) -> int:
         except (MbsError, ParameterException) as error:
             get_logger("gravity_compensation_node").fatal(f"cannot start: {error}")
             return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        signals.listen(lambda: executor.create_task(node.leave))
         if not node.start():
             return 0 if signals.asked else 1
-        while not node.left:
-            try:
-                executor.spin_once()
-            except ExternalShutdownException:
-                break
-            except Exception as error:
-                node.fail(error)
-        node.last_words()
+        spin_until_left(node, signals, JointState)
     return 0
 
 

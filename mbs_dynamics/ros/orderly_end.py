@@ -20,10 +20,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
+
+from mbs_dynamics.ros.frugal_executor import FrugalExecutor
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -64,6 +68,41 @@ class Signals:
         self._asked.set()
         for listener in self._listeners:
             listener()
+
+
+class Leaver(Protocol):
+    """A node that needs time to leave."""
+
+    def leave(self) -> None:
+        """Begin to leave."""
+
+    @property
+    def left(self) -> bool:
+        """Whether it has left."""
+
+    def fail(self, error: Exception) -> None:
+        """Take an error that a callback has raised."""
+
+    def last_words(self) -> None:
+        """Say what is left to be said."""
+
+
+def spin_until_left(node: Leaver, signals: Signals, often: type) -> None:
+    """Serve a node until it has left, which a signal asks it to do. Errors do not end it.
+
+    ``often`` is the type of the messages that come in a stream, see FrugalExecutor.
+    """
+    executor = FrugalExecutor(often)
+    executor.add_node(node)
+    signals.listen(lambda: executor.create_task(node.leave))
+    while not node.left:
+        try:
+            executor.spin_once()
+        except ExternalShutdownException:
+            return
+        except Exception as error:
+            node.fail(error)
+    node.last_words()
 
 
 @contextmanager

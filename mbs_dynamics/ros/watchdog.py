@@ -53,6 +53,14 @@ class Watchdog:
             return None
         return Fault("stale", f"no valid {self.what} for {age:.3f} s; stale_timeout is {timeout:g}")
 
+    def fresh_for(self, now: float, timeout: float) -> float:
+        """Return how long it will take until this input is stale, if nothing is heard; or timeout.
+
+        An input that is stale already cannot become so: look again after a whole ``timeout``.
+        """
+        left = 0.0 if self._heard_at is None else self._heard_at + timeout - now
+        return left if left > 0.0 else timeout
+
     def problem(self, now: float, timeout: float) -> str:
         """Return why torques must not be enabled; empty if nothing is wrong."""
         stale = self.stale(now, timeout)

@@ -30,6 +30,53 @@ FIELDS = ("address", "by_state", "by_entry", "size", "scratch")
 state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
 number of entries, and the address of its scratch area, with room for at least ``lanes`` entries."""
 
+ANNOUNCE = """\
+define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{
+entry:
+  %address = load ptr, ptr %port
+  %by_state.at = getelementptr i64, ptr %port, i64 1
+  %by_state = load i64, ptr %by_state.at
+  %by_entry.at = getelementptr i64, ptr %port, i64 2
+  %by_entry = load i64, ptr %by_entry.at
+  %size.at = getelementptr i64, ptr %port, i64 3
+  %size = load i64, ptr %size.at
+  %in.rows = icmp eq i64 %by_entry, 8
+  %least = select i1 %in.rows, i64 {widest}, i64 0
+  %narrow = icmp sle i64 %size, %least
+  br i1 %narrow, label %end, label %wide
+wide:
+  %offset = mul i64 %i, %by_state
+  %base = getelementptr i8, ptr %address, i64 %offset
+  %later = getelementptr i8, ptr %base, i64 {ahead}
+  %bytes = mul i64 %by_state, {lanes}
+  %lines = sdiv i64 %bytes, {line}
+  %count = select i1 %in.rows, i64 %lines, i64 %size
+  %step = select i1 %in.rows, i64 {line}, i64 %by_entry
+  %from = select i1 %in.rows, ptr %base, ptr %later
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %line, label %end
+line:
+  %k = phi i64 [ 0, %wide ], [ %next, %line ]
+  %at.offset = mul i64 %k, %step
+  %at = getelementptr i8, ptr %from, i64 %at.offset
+  call void @llvm.prefetch.p0(ptr %at, i32 {write}, i32 3, i32 1)
+  %next = add i64 %k, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %line, label %end
+end:
+  ret void
+}}
+"""
+"""IR that announces what is going to be read or written, so that memory is fetched meanwhile.
+
+Wide rows are announced before the body of their own tile runs, if they are written. Where each
+entry of all states lies together, there may be more streams than the processor follows by itself,
+and each takes one line in a tile: those are announced some tiles before.
+"""
+
+LINE = 64
+AHEAD = 8 * LINE
+
 DRIVER = """\
 define i64 @mbs.batch(ptr %function, i64 %first, i64 %last, ptr %table, i64 %inputs, i64 %ports,
                       ptr %pointers, i64 %guards) nounwind {{
@@ -44,10 +91,18 @@ tile:
 load:
   %p = phi i64 [ 0, %tile ], [ %p.next, %load ]
   %in = getelementptr [{fields} x i64], ptr %table, i64 %p
+  call void @mbs.announce0(ptr %in, i64 %i)
   call void @mbs.load(ptr %in, i64 %i)
   %p.next = add i64 %p, 1
   %p.more = icmp slt i64 %p.next, %inputs
-  br i1 %p.more, label %load, label %run
+  br i1 %p.more, label %load, label %announce
+announce:
+  %w = phi i64 [ %inputs, %load ], [ %w.next, %announce ]
+  %w.port = getelementptr [{fields} x i64], ptr %table, i64 %w
+  call void @mbs.announce1(ptr %w.port, i64 %i)
+  %w.next = add i64 %w, 1
+  %w.more = icmp slt i64 %w.next, %ports
+  br i1 %w.more, label %announce, label %run
 run:
   %status = call i32 %function(ptr %pointers)
   %good = icmp eq i32 %status, 0
@@ -112,6 +167,11 @@ def emit_batch(lanes: int) -> str:
             f"declare void @llvm.masked.store.v{lanes}f64.p0({vector}, ptr, i32, <{lanes} x i1>)\n",
             _mover(lanes, storing=False),
             _mover(lanes, storing=True),
+            *(
+                ANNOUNCE.format(lanes=lanes, widest=widest, line=LINE, ahead=AHEAD, write=write)
+                for write, widest in ((0, 2**62), (1, lanes))
+            ),
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
             DRIVER.format(lanes=lanes, fields=len(FIELDS)),
         ]
     )

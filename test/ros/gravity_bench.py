@@ -54,7 +54,7 @@ class Bench:
     def __init__(self, describe=ARM7, **values):
         self.core = Compensator(settings(**values))
         self.now = 100.0
-        self.stamp = 10**15
+        self.stamp = 0
         self.commands = []
         """(time, command) of all commands."""
         if describe:

@@ -123,12 +123,23 @@ class Driver(Probe):
     def enable(self):
         """Enable, once the node has heard the robot, and wait until the ramp is over."""
         self.waits(lambda: self.node.count_publishers(f"{self.target.namespace}/commands") > 0)
-        self.waits(lambda: self.ask(True).success)
+        faults = [-1]
+
+        def again():
+            self.well()
+            if len(self.faults()) != faults[0]:  # at first, and after a pause of this machine
+                self.waits(lambda: self.ask(True).success)
+                faults[0] = len(self.faults())
+                self.commands.clear()
+
+        def settled():
+            return self.commands and np.allclose(self.commands[-1][1], G, atol=1e-9)
+
         self.commands.clear()
-        self.waits(lambda: self.commands and np.allclose(self.commands[-1][1], G, atol=1e-9))
+        self.waits(lambda: faults[0] >= 0 and settled(), again)
         assert self.enabled[-1]
 
-    def silent(self, seconds=0.5):
+    def silent(self, seconds=0.25):
         """Whether no command comes while the robot is well, once those under way have arrived."""
         for _ in range(2):
             self.commands.clear()

@@ -1,0 +1,312 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Gravity compensation beside a bare rclpy relay, its stop after a silence, and a long run.
+
+Three processes: this one sends joint states and waits for commands; the node computes them; the
+relay answers with a ready Float64MultiArray of the same size. Both are asked in turn, so that both
+see the same machine, and are started anew for each round.
+
+    python -m benchmarks.gravity_compensation [--messages 2000] [--rounds 5] [--soak SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+
+import mbs_dynamics as mbs
+from benchmarks.ros_latency import memory
+from mbs_dynamics.resources import robot_path
+
+MODEL = mbs.Model.from_urdf(robot_path("arm7"))
+JOINTS = list(MODEL.joint_names)
+NODE = "mbs_dynamics.ros.gravity_compensation_node"
+SETTINGS = {
+    "robot_description_file": str(robot_path("arm7")),
+    "joints": f"[{','.join(JOINTS)}]",
+    "compensates_itself": "false",
+    "command_topic": "commands",
+    "ramp_time": "0.3",
+}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def relay() -> None:
+    """Answer every message of joint_states with a ready command."""
+    rclpy.init()
+    node = Node("relay", namespace="relay")
+    publisher = node.create_publisher(Float64MultiArray, "commands", 1)
+    ready = Float64MultiArray(data=[0.0] * MODEL.n)
+    node.create_subscription(
+        JointState, "joint_states", lambda _: publisher.publish(ready), qos_profile_sensor_data
+    )
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+
+
+def cpu(pid: int) -> float:
+    """Return the seconds that a process has computed."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+class Driver:
+    """Sends joint states to one of the two, and hears its commands."""
+
+    def __init__(self, node: Node, executor: SingleThreadedExecutor, namespace: str) -> None:
+        self.node, self.executor, self.namespace = node, executor, namespace
+        self.commands: list[tuple[float, list[float]]] = []
+        """(time of arrival, torques)."""
+        node.create_subscription(Float64MultiArray, f"/{namespace}/commands", self._hear, 1000)
+        self.publisher = node.create_publisher(
+            JointState, f"/{namespace}/joint_states", qos_profile_sensor_data
+        )
+        self.message = JointState(
+            name=JOINTS, position=[0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1], velocity=[0.0] * MODEL.n
+        )
+
+    def _hear(self, message: Float64MultiArray) -> None:
+        self.commands.append((time.perf_counter(), list(message.data)))
+
+    def send(self) -> float:
+        stamp = self.message.header.stamp
+        stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
+        begin = time.perf_counter()
+        self.publisher.publish(self.message)
+        return begin
+
+    def spin(self, seconds: float) -> None:
+        self.executor.spin_once(timeout_sec=seconds)
+
+    def round_trip(self) -> float | None:
+        """Return the seconds from joint states to a command; None if that takes 0.5 s."""
+        count = len(self.commands)
+        begin = self.send()
+        while len(self.commands) == count:
+            self.spin(0.05)
+            if time.perf_counter() - begin > 0.5:
+                return None
+        return self.commands[-1][0] - begin
+
+    def enable(self) -> None:
+        """Enable the node, and wait until it commands all of the torques."""
+        client = self.node.create_client(
+            SetBool, f"/{self.namespace}/gravity_compensation_node/enable"
+        )
+        deadline = time.perf_counter() + 30.0
+        futures = []
+        asked = 0.0
+        while not any(f.done() and f.result().success for f in futures):
+            if time.perf_counter() > deadline:
+                raise SystemExit("the node was not enabled within 30 s")
+            self.send()
+            self.spin(0.01)
+            if client.service_is_ready() and time.perf_counter() > asked + 1.0:
+                futures.append(client.call_async(SetBool.Request(data=True)))
+                asked = time.perf_counter()
+        end = time.perf_counter() + 0.6
+        while time.perf_counter() < end:
+            self.send()
+            self.spin(0.01)
+
+
+@contextlib.contextmanager
+def processes(relay_too: bool = True, **settings: str) -> Iterator[dict[str, int]]:
+    """Run node and relay, and give their process ids."""
+    command = [NODE, "--ros-args", "-r", "__ns:=/node"]
+    for name, value in (SETTINGS | settings).items():
+        command += ["-p", f"{name}:={value}"]
+    commands = {"node": command}
+    if relay_too:
+        commands["relay"] = ["benchmarks.gravity_compensation", "--relay"]
+    running = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", *one], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        for name, one in commands.items()
+    }
+    try:
+        yield {name: process.pid for name, process in running.items()}
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+
+
+class Round(NamedTuple):
+    """What one pair of processes did."""
+
+    latency: dict[str, float]
+    """Median in ms."""
+    cpu: dict[str, float]
+    """Per message, in ms."""
+    lost: int
+
+
+def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> Round:
+    """Start both, enable the node, warm them up, and ask them in turn."""
+    with processes(stale_timeout="5.0", callback_timeout="5.0") as pids:
+        drivers = {name: Driver(node, executor, name) for name in pids}
+        drivers["node"].enable()
+        deadline = time.perf_counter() + 30.0
+        while drivers["relay"].round_trip() is None:
+            if time.perf_counter() > deadline:
+                raise SystemExit("no answer from the relay within 30 s")
+        for driver in drivers.values():
+            for _ in range(200):
+                driver.round_trip()
+        times: dict[str, list[float]] = {name: [] for name in drivers}
+        before = {name: cpu(pid) for name, pid in pids.items()}
+        for _ in range(messages):
+            for name in random.sample(sorted(drivers), len(drivers)):
+                taken = drivers[name].round_trip()
+                if taken is not None:
+                    times[name].append(1e3 * taken)
+        used = {name: 1e3 * (cpu(pid) - before[name]) / messages for name, pid in pids.items()}
+    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    return Round(medians, used, 2 * messages - sum(map(len, times.values())))
+
+
+def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
+    """Return how long after the last joint states the first command of zero came, in s."""
+    period, found = 0.01, []
+    with processes(False, stale_timeout="0.1", on_fault="zero") as _:
+        driver = Driver(node, executor, "node")
+        for _ in range(trials):
+            driver.enable()
+            driver.commands.clear()
+            for _ in range(30):
+                last = driver.send()
+                end = time.perf_counter() + period
+                while (left := end - time.perf_counter()) > 0.0:
+                    driver.spin(left)
+            end = time.perf_counter() + 1.0
+            while time.perf_counter() < end:
+                driver.spin(0.05)
+            if not driver.commands or any(driver.commands[-1][1]):
+                continue  # it was stopped before, by a pause of this machine
+            count = sum(any(torques) for _, torques in driver.commands)
+            found.append(driver.commands[count][0] - last)
+    return found
+
+
+def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: float) -> bool:
+    """Run at a rate for a long time; print memory and latency as they go. False if they grow."""
+    rows: list[tuple[float, float, float]] = []
+    with processes(False, stale_timeout="5.0", callback_timeout="5.0") as pids:
+        driver = Driver(node, executor, "node")
+        driver.enable()
+        begin = due = time.perf_counter()
+        window = max(10.0, seconds / 20.0)
+        taken: list[float] = []
+        while time.perf_counter() - begin < seconds:
+            one = driver.round_trip()
+            if one is not None:
+                taken.append(1e3 * one)
+            driver.commands.clear()
+            due += 1.0 / rate
+            while (left := due - time.perf_counter()) > 0.0:
+                time.sleep(left)
+            if due < time.perf_counter() - 0.1:
+                due = time.perf_counter()
+            elapsed = time.perf_counter() - begin
+            if elapsed > window * (len(rows) + 1):
+                rows.append((elapsed, memory(pids["node"]), statistics.median(taken)))
+                print(
+                    f"{elapsed:7.0f} s  {len(taken) / window:5.0f} Hz  resident "
+                    f"{rows[-1][1]:.2f} MB  median latency {rows[-1][2]:.3f} ms",
+                    flush=True,
+                )
+                taken.clear()
+    if len(rows) < 4:
+        return True
+    grown = rows[-1][1] - rows[1][1]
+    early, late = (np.median([row[2] for row in part]) for part in np.array_split(rows, 2))
+    print(f"grown by {grown:.2f} MB since the second row; latency {late / early:.3f} times")
+    return grown < 1.0
+
+
+def report(rounds: list[Round]) -> None:
+    for k, one in enumerate(rounds):
+        parts = [
+            f"{what} {one_of['node']:.3f} / {one_of['relay']:.3f} ms, ratio "
+            f"{one_of['node'] / one_of['relay']:.3f}"
+            for what, one_of in (("latency", one.latency), ("cpu", one.cpu))
+        ]
+        print(f"round {k}  node / relay: {'; '.join(parts)}; {one.lost} lost")
+    for what in ("latency", "cpu"):
+        ratios = [getattr(one, what)["node"] / getattr(one, what)["relay"] for one in rounds]
+        print(f"median of the ratios of {what}: {statistics.median(ratios):.3f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Gravity compensation beside a bare relay.")
+    parser.add_argument("--messages", type=int, default=2000, help="to each, in each round")
+    parser.add_argument("--rounds", type=int, default=5, help="new processes each")
+    parser.add_argument("--stops", type=int, default=10, help="how often to cut joint_states")
+    parser.add_argument("--soak", type=float, default=0.0, help="seconds of a long run")
+    parser.add_argument("--rate", type=float, default=500.0, help="of the long run, in Hz")
+    parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.relay:
+        relay()
+        return 0
+    os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 101))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    rclpy.init()
+    steady = True
+
+    def fresh() -> tuple[Node, SingleThreadedExecutor]:
+        node = Node("driver")
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        return node, executor
+
+    if options.rounds:
+        report([compare(*fresh(), options.messages) for _ in range(options.rounds)])
+    if options.stops:
+        found = sorted(stops(*fresh(), options.stops))
+        print(
+            f"zero after the last joint states: median {1e3 * statistics.median(found):.1f} ms, "
+            f"longest {1e3 * found[-1]:.1f} ms; stale_timeout 100 ms, period 10 ms"
+        )
+    if options.soak:
+        steady = soak(*fresh(), options.soak, options.rate)
+    rclpy.try_shutdown()
+    return 0 if steady else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,305 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Gravity compensation without ROS: what changes while it runs, and what refuses to start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gravity_bench import ARM7, MODEL, PERIOD, Bench, G, Q, settings
+from test_gravity_compensation import OTHER, STOPS
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.ros.robot import Gravity, Load
+
+NO_LOAD = ((0.0,) * 3,) * 3
+
+
+# -- gravity, payload, gains: along a ramp ---------------------------------------------------------
+
+
+def load(mass, link="tool"):
+    return Load(link, mass, (0.0, 0.02, 0.05), NO_LOAD)
+
+
+@pytest.mark.parametrize("what", ["payload", "gravity", "scale"])
+def test_changes_are_ramped(what):
+    bench = Bench().enabled()
+    count = len(bench.commands)
+    if what == "payload":
+        bench.core.set_load(load(2.0), bench.now)
+        goal = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)), Q)
+    elif what == "gravity":
+        bench.core.set_gravity(Gravity("", (0.0, 6.0, -7.0)), bench.now)
+        goal = mbs.gravity_torques(MODEL.with_gravity((0.0, 6.0, -7.0)), Q)
+    else:
+        bench.core.change(bench.core.settings.changed({"gravity_scale": (0.5,) * 7}), bench.now)
+        goal = 0.5 * G
+    bench.run(0.25)
+    np.testing.assert_allclose(bench.torques[-1], 0.75 * G + 0.25 * goal, atol=1e-9)
+    bench.run(1.0)
+    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
+    steps = np.diff(bench.torques[count - 1 :], axis=0)
+    assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
+
+
+def test_a_payload_replaces_that_of_the_same_body_and_none_takes_it_off():
+    bench = Bench()
+    bench.core.set_load(load(5.0, "link7"), bench.now)
+    bench.core.set_load(load(2.0, "tool"), bench.now)  # the same body by another name
+    bench.core.set_load(load(1.0, "link4"), bench.now)
+    assert [one.link for one in bench.core.loads] == ["tool", "link4"]
+    bench.enabled()
+    carrying = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    carrying = carrying.with_payload("link4", 1.0, (0.0, 0.02, 0.05))
+    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
+    bench.core.set_load(load(0.0), bench.now)
+    bench.core.set_load(load(0.0, "link4"), bench.now)
+    bench.run(1.2)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        load(-1.0),
+        load(np.nan),
+        load(np.inf),
+        load(1e9),
+        load(1.0, "nowhere"),
+        load(1.0, "base_link"),
+        load(1.0, ""),
+        Load("tool", 1.0, (np.nan, 0.0, 0.0), NO_LOAD),
+        Load("tool", 1.0, (1e300, 0.0, 0.0), NO_LOAD),
+        Load("tool", 1.0, (0.0, 0.0, 0.0), ((-1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))),
+    ],
+)
+def test_malformed_payloads_are_refused_and_change_nothing(bad):
+    bench = Bench().enabled()
+    with pytest.raises(MbsError):
+        bench.core.set_load(bad, bench.now)
+    bench.run(1.2)
+    assert bench.state == "enabled"
+    assert bench.core.loads == []
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Gravity("", (np.nan, 0.0, 0.0)),
+        Gravity("", (0.0, 0.0, -981.0)),
+        Gravity("tool", (0.0, 0.0, -9.81)),
+        Gravity("nowhere", (0.0, 0.0, -9.81)),
+    ],
+)
+def test_malformed_gravity_is_refused_and_changes_nothing(bad):
+    bench = Bench().enabled()
+    with pytest.raises(MbsError):
+        bench.core.set_gravity(bad, bench.now)
+    bench.run(1.2)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+# -- a base that is tilted or moves ----------------------------------------------------------------
+
+
+def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
+    bench = Bench(use_imu=True, imu_time_constant=0.05, stale_timeout=0.5)
+    bench.send()
+    assert "no valid imu so far" in bench.core.enable(bench.now)
+    felt = (1.0, -2.0, 9.0)
+    bench.core.feel("base_link", felt, bench.now)
+    assert bench.core.enable(bench.now) == ""
+    for _ in range(150):
+        bench.core.feel("base_link", felt, bench.now)
+        bench.run(PERIOD)
+    expected = mbs.gravity_torques(MODEL.with_gravity(-np.array(felt)), Q)
+    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+    bench.core.feel("base_link", (0.0, 0.0, 9.81), bench.now)
+    bench.run(PERIOD)
+    share = 1.0 - np.exp(-PERIOD / 0.05)
+    np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
+    with pytest.raises(ArgumentError, match="gravity comes from the imu alone"):
+        bench.core.set_gravity(Gravity("", (0.0, 0.0, -9.81)), bench.now)
+
+
+@pytest.mark.parametrize(
+    ("link", "felt", "kind"),
+    [
+        ("base_link", (np.nan, 0.0, 9.81), "imu"),
+        ("base_link", (0.0, 0.0, 981.0), "imu"),
+        ("link3", (0.0, 0.0, 9.81), "imu"),
+        ("imu_link", (0.0, 0.0, 9.81), "imu"),
+        (None, None, "stale"),
+    ],
+)
+def test_a_bad_or_silent_imu_stops_it(link, felt, kind):
+    bench = Bench(use_imu=True)
+    bench.send()
+    bench.core.feel("base_link", (0.0, 0.0, 9.81), bench.now)
+    assert bench.core.enable(bench.now) == ""
+    if felt is None:
+        bench.run(0.3)
+    else:
+        with pytest.raises(MbsError):
+            bench.core.feel(link, felt, bench.now)
+    assert bench.fault == kind
+    assert "imu" in bench.core.policy.fault.reason
+
+
+# -- what refuses to start ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"compensates_itself": None}, "compensates_itself is not set"),
+        ({"compensates_itself": True}, "compensates_itself is true"),
+        ({"joints": ()}, "the parameter joints is empty"),
+        ({"joints": ("joint1", "elbow")}, "no joint 'elbow'"),
+        ({"describe": None}, "there is no robot_description yet"),
+        ({"describe": "no XML"}, "robot_description was refused: a robot description is XML"),
+        ({"describe": ARM7.replace('effort="180"', "", 1)}, "joint1 has no effort limit"),
+        ({"describe": ARM7.replace('effort="180"', 'effort="0"')}, "joint2 has no effort limit"),
+        ({"ramp_time": 0.1}, "needs 0.18 s to come and go"),
+        ({"effort_rate_limit": 10.0}, "needs 18 s to come and go"),
+    ],
+)
+def test_enabling_is_refused_with_the_reason(values, said):
+    describe = values.pop("describe", ARM7)
+    bench = Bench(describe=None, **values)
+    if describe:
+        bench.core.describe(describe, bench.now)
+        try:
+            bench.adopt()
+        except MbsError:
+            assert "refused" in said or "elbow" in said
+    bench.send()
+    assert said in bench.core.enable(bench.now)
+    bench.run(0.5)
+    assert bench.state == "disabled"
+    assert bench.commands == []
+
+
+def test_effort_limits_by_name_replace_missing_ones():
+    bench = Bench(ARM7.replace('effort="180"', ""), effort_limits=(50.0, 60.0, *(0.0,) * 5))
+    bench.enabled()
+    assert bench.core.policy.limits.effort[:2] == (50.0, 60.0)
+
+
+def test_enabling_is_refused_without_fresh_and_good_input():
+    bench = Bench()
+    assert "no valid joint_states so far" in bench.core.enable(bench.now)
+    bench.send()
+    bench.now += 0.3
+    assert "no valid joint_states for 0.300 s" in bench.core.enable(bench.now)
+    for kind, said in [
+        ("not_finite", "joint3 = nan"),
+        ("missing_joints", "joints missing from the message: joint6, joint7"),
+        ("duplicate_joints", "named more than once: joint2"),
+        ("position_limit", "joint2 is at 2.06; valid is -2.05 to 2.05"),
+        ("velocity_limit", "joint4 moves at 99; its velocity limit is"),
+        ("no_velocity", "holds no velocities"),
+    ]:
+        bench.run(0.1)
+        STOPS[kind](bench)
+        assert said in bench.core.enable(bench.now)
+        assert bench.fault is None  # nothing was enabled that could be stopped
+    bench.run(0.1)
+    assert bench.core.enable(bench.now) == ""
+
+
+def test_a_refused_description_forbids_enabling_until_a_good_one_comes():
+    bench = Bench()
+    bench.send()
+    bench.core.describe("<robot/>", bench.now)
+    with pytest.raises(MbsError):
+        bench.adopt()
+    assert "the latest robot_description was refused" in bench.core.enable(bench.now)
+    assert bench.core.describe(ARM7, bench.now)
+    assert bench.adopt()
+    bench.enabled()
+
+
+def test_the_same_description_again_is_no_news():
+    bench = Bench().enabled()
+    assert not bench.core.describe(ARM7, bench.now)
+    assert bench.state == "enabled"
+
+
+def test_a_new_description_waits_until_the_torques_are_gone():
+    bench = Bench().enabled()
+    assert bench.core.describe(OTHER, bench.now)
+    assert not bench.adopt()
+    bench.silence(1.1)
+    assert bench.adopt()
+    assert "no valid joint_states so far" in bench.core.enable(bench.now)
+
+
+def test_gravity_and_loads_are_carried_over_or_dropped_with_a_remark():
+    bench = Bench()
+    bench.core.set_load(load(2.0), bench.now)
+    bench.core.set_load(load(1.0, "link4"), bench.now)
+    bench.core.set_gravity(Gravity("base_link", (0.0, 3.0, -9.0)), bench.now)
+    bench.core.describe(ARM7.replace('"tool"', '"gripper"').replace("base_link", "base"), bench.now)
+    assert bench.adopt()
+    assert [one.link for one in bench.core.loads] == ["link4"]
+    assert bench.core.gravity == Gravity("", (0.0, 0.0, -9.81))
+    assert any("payload at 'tool' is dropped" in remark for remark in bench.core.remarks)
+    assert any("gravity in force before is dropped" in remark for remark in bench.core.remarks)
+
+
+# -- settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"compensates_itself": True},
+        {"effort_limits": (1.0,) * 7},
+        {"effort_scale": 0.5},
+        {"effort_rate_limit": 500.0},
+        {"ramp_time": 0.5},
+    ],
+)
+def test_what_the_limits_stand_on_changes_only_at_rest(values):
+    bench = Bench().enabled()
+    changed = bench.core.settings.changed(values)
+    with pytest.raises(ArgumentError, match="disable first"):
+        bench.core.check(changed)
+    bench.core.disable(bench.now)
+    bench.run(1.2)
+    bench.core.check(changed)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"on_fault": "explode"}, "valid is one of hold, ramp_down, zero"),
+        ({"joints": ("a", "a")}, "got twice: a"),
+        ({"damping": (0.0, 0.0)}, r"damping has shape \(2,\); valid is \(7,\)"),
+        ({"damping": (-1.0, *(0.0,) * 6)}, "damping.joint1 is -1; valid is 0 to 10000"),
+        ({"effort_limits": (np.nan,) * 7}, "effort_limits must be finite"),
+        ({"effort_scale": 0.0}, "effort_scale is 0; valid is 0.01 to 1"),
+        ({"ramp_time": np.inf}, "ramp_time must be finite"),
+        ({"stale_timeout": 0.0}, "stale_timeout is 0"),
+        ({"gravity": (0.0, 0.0, 1000.0)}, "valid is at most 100"),
+        ({"robot_description": "a", "robot_description_file": "b"}, "both given"),
+    ],
+)
+def test_bad_settings_are_refused(values, said):
+    with pytest.raises(ArgumentError, match=said):
+        settings(**values)

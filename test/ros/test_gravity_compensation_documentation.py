@@ -1,0 +1,128 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the pages say of the gravity compensation node, beside what a running node has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from documented import found, qualities, rows, says, section
+from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
+from test_gravity_compensation import STOPS
+
+from mbs_dynamics.ros.command_policy import ON_FAULT, State
+from mbs_dynamics.ros.gravity_compensation_parameters import BY_JOINT, WHOLE, names
+from mbs_dynamics.ros.gravity_compensation_settings import AT_REST_ONLY
+
+pytestmark = pytest.mark.backend_independent
+
+NAME = "gravity_compensation_node"
+SECTION = section(NAME)
+PAGE = (Path(__file__).parents[2] / "docs" / "gravity_compensation.md").read_text(encoding="utf-8")
+PROSE = " ".join(PAGE.split())
+
+
+def told(item):
+    """Return the beginning of the row about a parameter."""
+    each = "each" in item.metadata
+    default = item.metadata["each_default"] if each else item.default
+    default = list(default) if isinstance(default, tuple) else default
+    said = (str(default) if isinstance(default, str) else str(default).lower()) or '""'
+    when = "at rest" if item.name in AT_REST_ONLY else "yes"
+    when = "no" if item.metadata["read_only"] else when
+    limits = item.metadata["range"] or item.metadata.get("each")
+    limits = re.escape(f" {limits[0]:g} to {limits[1]:g}. ") if limits else " "
+    name = f"{item.name}.<joint>" if each else item.name
+    return rf"\| `{re.escape(name)}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|{limits}"
+
+
+@pytest.mark.parametrize("item", [*WHOLE, *BY_JOINT], ids=lambda item: item.name)
+def test_every_parameter_stands_there_with_default_range_and_when_it_changes(item):
+    assert re.search(told(item), SECTION)
+
+
+def test_no_parameter_stands_there_that_does_not_exist():
+    table = re.findall(r"^\| `([\w.<>]+)` \| [a-z ]+ \| `[^`]*` \|", SECTION, re.MULTILINE)
+    each = [f"{item.name}.<joint>" for item in BY_JOINT]
+    assert sorted(table) == sorted([*(item.name for item in WHOLE), *each])
+    known = {name.partition(".")[0] for name in names(["x"])}
+    settings = re.findall(r"`(\w+)(?:\.<joint>)?: [^`]+`", PAGE)
+    assert set(settings) <= known | {"use_sim_time"}
+
+
+def test_states_faults_and_ways_to_stop_stand_there():
+    for state in State:
+        assert says(NAME, state.value)
+        assert re.search(rf"^\| {state.value} \|", PAGE, re.MULTILINE)
+    for way in ON_FAULT:
+        assert re.search(rf"^\| `{way}`", PAGE, re.MULTILINE)
+    events = {
+        "stale": "no valid `joint_states` for `stale_timeout`",
+        "time_backwards": "a stamp before that of the message before",
+        "unstamped": "or no stamp",
+        "missing_joints": "joints missing, or named twice",
+        "duplicate_joints": "joints missing, or named twice",
+        "position_length": "more or fewer values than names",
+        "velocity_length": "more or fewer values than names",
+        "not_finite": "NaN, infinite or above 1e9",
+        "too_large": "NaN, infinite or above 1e9",
+        "no_velocity": "no velocities",
+        "position_limit": "beyond its position limit by more than `position_margin`",
+        "velocity_limit": "faster than the URDF's velocity limit",
+        "new_description": "a new `robot_description`",
+        "overrun": "a callback that takes longer than `callback_timeout`",
+        "internal_error": "an error in the node",
+    }
+    assert set(events) == set(STOPS)
+    assert all(event in PROSE for event in events.values())
+
+
+def test_every_topic_service_and_diagnostic_stands_there(ros):
+    parameters = {"use_imu": "true", "robot_description_file": None}
+    with GravityProcess(**parameters) as process, Driver(process) as arm:
+        arm.describe(ARM7.read_text(encoding="utf-8"))
+        arm.waits(
+            lambda: len(arm.health) == 3 and arm._value("input", "rejected: not_finite"),
+            lambda: (
+                arm.send(JOINTS, np.full(7, np.nan), REST),
+                arm.well(),
+                arm.feel((0, 0, 9.81)),
+            ),
+        )
+        there = {}
+        for kind in ("publishers", "subscribers", "services"):
+            there |= found(arm, kind)
+        there["/forward_effort_controller/commands"] = there.pop("commands")
+        documented = {topic: kind for topic, kind, _ in rows(NAME)}
+        lifecycle = set(there) - set(documented)
+        assert lifecycle - {"~/transition_event"} == {
+            name for name in lifecycle if says(NAME, name)
+        }
+        assert all("lifecycle_msgs" in there[name] for name in lifecycle)
+        assert {name: there[name] for name in documented} == documented
+        quality = qualities(arm, "publishers") | qualities(arm, "subscribers")
+        quality["/forward_effort_controller/commands"] = quality.pop("commands")
+        for topic, _, rest in rows(NAME):
+            assert topic == "~/enable" or rest.startswith(f" {quality[topic]}, "), topic
+        keys = [pair.key for status in arm.health.values() for pair in status.values]
+        keys = [re.sub(r"^last command: .*", "last command: <joint>", key) for key in keys]
+        keys = [re.sub(r"^rejected: .*", "rejected: <kind>", key) for key in keys]
+        missing = [key for key in keys if not says(NAME, key) and not key.startswith("latency")]
+        assert missing == []

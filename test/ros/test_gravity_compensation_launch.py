@@ -1,0 +1,115 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The launch file of gravity compensation starts a node that can be enabled."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("launch_ros")
+pytest.importorskip("xacro")
+
+import yaml
+from gravity_node_bench import ARM7, JOINTS, READY, Driver, GravityProcess
+from launch.actions import DeclareLaunchArgument
+from test_launch import LAUNCH
+
+pytestmark = pytest.mark.usefixtures("ros")
+
+CHECKOUT = Path(__file__).parents[2]
+FILE = CHECKOUT / "launch" / "gravity_compensation.launch.py"
+
+
+class Launched(GravityProcess):
+    """The node, started by launch."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description_file"]))
+
+    def command(self, *arguments):
+        return [sys.executable, "-c", LAUNCH, str(FILE), f"namespace:={self.namespace}", *arguments]
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Make an ament prefix, as an installation does, that runs this checkout."""
+    share, lib = tmp_path / "share", tmp_path / "lib" / "mbs_dynamics"
+    index = share / "ament_index" / "resource_index" / "packages"
+    for folder in (index, share / "mbs_dynamics", lib):
+        folder.mkdir(parents=True)
+    (index / "mbs_dynamics").touch()
+    (share / "mbs_dynamics" / "config").symlink_to(CHECKOUT / "config")
+    script = lib / "gravity_compensation_node"
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(CHECKOUT)!r})\n"
+        "from mbs_dynamics.ros.gravity_compensation_node import main\nsys.exit(main())\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    prefixes = [str(tmp_path), os.environ.get("AMENT_PREFIX_PATH", "")]
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(filter(None, prefixes)))
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
+
+
+def test_every_argument_is_described():
+    spec = importlib.util.spec_from_file_location("gravity_compensation_launch", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    entities = module.generate_launch_description().entities
+    declared = [one for one in entities if isinstance(one, DeclareLaunchArgument)]
+    assert tuple(one.name for one in declared) == module.ARGUMENTS
+    assert all(len(one.description) > 20 for one in declared)
+
+
+def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(installed, tmp_path):
+    robot = tmp_path / "arm.urdf.xacro"
+    text = ARM7.read_text(encoding="utf-8")
+    xmlns = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    robot.write_text(text.replace("<robot", xmlns, 1), encoding="utf-8")
+    parameters = tmp_path / "arm.yaml"
+    given = {
+        "joints": list(JOINTS),
+        "compensates_itself": False,
+        "ramp_time": 0.3,
+        "stale_timeout": 2.0,
+    }
+    parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
+    arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
+    with Launched(*arguments) as process, Driver(process) as arm:
+        arm.enable()
+        arm.commands.clear()
+        process.process.send_signal(signal.SIGINT)
+        while process.process.poll() is None:
+            arm.well()
+            arm.spin(0.01)
+        arm.spin(0.3)
+        assert process.wait() == 0
+        torques = np.array([command for _, command in arm.commands])
+        assert not torques[-1].any()
+        assert len(torques) > 5
+
+
+def test_the_default_file_cannot_be_enabled(installed):
+    with Launched() as process, Driver(process) as arm:
+        arm.describe(ARM7.read_text(encoding="utf-8"))
+        arm.waits(lambda: "compensates_itself is not set" in arm.ask(True).message)
+        assert process.stop(signal.SIGINT) == 0
