@@ -180,7 +180,7 @@ def steps() -> Any:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     steps(),
     st.lists(st.integers(0, 400), min_size=1, max_size=12),
@@ -265,22 +265,21 @@ def plan_of(function: Any, model: mbs.Model, **options: Any) -> Plan:
 
 
 SHARING = [
-    (mbs.inverse_dynamics, "body_fixed", 12, 1.5),
-    (mbs.forward_dynamics, "body_fixed", 20, 3.0),
-    (mbs.mass_matrix, "body_fixed", 25, 5.0),
-    (mbs.mass_matrix, "spatial", 40, 6.0),
+    (mbs.inverse_dynamics, "body_fixed", 15, 2500),
+    (mbs.forward_dynamics, "body_fixed", 25, 4000),
+    (mbs.mass_matrix, "body_fixed", 30, 5000),
+    (mbs.mass_matrix, "spatial", 40, 6000),
 ]
+"""Algorithms, and what they are compiled from: at most so many functions with so many nodes."""
 
 
-@pytest.mark.parametrize(("function", "representation", "most", "operations"), SHARING)
-def test_chains_of_any_length_share_code(function, representation, most, operations):
-    plans = [plan_of(function, chain(n), representation=representation) for n in (24, 48)]
-    for plan in plans:
-        assert len(plan.functions) <= most
-        assert len(plan.calls) > 2 * len(plan.functions)
-    short, long = (sum(len(f.nodes) for f in plan.functions) for plan in plans)
-    assert long <= 1000.0 * operations
-    assert long <= 1.3 * short
+@pytest.mark.parametrize(("function", "representation", "functions", "nodes"), SHARING)
+def test_chains_of_any_length_share_code(function, representation, functions, nodes):
+    for n in (24, 64):
+        plan = plan_of(function, chain(n), representation=representation)
+        assert len(plan.functions) <= functions
+        assert sum(len(f.nodes) for f in plan.functions) <= nodes
+    assert len(plan.calls) > 4 * len(plan.functions)
 
 
 def test_frames_are_used_again():

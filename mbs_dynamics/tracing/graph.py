@@ -46,10 +46,10 @@ BRANCH_HELP = (
 LARGE = 5000
 """Programs of more nodes than this are rolled up: what they repeat is compiled once.
 
-Measured (benchmarks/large_trees.py): straight on, a program of this size takes a second to compile,
-and more than its share beyond. Segments take a tenth to a half of that. They run as fast on chains
-and in O(n) algorithms, and up to 1.4 times as long where the bodies of a robot have little in
-common, which is why smaller programs stay straight.
+Measured (benchmarks/large_trees.py) between 3000 and 12000 nodes: segments take as long to run as
+straight-line code where bodies resemble each other, else up to a fifth longer, and a tenth to
+all of the time to compile. Straight on, a program of this size compiles in a quarter to half a
+second; the time grows faster than the program.
 """
 
 MIXED = "symbols of two different traces were mixed in one expression"
