@@ -30,8 +30,8 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import checked
 
-STAGED_CHUNK = 2000
-"""Steps of four stages that are iterated at once, to bound the memory that they take."""
+STAGED_BYTES = 2**21
+"""Memory for the stages of the steps that are iterated at once: about what a cache holds."""
 
 
 class Stepper:
@@ -182,8 +182,10 @@ class Stepper:
         if not self._staged:
             return self._iterated(start, (), [effort, *loads], h, int(steps), 1)
         whole: list[FloatArray] = []
-        for k in range(0, int(steps), STAGED_CHUNK):  # a stage keeps three times a state
-            count = min(STAGED_CHUNK, int(steps) - k)
+        each = len(STAGES) * 3 * 8 * max(start.size, np.size(effort) // steps)  # in bytes
+        most = max(STAGED_BYTES // each, 1)
+        for k in range(0, int(steps), most):
+            count = min(most, int(steps) - k)
             rows = slice(k, k + count)
             given = [_stagewise(effort, 1, rows), *(_stagewise(x, 2, rows) for x in loads)]
             x = _staged_state(start)
