@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate.joint_steps import STEP_METHODS
+from mbs_dynamics.integrate.joint_steps import STEPS
 from mbs_dynamics.ros.settings import NodeSettings, check_gravity, check_once, setting
 
 ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."
@@ -63,7 +63,7 @@ class SimulatorSettings(NodeSettings):
         "semi_implicit_euler",
         "How a step is made.",
         read_only=True,
-        constraints=f"One of {', '.join(STEP_METHODS)}.",
+        constraints=f"One of {', '.join(STEPS)}.",
     )
     realtime_factor: float = setting(1.0, "Simulated seconds per second.", range=(0.01, 100.0))
     gravity: tuple[float, float, float] = setting(
@@ -143,9 +143,9 @@ class SimulatorSettings(NodeSettings):
                 "robot_description (the text of a URDF) or robot_description_file (its path) must "
                 f"be given, and not both; {came}"
             )
-        if self.integrator not in STEP_METHODS:
+        if self.integrator not in STEPS:
             raise ArgumentError(
-                f"integrator is {self.integrator!r}; valid is one of {', '.join(STEP_METHODS)}"
+                f"integrator is {self.integrator!r}; valid is one of {', '.join(STEPS)}"
             )
         check_once("joints", "joint", self.joints)
         check_gravity("gravity", self.gravity)
