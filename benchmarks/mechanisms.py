@@ -59,7 +59,7 @@ FRAMES = {
 
 OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
     "body": lambda model: model.leaves[0],
-    "joints": lambda model: (0, model.n // 2),
+    "joints": lambda model: (model.joint_names[0], model.joint_names[model.n // 2]),
     "order": lambda model: 3,
 }
 """A value for each option that an algorithm cannot do without."""

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _demo(options: argparse.Namespace) -> int:
     try:
-        from mbs_dynamics.ros import demo
+        from mbs_dynamics.ros.demo import play
     except ImportError as error:
         print(
             f"mbs-dynamics: the demonstration needs ROS 2 ({error}); source it, or install the "
@@ -111,7 +111,7 @@ def _demo(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return int(demo.main(robot=options.robot))
+    return int(play.main(robot=options.robot))
 
 
 def _export(options: argparse.Namespace) -> int:

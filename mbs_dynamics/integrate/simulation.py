@@ -37,12 +37,12 @@ from mbs_dynamics.integrate.joint_schemes import (
     RateKernel,
     RungeKutta,
 )
-from mbs_dynamics.integrate.joint_steps import STEP_METHODS
+from mbs_dynamics.integrate.joint_steps import STEPS
 from mbs_dynamics.integrate.motion import Event, Motion
 from mbs_dynamics.integrate.progress import Progress
 from mbs_dynamics.model.tree import Model
 
-METHODS = (*STEP_METHODS, "runge_kutta", "dormand_prince", "implicit_midpoint")
+METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate`."""
 
 SMALLEST_RTOL = 1e-14
@@ -161,7 +161,7 @@ def _checked(
 def _integrator(
     method: str, problem: Problem, start: FloatArray, rtol: float, atol: float
 ) -> Integrator:
-    if method in STEP_METHODS:
+    if method in STEPS:
         return Compiled(problem, start, method)
     if method == "runge_kutta":
         return RungeKutta(problem, start)

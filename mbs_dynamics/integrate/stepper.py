@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Steps in joint coordinates by kernels: for simulators, and for loops in machine code."""
+"""A step in joint coordinates as one kernel: for simulators, and for loops in machine code."""
 
 from __future__ import annotations
 
@@ -22,20 +22,17 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
+from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.joint_forces import Features, JointForces
-from mbs_dynamics.integrate.joint_steps import STAGES, STEP_METHODS, STEPS, Step, rk4_stage
+from mbs_dynamics.integrate.joint_steps import STEPS, Step
 from mbs_dynamics.integrate.traced import model_inputs, model_kernel
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import checked
 
-STAGED_CHUNK = 2000
-"""Steps of four stages that are iterated at once, to bound the memory that they take."""
-
 
 class Stepper:
-    """Advances the state (q, qd) of a model by fixed steps of a compiled kernel.
+    """Advances the state (q, qd) of a model by fixed steps, each one call of a compiled kernel.
 
         stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
         state = stepper.step(state, effort, 1e-3)
@@ -65,8 +62,8 @@ class Stepper:
     ) -> None:
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-        if method not in STEP_METHODS:
-            raise UnknownMethodError(method, STEP_METHODS)
+        if method not in STEPS:
+            raise UnknownMethodError(method, STEPS)
         self.method = method
         self.takes_wrenches = bool(wrenches)
         self.representation = checked(representation)
@@ -75,11 +72,7 @@ class Stepper:
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.representation
         n, nb = model.n, model.nb
-        inputs: dict[str, tuple[int, ...]] = {"state": (2, n)}
-        self._staged = method == "rk4"
-        if self._staged:
-            inputs = {"state": (6, n), "stage": (3,)}
-        inputs.update(effort=(n,), h=())
+        inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
         if self.takes_wrenches:
             inputs["wrenches"] = (nb, 6)
         if any(self._features):
@@ -87,7 +80,7 @@ class Stepper:
         self.kernel = model_kernel(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
-        """What :meth:`step` calls: once, or in rk4 for each of the four stages."""
+        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state (2, n)."""
         self._constants = self._parameters()
 
     def __repr__(self) -> str:
@@ -145,14 +138,8 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        call = self.kernel.call
-        if not self._staged:
-            found: FloatArray = call(state, effort, held, *loads, *self._constants)
-            return found
-        x = _staged_state(np.asarray(state, dtype=float))
-        for stage in STAGES:
-            x = call(x, stage, effort, held, *loads, *self._constants)
-        return np.ascontiguousarray(x[..., :2, :])
+        found: FloatArray = self.kernel.call(state, effort, held, *loads, *self._constants)
+        return found
 
     def run(
         self,
@@ -174,55 +161,8 @@ class Stepper:
             raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
         if checks.number("h", h) <= 0.0:
             raise ArgumentError(f"h must be positive; got {h!r} s")
-        start = np.asarray(state, dtype=float)
-        loads = self._loads(wrenches)
-        n, nb = self._model.n, self._model.nb
-        self._check_rows("effort", effort, (n,), steps)
-        self._check_rows("wrenches", () if wrenches is None else wrenches, (nb, 6), steps)
-        if not self._staged:
-            return self._iterated(start, (), [effort, *loads], h, int(steps), 1)
-        whole: list[FloatArray] = []
-        for k in range(0, int(steps), STAGED_CHUNK):  # a stage keeps three times a state
-            count = min(STAGED_CHUNK, int(steps) - k)
-            rows = slice(k, k + count)
-            given = [_stagewise(effort, 1, rows), *(_stagewise(x, 2, rows) for x in loads)]
-            x = _staged_state(start)
-            try:
-                stages = self._iterated(x, (np.tile(STAGES, (count, 1)),), given, h, 4 * count, 4)
-            except SingularError as error:
-                error.trajectory = np.concatenate([*whole, error.trajectory])
-                raise
-            start = stages[-1]
-            whole.append(stages if k + count == steps else stages[:-1])
-        return np.concatenate(whole) if len(whole) > 1 else whole[0]
-
-    @staticmethod
-    def _check_rows(name: str, given: ArrayLike, core: tuple[int, ...], steps: int) -> None:
-        shape = np.shape(given)
-        if len(shape) > len(core) and shape[0] not in (1, steps):
-            raise ArgumentError(
-                f"{name} has {shape[0]} rows; valid is {core} for all steps, or a leading axis "
-                f"with one value for each of the {steps} steps"
-            )
-
-    def _iterated(
-        self,
-        state: FloatArray,
-        stages: tuple[FloatArray, ...],
-        given: list[ArrayLike],
-        h: float,
-        iterations: int,
-        every: int,
-    ) -> FloatArray:
-        """Return the states after each step of ``every`` iterations of the kernel."""
-        inputs = [*stages, given[0], h, *given[1:], *self._constants]
-        try:
-            found = self.kernel.iterate(state, *inputs, steps=iterations)
-        except SingularError as error:
-            kept = getattr(error, "trajectory", state[None])
-            error.trajectory = kept[::every, ..., :2, :].copy()
-            raise
-        return found if every == 1 else found[::every, ..., :2, :].copy()
+        inputs = [effort, h, *self._loads(wrenches), *self._constants]
+        return self.kernel.iterate(state, *inputs, steps=int(steps))
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         """Return the wrenches as the kernel takes them."""
@@ -240,7 +180,6 @@ class Stepper:
         h: Any,
         wrenches: Array | None = None,
         joints: Array | None = None,
-        stage: Array | None = None,
     ) -> Array:
         step = Step(
             model,
@@ -250,8 +189,6 @@ class Stepper:
             wrenches=wrenches,
             joints=joints,
         )
-        if stage is not None:
-            return rk4_stage(step, state, stage, h[()])
         return np.array(STEPS[self.method](step, state[0], state[1], h[()]))
 
     def _parameters(self) -> tuple[FloatArray, ...]:
@@ -268,16 +205,3 @@ class Stepper:
                 f"forces are of {forces.damping.size} joints; the model has {self._model.n}"
             )
         return forces
-
-
-def _staged_state(state: FloatArray) -> FloatArray:
-    """Return the state (..., 6, n) that a step of stages begins with."""
-    return np.concatenate([state, state, np.zeros(state.shape)], axis=-2)
-
-
-def _stagewise(given: ArrayLike, axes: int, rows: slice) -> ArrayLike:
-    """Return the values of these steps, each for four stages; a value has so many axes."""
-    array = np.asarray(given)
-    if array.ndim == axes or len(array) == 1:
-        return given
-    return np.repeat(array[rows], len(STAGES), axis=0)

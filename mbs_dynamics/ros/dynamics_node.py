@@ -41,17 +41,17 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.contact import Contact
-from mbs_dynamics.ros.desired import DesiredTorques
-from mbs_dynamics.ros.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.outputs import Outputs
+from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.effort_input import EffortInput
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit, Throttle
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
-from mbs_dynamics.ros.outputs import Outputs
 from mbs_dynamics.ros.process import ros
 from mbs_dynamics.ros.robot import Gravity, Results, Robot
 from mbs_dynamics.ros.settings import Settings
-from mbs_dynamics.ros.supervisor import Supervisor
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""

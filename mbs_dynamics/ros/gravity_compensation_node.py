@@ -42,14 +42,14 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros import gravity_compensation_parameters as declared
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensator import Compensator
-from mbs_dynamics.ros.gravity_compensation_diagnostics import diagnostics
-from mbs_dynamics.ros.gravity_compensation_outputs import CommandOutputs
+from mbs_dynamics.ros.compensation import parameters as declared
+from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
+from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.diagnostics import diagnostics
+from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
+from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.input_statistics import InputStatistics, Throttle
-from mbs_dynamics.ros.orderly_end import ros_until_asked, spin_until_left
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""

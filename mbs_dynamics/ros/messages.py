@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
@@ -201,3 +202,9 @@ def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
             name, number = f"{plain}_{number}", number + 1
         names[link] = name
     return names
+
+
+def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
+    """Return one status of a node, its values as text."""
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

@@ -52,11 +52,11 @@ from mbs_dynamics.ros.input_statistics import Throttle
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.process import ros
 from mbs_dynamics.ros.robot import Load
-from mbs_dynamics.ros.simulator_commands import EffortCommands
-from mbs_dynamics.ros.simulator_diagnostics import simulator_diagnostics
-from mbs_dynamics.ros.simulator_pacing import Pacer
-from mbs_dynamics.ros.simulator_settings import SimulatorSettings
-from mbs_dynamics.ros.simulator_world import World, joint_forces
+from mbs_dynamics.ros.simulator.commands import EffortCommands
+from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
+from mbs_dynamics.ros.simulator.pacing import Pacer
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import World, joint_forces
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""

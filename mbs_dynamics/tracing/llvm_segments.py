@@ -61,6 +61,14 @@ class _Laned(Body):
         mask = f"<{self.lanes} x i32> zeroinitializer"
         return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
 
+    def as_real(self, node: Symbol | Condition) -> str:
+        """Return what of a node is stored: of a condition one or zero."""
+        value = self.text[node.id]
+        if not isinstance(node, Condition):
+            return value
+        one, zero = self.constant(1.0), self.constant(0.0)
+        return self.new(f"select {self.bit} {value}, {self.real} {one}, {self.real} {zero}")
+
 
 class _Segment(_Laned):
     """The body of a function that segments share."""
@@ -78,13 +86,7 @@ class _Segment(_Laned):
             self.node(node)
             for place in self.function.stores.get(node.id, ()):
                 at = self._address(place, "%frame")
-                value = self.text[node.id]
-                if isinstance(node, Condition):
-                    one, zero = self.constant(1.0), self.constant(0.0)
-                    value = self.new(
-                        f"select {self.bit} {value}, {self.real} {one}, {self.real} {zero}"
-                    )
-                self.lines.append(f"  store {self.real} {value}, ptr {at}")
+                self.lines.append(f"  store {self.real} {self.as_real(node)}, ptr {at}")
         body = "\n".join(self.lines)
         return f"define internal void @{name}({PARAMETERS}) nounwind {{\n{body}\n  ret void\n}}\n"
 
@@ -166,7 +168,8 @@ class _Main(_Laned):
             self.set("%memory", f"alloca i8, i64 {size}, align {ALIGNED}")
         for node in plan.early:
             self.node(node)
-            self.lines.append(f"  store {self.real} {self.text[node.id]}, ptr {self._home(node)}")
+            at = self._home(node)
+            self.lines.append(f"  store {self.real} {self.as_real(node)}, ptr {at}")
         self._sines_and_cosines()
         self._constant_outputs()
         self._calls()

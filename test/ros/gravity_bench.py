@@ -22,10 +22,10 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros import compensator
-from mbs_dynamics.ros.compensated_arm import parsed
-from mbs_dynamics.ros.compensator import Compensator
-from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation import compensator
+from mbs_dynamics.ros.compensation.compensated_arm import parsed
+from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 MODEL = mbs.Model.from_urdf(ARM7)

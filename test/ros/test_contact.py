@@ -19,7 +19,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.contact import Contact
+from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.robot import Robot

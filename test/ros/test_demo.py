@@ -29,10 +29,10 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros import demo_check
-from mbs_dynamics.ros.demo_plan import HEAVIEST, LASTING, PUSH, Plan
-from mbs_dynamics.ros.demo_stage import MissingError
-from mbs_dynamics.ros.demo_story import acts
+from mbs_dynamics.ros.demo import check as demo_check
+from mbs_dynamics.ros.demo.plan import HEAVIEST, LASTING, PUSH, Plan
+from mbs_dynamics.ros.demo.stage import MissingError
+from mbs_dynamics.ros.demo.story import acts
 
 ARM7 = mbs.Model.from_urdf(robot_path("arm7"))
 UR5 = mbs.Model.from_urdf(robot("ur_description/urdf/ur5_robot.urdf"))

@@ -20,7 +20,7 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.desired import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.dynamics.desired import DesiredInput, DesiredTorques, Motion
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.settings import Settings

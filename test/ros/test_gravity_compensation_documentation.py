@@ -27,9 +27,9 @@ from documented import found, qualities, rows, says, section
 from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
-from mbs_dynamics.ros.command_policy import ON_FAULT, State
-from mbs_dynamics.ros.gravity_compensation_parameters import BY_JOINT, WHOLE, names
-from mbs_dynamics.ros.gravity_compensation_settings import AT_REST_ONLY
+from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
+from mbs_dynamics.ros.compensation.parameters import BY_JOINT, WHOLE, names
+from mbs_dynamics.ros.compensation.settings import AT_REST_ONLY
 
 pytestmark = pytest.mark.backend_independent
 

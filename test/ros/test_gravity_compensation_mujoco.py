@@ -26,8 +26,8 @@ import mujoco
 from robots import all_files, robot
 
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensator import Compensator
-from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.robot import Load
 
 STEP = 0.002

@@ -30,8 +30,8 @@ from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, Grav
 from rclpy.parameter import parameter_value_to_python
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.gravity_compensation_parameters import BY_JOINT, WHOLE
-from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.parameters import BY_JOINT, WHOLE
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.command_policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.robot import Gravity, Load
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)

@@ -20,10 +20,10 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
+from mbs_dynamics.ros.dynamics.tool_wrench import tool_wrench
 from mbs_dynamics.ros.effort_input import NO_EFFORTS, EffortInput
 from mbs_dynamics.ros.joint_friction import JointFriction
-from mbs_dynamics.ros.momentum_observer import MomentumObserver
-from mbs_dynamics.ros.tool_wrench import tool_wrench
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 N, NB = ARM.n, ARM.nb

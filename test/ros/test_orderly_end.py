@@ -27,8 +27,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import Bool, String
 
-from mbs_dynamics.ros.frugal_executor import FrugalExecutor
-from mbs_dynamics.ros.orderly_end import Signals, spin_until_left
+from mbs_dynamics.ros.compensation.frugal_executor import FrugalExecutor
+from mbs_dynamics.ros.compensation.orderly_end import Signals, spin_until_left
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 

@@ -23,11 +23,11 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.joint_friction import JointFriction
-from mbs_dynamics.ros.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.robot import Load
-from mbs_dynamics.ros.simulator_settings import SimulatorSettings
-from mbs_dynamics.ros.simulator_world import World
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import World
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 N = ARM.n

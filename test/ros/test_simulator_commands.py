@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.ros.simulator_commands import EffortCommands
-from mbs_dynamics.ros.simulator_pacing import LONGEST_LAG, Pacer
-from mbs_dynamics.ros.simulator_settings import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.commands import EffortCommands
+from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
 pytestmark = pytest.mark.backend_independent
 

@@ -34,7 +34,7 @@ from simulator_bench import SimulatorProcess, Watcher
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.simulator_settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 

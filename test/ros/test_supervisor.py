@@ -21,11 +21,11 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.robot import Gravity, Load
 from mbs_dynamics.ros.settings import Settings
-from mbs_dynamics.ros.supervisor import Supervisor
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PENDULUM = """<robot name="pendulum">

@@ -15,15 +15,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from mbs_dynamics.ros.command_policy import State
-from mbs_dynamics.ros.compensator import Compensator
+from mbs_dynamics.ros.compensation.command_policy import State
+from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.input_statistics import Report
+from mbs_dynamics.ros.messages import status
 
 
 class Traffic(NamedTuple):
@@ -61,9 +61,9 @@ def diagnostics(
         input_status(lifecycle, core, report, now),
         command_status(core, problems, traffic),
     ]
-    for status in statuses:
-        status.name = f"{node_name}: {status.name}"
-        status.hardware_id = core.arm.model.name if core.arm else ""
+    for one in statuses:
+        one.name = f"{node_name}: {one.name}"
+        one.hardware_id = core.arm.model.name if core.arm else ""
     array.status = statuses
     return array
 
@@ -92,7 +92,7 @@ def model_status(core: Compensator) -> DiagnosticStatus:
     if core.refused:
         level = DiagnosticStatus.ERROR
         said = f"robot_description refused: {core.refused}"
-    return _status("model", level, said, values)
+    return status("model", level, said, values)
 
 
 def input_status(lifecycle: str, core: Compensator, report: Report, now: float) -> DiagnosticStatus:
@@ -124,7 +124,7 @@ def input_status(lifecycle: str, core: Compensator, report: Report, now: float) 
     elif report.rejected:
         level = DiagnosticStatus.WARN
         said = f"{report.rejected} joint_states not used: {report.last_rejection}"
-    return _status("input", level, said, values)
+    return status("input", level, said, values)
 
 
 def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> DiagnosticStatus:
@@ -165,16 +165,9 @@ def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> 
     if traffic.publishers > 1 and level == DiagnosticStatus.OK:
         level = DiagnosticStatus.WARN
         said += f"; {traffic.publishers} nodes publish on {traffic.topic}"
-    return _status("command", level, said, values)
+    return status("command", level, said, values)
 
 
 def _limited(core: Compensator) -> str:
     joints = [core.settings.joints[k] for k in core.policy.limited.effort]
     return ", ".join(joints) or "some joint, not just now"
-
-
-def _status(
-    name: str, level: bytes, message: str, values: Mapping[str, object]
-) -> DiagnosticStatus:
-    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-    return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

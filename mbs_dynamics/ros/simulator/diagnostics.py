@@ -18,10 +18,10 @@ from __future__ import annotations
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from mbs_dynamics.ros.diagnostics import status
-from mbs_dynamics.ros.simulator_commands import EffortCommands
-from mbs_dynamics.ros.simulator_pacing import Pace
-from mbs_dynamics.ros.simulator_world import World
+from mbs_dynamics.ros.messages import status
+from mbs_dynamics.ros.simulator.commands import EffortCommands
+from mbs_dynamics.ros.simulator.pacing import Pace
+from mbs_dynamics.ros.simulator.world import World
 
 
 def simulator_diagnostics(

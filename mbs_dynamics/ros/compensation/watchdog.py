@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.ros.command_policy import Fault
+from mbs_dynamics.ros.compensation.command_policy import Fault
 
 
 class Watchdog:

@@ -15,16 +15,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from mbs_dynamics.ros.contact import Contact
-from mbs_dynamics.ros.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.input_statistics import Report
+from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.settings import Settings
-from mbs_dynamics.ros.supervisor import Supervisor
 
 
 def diagnostics(
@@ -159,9 +160,3 @@ def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
         "last rejection": desired.last_rejection or "none",
     }
     return status("desired", level, said, values)
-
-
-def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
-    """Return one status of a node, its values as text."""
-    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-    return DiagnosticStatus(name=name, level=level, message=message, values=pairs)

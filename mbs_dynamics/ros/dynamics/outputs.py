@@ -26,7 +26,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.ros.contact import Contact
+from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.messages import (
     EffortMessage,
     JacobianMessage,

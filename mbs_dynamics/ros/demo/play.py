@@ -33,10 +33,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo_plan import LASTING, Plan
-from mbs_dynamics.ros.demo_stage import MissingError, Stage
-from mbs_dynamics.ros.demo_story import acts
-from mbs_dynamics.ros.demo_table import Table
+from mbs_dynamics.ros.demo.plan import LASTING, Plan
+from mbs_dynamics.ros.demo.stage import MissingError, Stage
+from mbs_dynamics.ros.demo.story import acts
+from mbs_dynamics.ros.demo.table import Table
 from mbs_dynamics.ros.process import ros
 
 RAMP = 0.3

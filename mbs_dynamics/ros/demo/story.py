@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.ros import demo_check
-from mbs_dynamics.ros.demo_stage import Stage
+from mbs_dynamics.ros.demo import check as demo_check
+from mbs_dynamics.ros.demo.stage import Stage
 
 STILL = 0.01
 """A robot that moves less than this, in rad or m, stays where it is."""

@@ -27,7 +27,7 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
-from mbs_dynamics.ros.frugal_executor import FrugalExecutor
+from mbs_dynamics.ros.compensation.frugal_executor import FrugalExecutor
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 

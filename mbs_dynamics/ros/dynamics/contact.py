@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.dynamics.momentum_observer import JUST_STARTED, MomentumObserver
+from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench, tool_wrench
 from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
-from mbs_dynamics.ros.momentum_observer import JUST_STARTED, MomentumObserver
 from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.tool_wrench import ToolWrench, tool_wrench
 
 
 class Contact:

@@ -31,8 +31,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model import Model
-from mbs_dynamics.ros.demo_plan import Plan
-from mbs_dynamics.ros.demo_table import Table
+from mbs_dynamics.ros.demo.plan import Plan
+from mbs_dynamics.ros.demo.table import Table
 from mbs_dynamics.ros.messages import stamp_of
 
 PATIENCE = 30.0

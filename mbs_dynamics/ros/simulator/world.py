@@ -28,7 +28,7 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.robot import Load, under_load
-from mbs_dynamics.ros.simulator_settings import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
 """A position or velocity above this, in rad, m, rad/s or m/s, is a simulation gone wrong."""

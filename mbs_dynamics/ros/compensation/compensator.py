@@ -25,16 +25,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.errors import ArgumentError, MbsError
-from mbs_dynamics.ros.command_policy import CommandPolicy, Fault, Limits, State
-from mbs_dynamics.ros.compensated_arm import CompensatedArm, parsed
-from mbs_dynamics.ros.gravity_compensation_settings import (
+from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, parsed
+from mbs_dynamics.ros.compensation.settings import (
     AT_REST_ONLY,
     GravityCompensationSettings,
 )
+from mbs_dynamics.ros.compensation.watchdog import Watchdog
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.robot import Gravity, Load, Vector, check_load
 from mbs_dynamics.ros.settings import check_gravity
-from mbs_dynamics.ros.watchdog import Watchdog
 
 IGNORED = frozenset({"no_joints", "repeated_stamp"})
 """Messages that are not about this robot, or not new. They neither feed nor stop anything."""

@@ -23,7 +23,7 @@ from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.command_policy import ON_FAULT
+from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.settings import (
     LARGEST_GRAVITY,
     NodeSettings,

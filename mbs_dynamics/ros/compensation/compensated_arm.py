@@ -24,11 +24,11 @@ from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, Urd
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.torque_law import Gains, TorqueLaw
+from mbs_dynamics.ros.compensation.watchdog import Envelope
 from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
-from mbs_dynamics.ros.torque_law import Gains, TorqueLaw
-from mbs_dynamics.ros.watchdog import Envelope
 from mbs_dynamics.tracing import default_backend
 
 

@@ -24,7 +24,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from mbs_dynamics.ros import parameters
-from mbs_dynamics.ros.gravity_compensation_settings import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.settings import check_once
 
 _FIELDS = fields(GravityCompensationSettings)

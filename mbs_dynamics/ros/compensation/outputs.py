@@ -27,8 +27,8 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.command_policy import Limited
-from mbs_dynamics.ros.gravity_compensation_diagnostics import Traffic
+from mbs_dynamics.ros.compensation.command_policy import Limited
+from mbs_dynamics.ros.compensation.diagnostics import Traffic
 from mbs_dynamics.ros.messages import EffortMessage
 
 LAST_WORDS = Duration(seconds=0.5)
