@@ -282,6 +282,13 @@ def test_chains_of_any_length_share_code(function, representation, functions, no
     assert len(plan.calls) > 4 * len(plan.functions)
 
 
+def test_what_has_no_loops_that_turn_shares_code_as_well():
+    for n in (24, 64):
+        model = chain(n)
+        plan = plan_of(mbs.jacobian, model, body=model.leaves[0], representation="body_fixed")
+        assert sum(len(f.nodes) for f in plan.functions) <= 2000
+
+
 def test_frames_are_used_again():
     short, long = (plan_of(mbs.mass_matrix, chain(n), representation="spatial") for n in (24, 48))
     assert long.memory < 2.5 * short.memory  # linear in the bodies; the operations are quadratic

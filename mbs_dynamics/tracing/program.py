@@ -163,6 +163,8 @@ def _trace(
     values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
     guards = tuple(graph.guards.values())
     nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
+    if len(nodes) > g.LARGE and not graph.rolled:  # without loops that turned
+        raise TooLarge
     used = {node.args[0] for node in nodes if node.op == g.INPUT}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
