@@ -107,14 +107,16 @@ def test_no_memory_is_kept(kernel):
     tracemalloc.start()  # NumPy reports the data of its arrays to it as well
     try:
         work(50)
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        work(2_000)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
+        grown = []
+        for _ in range(4):  # what is lost is lost each time; a table of Python's grows now and then
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            work(500)
+            gc.collect()
+            grown.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
-    assert grown < 20_000  # each time less than any object has
+    assert min(grown) < 5_000, grown  # each time less than any object has
 
 
 # -- lifetimes -------------------------------------------------------------------------------------
