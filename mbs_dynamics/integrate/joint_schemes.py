@@ -23,8 +23,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mbs_dynamics.algorithms import coriolis_matrix, forward_dynamics, gravity_torques, mass_matrix
-from mbs_dynamics.algorithms._algorithm import algorithm_of
+from mbs_dynamics.algorithms import (
+    algorithm_of,
+    coriolis_matrix,
+    forward_dynamics,
+    gravity_torques,
+    mass_matrix,
+)
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray

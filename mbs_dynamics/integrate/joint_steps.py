@@ -45,8 +45,11 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms import forward_dynamics, mass_matrix
-from mbs_dynamics.algorithms._algorithm import algorithm_of
+from mbs_dynamics.algorithms import (
+    algorithm_of,
+    forward_dynamics,
+    mass_matrix,
+)
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.integrate.joint_forces import Features, Stiff, stiff_forces

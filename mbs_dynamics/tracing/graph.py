@@ -52,6 +52,9 @@ all of the time to compile. Straight on, a program of this size compiles in a qu
 second; the time grows faster than the program.
 """
 
+SUPERFLUOUS = 3
+"""A trace has at most so many times the nodes of its program before it is surely a large one."""
+
 MIXED = "symbols of two different traces were mixed in one expression"
 
 
@@ -222,7 +225,7 @@ class Graph:
     def turn(self) -> None:
         """Note that a loop begins or turns: what follows is likely to resemble what came before."""
         self.turns.append(len(self.nodes))
-        if len(self.nodes) > LARGE and not self.rolled:
+        if len(self.nodes) > SUPERFLUOUS * LARGE and not self.rolled:
             raise TooLarge
 
     def input(self, name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -118,10 +118,11 @@ def trace(
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
     with uncollected():
-        try:
-            return _trace(Graph(), function, inputs, name, droppable)
-        except TooLarge:
-            return _trace(Graph(rolled=True), function, inputs, name, droppable)
+        with contextlib.suppress(TooLarge):
+            program = _trace(Graph(), function, inputs, name, droppable)
+            if len(program.nodes) <= g.LARGE:
+                return program
+        return _trace(Graph(rolled=True), function, inputs, name, droppable)
 
 
 @contextlib.contextmanager
