@@ -79,7 +79,8 @@ def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization
 
 def test_the_counts_are_those_of_the_kernels():
     model = slender_chain(5)
-    kernel = mbs.compile(mbs.forward_dynamics, model, representation="body_fixed", backend="python")
+    options = {"method": "articulated_body", "representation": "body_fixed"}
+    kernel = mbs.compile(mbs.forward_dynamics, model, backend="python", **options)
     assert forward_dynamics_counts([5])["articulated_body, ours"] == [Count.of(kernel.operations)]
     rows = {row.title: row.operations for row in algorithm_counts(model)}
     assert len(rows) == len(mbs.ALGORITHMS)
