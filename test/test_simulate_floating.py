@@ -101,6 +101,46 @@ def test_momentum_and_energy_in_flight():
     assert floating.joint_names == ("joint0", "joint1")
 
 
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (1.0, -2.0, -9.81)])
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
+def test_momentum_to_rounding(gravity, method):
+    """The momentum of the whole is kept whatever the step, with motors and dampers inside."""
+    model = model_of(2, gravity)
+    start = {"C": POSE, "V": TWIST, "q": [0.3, -0.5], "qd": [2.0, -1.0]}
+    options = {"duration": 2.0, "step": 0.01, "method": method, "control": [0.2, -0.1]}
+    forces = damping(model, 0.1)
+    kept = simulate_floating(model, **start, **options, forces=forces, keep_momentum=True)
+    plain = simulate_floating(model, **start, **options, forces=forces)
+    fine = simulate_floating(
+        model, **start, duration=2.0, step=2e-4, control=[0.2, -0.1], forces=forces
+    )
+    expected = fine.momentum[::50]  # to the order of that step
+    scale = np.abs(expected).max()
+    g, t = np.array(gravity), kept.t[:, None]
+    p = kept.momentum[0, 3:] + (3.0 + 2 * 0.8) * g * t
+    assert np.abs(kept.momentum[:, 3:] - p).max() < 1e-13 * scale
+    assert np.abs(kept.momentum - expected).max() < 1e-9 * scale
+    if not g.any():
+        assert np.abs(kept.momentum - kept.momentum[0]).max() < 1e-13 * scale
+        assert np.abs(plain.momentum - plain.momentum[0]).max() > 1e-10 * scale
+
+
+def test_the_order_stays_with_the_momentum_kept():
+    model = model_of(2)
+    start = POSE, TWIST, [0.3, -0.5], [2.0, -1.0]
+
+    def end(steps):
+        motion = simulate_floating(
+            model, *start, duration=0.5, step=0.5 / steps, keep_momentum=True
+        )
+        return np.concatenate([motion.C[-1].ravel(), motion.V[-1], motion.q[-1]])
+
+    plain = simulate_floating(model, *start, duration=0.5, step=0.5 / 2000)
+    exact = np.concatenate([plain.C[-1].ravel(), plain.V[-1], plain.q[-1]])
+    errors = [np.abs(end(k) - exact).max() for k in (25, 50)]
+    assert math.log2(errors[0] / errors[1]) > 3.7
+
+
 def damping(model, d):
     zero, infinite = np.zeros(model.n), np.full(model.n, np.inf)
     d = np.concatenate([np.zeros(6), np.full(model.n - 6, d)])

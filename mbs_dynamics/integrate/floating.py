@@ -20,6 +20,11 @@ large the present pose is taken into G and they begin at zero again. Seen from G
 nothing changes but the direction of gravity, which is an input of the kernels, so that no kernel is
 compiled for it. This is integration on SE(3) in canonical coordinates of the second kind, Mueller
 (kinematics), Remark 4, of the order of the scheme in joint coordinates.
+
+Nothing but gravity acts on the whole from outside, so that its spatial momentum is known in
+advance. On request the rates of the base follow from it at every step, by the momentum form of the
+equations of motion, Mueller (dynamics), eq. (79): M_i^s J_i^s qd = Pi_i^s, projected by the columns
+of J^s that belong to the base.
 """
 
 from __future__ import annotations
@@ -32,9 +37,11 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import (
+    center_of_mass,
     forward_kinematics,
     jacobian,
     kinetic_energy,
+    mass_matrix,
     momenta,
     potential_energy,
     twists,
@@ -108,6 +115,7 @@ def simulate_floating(
     method: str = "rk4",
     control: ArrayLike | Law | None = None,
     forces: JointForces | None = None,
+    keep_momentum: bool = False,
     progress: bool | None = None,
     backend: str | None = None,
 ) -> FloatingMotion:
@@ -124,6 +132,8 @@ def simulate_floating(
     :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``.
     :param forces: damping, friction and stops of all joints, (6 + m,) each; those of the base must
         be none.
+    :param keep_momentum: keep the spatial momentum of the whole to rounding, and not only to the
+        order of the method; each step then passes through Python.
     :raises ModelError: if the model has no such base.
     :raises ArgumentError: for a wrong shape or value; UnknownMethodError.
     :raises SimulationError: if the state is not finite or the mass matrix singular; its attribute
@@ -149,6 +159,8 @@ def simulate_floating(
     stepper = Stepper(model, method=method, forces=forces, backend=backend)
     run = _Run(base, stepper, h)
     run.begin(pose, twist, positions, rates)
+    if keep_momentum:
+        run.keep_momentum()
     shown, steps = Progress(total, progress), max(round(total / h), 1)
     with np.errstate(over="ignore", invalid="ignore"):  # said by an error of our own
         try:
@@ -205,6 +217,29 @@ class _Run:
         self.mass = sum(body.inertia.mass for body in base.model.loaded().bodies)
         self.pieces: list[tuple[FloatArray, FloatArray]] = []
         self.last: tuple[FloatArray, ...] = ()
+        self.invariants: tuple[FloatArray, ...] = ()
+
+    def keep_momentum(self) -> None:
+        """From now on let the rates of the base follow from the momentum of the whole."""
+        model, (G, state) = self.base.model, self.last
+        P = momenta(model, *state, representation="spatial").sum(axis=0)
+        c = G[:3, :3] @ center_of_mass(model, state[0]) + G[:3, 3]
+        self.invariants = se3.Ad(se3.inverse(G)).T @ P, self.mass * c
+
+    def _momentum(self, t: float) -> FloatArray:
+        """Return the spatial momentum (6,) of the whole after t: it falls freely."""
+        P, mass_moment = self.invariants
+        turned = np.cross(mass_moment * t + 0.5 * t**2 * P[3:], self.gravity)
+        return np.asarray(P + np.concatenate([turned, self.mass * t * self.gravity]))
+
+    def _corrected(self, G: FloatArray, state: FloatArray) -> FloatArray:
+        """Return a state with the rates of the base that its momentum demands, D (79)."""
+        model, (q, qd) = self.base.model, state
+        P = np.asarray(se3.Ad(G)).T @ self._momentum((self.steps + 1) * self.h)
+        M = mass_matrix(model, q)[:6]
+        J = jacobian(model, q, self.base.name, representation="spatial")[:, :6]
+        rates = np.linalg.solve(M[:, :6], J.T @ P - M[:, 6:] @ qd[6:])
+        return np.array([q, np.concatenate([rates, qd[6:]])])
 
     def begin(self, C: FloatArray, V: FloatArray, q: FloatArray, qd: FloatArray) -> None:
         """Start, or go on with another G."""
@@ -229,6 +264,8 @@ class _Run:
                 raise SimulationError(
                     f"control returned {returned!r} at t = {time:.9g} s", time=time
                 )
+        if self.invariants:
+            count = 1
         effort = np.concatenate([np.zeros(6), torque])
         while True:
             states, failure = self._run(state, effort, count)
@@ -236,6 +273,8 @@ class _Run:
                 break
             count = max(count // 4, 1)  # it turned faster and faster
         if len(states):
+            if self.invariants:
+                states = self._corrected(G, states[0])[None]
             self.pieces.append((G, states))
             self.steps += len(states)
             C, V = self.base.global_state(G, states[-1])
