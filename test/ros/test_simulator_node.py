@@ -175,7 +175,8 @@ def test_it_does_not_start_with_what_cannot_be(parameters, said):
 
 
 def test_a_simulation_that_cannot_keep_up_says_so():
-    with SimulatorProcess(rate=10000.0, step=1e-5) as process, Probe(process) as probe:
+    impossible = {"rate": 10000.0, "step": 1e-5, "realtime_factor": 100.0}  # 1e7 steps a second
+    with SimulatorProcess(**impossible) as process, Probe(process) as probe:
         probe.until(lambda: probe.said("simulation").startswith("too slow: "))
         assert probe.level("simulation") == DiagnosticStatus.WARN
 
