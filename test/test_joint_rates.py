@@ -161,7 +161,7 @@ def test_what_the_fit_minimises(name, representation):
         model, q, V, representation=representation, tolerance=inf
     )
     loss = np.sum((V.ravel() - J @ step_by_step) ** 2)
-    assert np.sum(rest**2) <= loss
+    assert np.sum(rest**2) <= loss * (1.0 + 1e-14)  # equal for one body, to rounding
     if model.nb > 1:
         assert np.sum(rest**2) < 0.99 * loss
 
