@@ -178,6 +178,21 @@ def _info(options: argparse.Namespace) -> int:
 
 # -- the description of a model --------------------------------------------------------------------
 
+USUAL = (
+    mbs.forward_kinematics,
+    mbs.twists,
+    mbs.jacobian,
+    mbs.jacobian_rate,
+    mbs.inverse_dynamics,
+    mbs.gravity_torques,
+    mbs.bias_torques,
+    mbs.mass_matrix,
+    mbs.forward_dynamics,
+    mbs.kinetic_energy,
+    mbs.potential_energy,
+)
+"""The algorithms of which the description says what they take: all of them take long to count."""
+
 
 def describe(model: mbs.Model) -> Iterable[str]:
     """Yield the lines that describe a model, as ``mbs-dynamics info`` prints them."""
@@ -202,7 +217,9 @@ def describe(model: mbs.Model) -> Iterable[str]:
         if said:
             yield from ("", title, *(f"  {doubt}" for doubt in said))
     yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
-    yield from _table(["algorithm", *mbs.REPRESENTATIONS], list(_operation_rows(model)))
+    rows = _operation_rows(model, functions=USUAL)
+    yield from _table(["algorithm", *mbs.REPRESENTATIONS], list(rows))
+    yield from ("", "mbs-dynamics count says it of all algorithms.")
 
 
 def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
@@ -249,9 +266,11 @@ def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
 
 
 def _operation_rows(
-    model: mbs.Model, show: Callable[[Operations], object] = lambda operations: operations.total
+    model: mbs.Model,
+    show: Callable[[Operations], object] = lambda operations: operations.total,
+    functions: Sequence[Callable[..., Any]] = mbs.ALGORITHMS,
 ) -> Iterable[list[str]]:
-    for title, operations in algorithm_counts(model):
+    for title, operations in algorithm_counts(model, functions):
         if not operations:
             yield [title, "the mass matrix is singular", *[""] * (len(mbs.REPRESENTATIONS) - 1)]
             continue

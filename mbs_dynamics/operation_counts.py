@@ -98,8 +98,10 @@ class Row(NamedTuple):
     matrix is singular."""
 
 
-def algorithm_counts(model: Model) -> list[Row]:
-    """Return what each algorithm takes for a model in each representation."""
+def algorithm_counts(
+    model: Model, functions: Sequence[Callable[..., Any]] = ALGORITHMS
+) -> list[Row]:
+    """Return what algorithms, by default all, take for a model in each representation."""
     tip, middle = (*model.leaves, *model.frames)[0], model.n // 2
     joint = model.joint_names[middle] if model.n else ""
     chosen: dict[str, tuple[Any, str]] = {
@@ -108,7 +110,7 @@ def algorithm_counts(model: Model) -> list[Row]:
         "order": (3, " of order 3"),
     }
     rows = []
-    for function in ALGORITHMS:
+    for function in functions:
         algorithm = algorithm_of(function)
         asked = [name for name in chosen if name in algorithm.options]
         options = {name: chosen[name][0] for name in asked}
