@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 
 from benchmarks import report
 from mbs_dynamics.tracing import default_backend
@@ -50,6 +51,7 @@ def main() -> None:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
     if default_backend() != "llvm":
         parser.error("machine code is measured: install llvmlite, and unset MBS_BACKEND")
+    os.environ["MBS_CACHE"] = "0"  # what it takes to compile is measured
     for name in names or BENCHMARKS:
         benchmark = getattr(importlib.import_module(f"benchmarks.{name}"), name)
         print(f"# {name}\n\n{BENCHMARKS[name]}\n\n{report.conditions()}\n", flush=True)

@@ -85,7 +85,6 @@ def _fresh(name: str, *, cached: bool) -> Table:
 
 def _kernels(name: str) -> Table:
     """Time what makes a kernel, for each algorithm and representation."""
-    os.environ["MBS_CACHE"] = "0"
     model = robot(name).model
     defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
     columns = ("milliseconds", "representation", "operations", "trace", "compile", "of this: IR")

@@ -20,7 +20,6 @@ anything is timed.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from time import thread_time
@@ -109,7 +108,6 @@ BATCHED = (
 
 def suite() -> Iterator[Table]:
     """Yield tables of one state, of batches, and of geometric means."""
-    os.environ["MBS_CACHE"] = "0"  # to see what compiling takes
     names = [library.name for library in LIBRARIES]
     means = Table(
         "Time of the other library divided by ours: geometric mean / least",
