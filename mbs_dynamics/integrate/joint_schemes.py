@@ -19,6 +19,7 @@ after that many further steps of ``h``, and the efforts that acted.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -171,7 +172,7 @@ class Compiled:
         return self.stepper.step(self.state, effort, self.problem.h, load)
 
 
-class Continuous:
+class Continuous(ABC):
     """Base of the schemes for which control laws act at every instant, not once a step."""
 
     def __init__(self, problem: Problem, state: FloatArray) -> None:
@@ -189,9 +190,9 @@ class Continuous:
         """Return the next states and the efforts."""
         return _in_turn(self, steps)
 
+    @abstractmethod
     def once(self, t: float, effort: FloatArray) -> FloatArray:
         """Return the state after the step that begins at t."""
-        raise NotImplementedError
 
 
 class RungeKutta(Continuous):
