@@ -54,6 +54,23 @@ class Report(NamedTuple):
     without_velocity: str
     """Why the latest message gave no velocities; empty if it did."""
 
+    def values(self) -> dict[str, object]:
+        """Return what the diagnostics of every node show of it, by name."""
+        shown: dict[str, object] = {
+            "rate [Hz]": f"{self.rate:.1f}",
+            "rejected": sum(self.total_rejected.values()),
+            "last rejection": self.last_rejection or "none",
+        }
+        for kind, count in sorted(self.total_rejected.items()):
+            shown[f"rejected: {kind}"] = count
+        if self.median is not None and self.longest is not None:
+            for name, latency in (("median", self.median), ("max", self.longest)):
+                shown[f"latency computed {name} [ms]"] = f"{1e3 * latency.computed:.4f}"
+                shown[f"latency published {name} [ms]"] = f"{1e3 * latency.published:.4f}"
+        if self.since_valid is not None:
+            shown["since last valid message [s]"] = f"{self.since_valid:.3f}"
+        return shown
+
 
 class InputStatistics:
     """Keeps count. Times are those of one steady clock, in s."""

@@ -99,22 +99,9 @@ def input_status(lifecycle: str, core: Compensator, report: Report, now: float) 
     """Return the state of the input: rates, durations, what was rejected and why."""
     values: dict[str, object] = {
         "lifecycle state": lifecycle,
-        "rate [Hz]": f"{report.rate:.1f}",
         "valid": report.total_answered,
-        "rejected": sum(report.total_rejected.values()),
-        "last rejection": report.last_rejection or "none",
+        **report.values(),
     }
-    for kind, count in sorted(report.total_rejected.items()):
-        values[f"rejected: {kind}"] = count
-    if report.median is not None and report.longest is not None:
-        values |= {
-            "latency computed median [ms]": f"{1e3 * report.median.computed:.4f}",
-            "latency computed max [ms]": f"{1e3 * report.longest.computed:.4f}",
-            "latency published median [ms]": f"{1e3 * report.median.published:.4f}",
-            "latency published max [ms]": f"{1e3 * report.longest.published:.4f}",
-        }
-    if report.since_valid is not None:
-        values["since last valid message [s]"] = f"{report.since_valid:.3f}"
     problem = "" if core.arm is None else core.input_problem(now)
     level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
     if lifecycle != "active":

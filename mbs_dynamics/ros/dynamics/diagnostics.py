@@ -88,23 +88,10 @@ def input_status(
     """Return the state of the input: rates, latencies, what was rejected and why."""
     values: dict[str, object] = {
         "lifecycle state": state,
-        "rate [Hz]": f"{report.rate:.1f}",
         "answered": report.total_answered,
         "skipped by max_rate": report.total_skipped,
-        "rejected": sum(report.total_rejected.values()),
-        "last rejection": report.last_rejection or "none",
+        **report.values(),
     }
-    for kind, count in sorted(report.total_rejected.items()):
-        values[f"rejected: {kind}"] = count
-    if report.median is not None and report.longest is not None:
-        values |= {
-            "latency computed median [ms]": f"{1e3 * report.median.computed:.4f}",
-            "latency computed max [ms]": f"{1e3 * report.longest.computed:.4f}",
-            "latency published median [ms]": f"{1e3 * report.median.published:.4f}",
-            "latency published max [ms]": f"{1e3 * report.longest.published:.4f}",
-        }
-    if report.since_valid is not None:
-        values["since last valid message [s]"] = f"{report.since_valid:.3f}"
     level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
     if state != "active":
         said = f"not active: {state}"
