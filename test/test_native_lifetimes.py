@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_native_call import neat, new_kernel, outcome, same
+from native_bench import neat, new_kernel, outcome, same
 
 from mbs_dynamics.errors import ArgumentError, SingularError
 from mbs_dynamics.tracing import Kernel, native, trace

@@ -1,0 +1,104 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels that say which path they took, for the tests of calls through machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import Kernel, positive, sin, trace
+
+ORDINARY = (
+    sys.implementation.name == "cpython"
+    and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    and not sysconfig.get_config_var("Py_DEBUG")
+    and ctypes.sizeof(ctypes.c_void_p) == 8
+)
+ordinary = pytest.mark.skipif(not ORDINARY, reason="only ordinary builds of CPython have the call")
+
+
+class Watched(Kernel):
+    """A kernel that counts how often the slow path is taken."""
+
+    slow_calls = 0
+
+    def _slow(self, *args: Any, **named: Any) -> Any:
+        self.slow_calls += 1
+        return super()._slow(*args, **named)
+
+
+def several(x: Any, A: Any, s: Any, g: Any) -> Any:
+    return {"y": A @ sin(x) * s + g[0], "s": s * s, "B": A + positive(x[0] + 9.0, "x too small")}
+
+
+SHAPES = {"x": (3,), "A": (2, 3), "s": (), "g": (2,)}
+PROGRAM = trace(several, SHAPES, name="f")
+DEFAULT = {"g": np.array([0.5, 0.0])}
+
+
+def new_kernel() -> Watched:
+    return Watched(PROGRAM, backend="llvm", defaults=DEFAULT)
+
+
+def neat(seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [np.asarray(rng.normal(size=shape)) for shape in SHAPES.values()]
+
+
+def expected(x: Any, A: Any, s: Any, g: Any = DEFAULT["g"]) -> Any:
+    return A @ np.sin(x) * s + g[0], s * s, A + x[0] + 9.0
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Whether two results or two exceptions are the same, to the bit."""
+    if isinstance(found, Exception) or isinstance(wanted, Exception):
+        return type(found) is type(wanted) and str(found) == str(wanted)
+    return len(found) == len(wanted) and all(
+        a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        for a, b in zip(found, wanted, strict=True)
+    )
+
+
+def outcome(function: Any, arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def simple(x: Any, y: Any) -> Any:
+    return np.outer(x, x) * y[()] + 0.0 * positive(x[0] + 9.0, "x too small")
+
+
+def new_filling() -> Watched:
+    return Watched(trace(simple, {"x": (3,), "y": ()}, name="f"), backend="llvm")
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+class Pretender:
+    """Says that it is an array, and is none."""
+
+    __class__ = np.ndarray  # type: ignore[assignment]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.zeros(3)

@@ -1,0 +1,204 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels called through machine code with any arguments at all: nothing crashes or differs."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from native_bench import (
+    ORDINARY,
+    SHAPES,
+    Pretender,
+    Subclass,
+    neat,
+    new_filling,
+    new_kernel,
+    outcome,
+    same,
+)
+from numpy.lib.stride_tricks import as_strided
+
+from mbs_dynamics.tracing import Kernel
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.backend_independent  # the back end is llvm
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return new_kernel()
+
+
+@pytest.fixture(scope="module")
+def filling():
+    return new_filling()
+
+
+def strange_arrays(rng: Any, shape: tuple[int, ...]) -> Any:
+    """One array argument: often right, else wrong in a way of its own."""
+    x = np.asarray(rng.normal(size=shape))
+    last = x.shape[-1] if x.ndim else 1
+    choice = rng.integers(34)
+    if choice < 10:
+        return x
+    made = [
+        lambda: x.astype(rng.choice(["f4", ">f8", ">f4", "f2", "i8", ">i2", "u1", "g"])),
+        lambda: x.astype(rng.choice(["c16", "?", "O", "U8", "S4", "m8[s]", "M8[s]"])),
+        lambda: x.view(Subclass),
+        lambda: np.ma.masked_array(x),
+        lambda: np.asfortranarray(x),
+        lambda: x.T,
+        lambda: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+        lambda: x[..., ::-1] if x.ndim else x[()],
+        lambda: np.zeros((*shape, 1)),
+        lambda: np.zeros((1, *shape)),
+        lambda: rng.normal(size=(int(rng.integers(4)), *shape)),
+        lambda: rng.normal(size=(2, 1, *shape)),
+        lambda: np.zeros((*shape[:-1], last + int(rng.integers(-1, 2)))),
+        lambda: np.zeros((*shape[:-1], 0)),
+        lambda: as_strided(x, (0, *shape), (2**62, *x.strides)),
+        lambda: as_strided(x, (1, *shape), (-(2**40), *x.strides)),
+        lambda: as_strided(x, (2, *shape), (0, *x.strides)),
+        lambda: np.zeros(x.nbytes + 3, dtype="u1")[3:].view("f8").reshape(shape),
+        lambda: np.broadcast_to(1.5, shape),
+        lambda: np.frombuffer(x.tobytes()).reshape(shape),
+        lambda: x.astype(np.dtype("f8", metadata={"a": 1})),
+        lambda: np.full(shape, rng.choice([np.nan, np.inf, -np.inf, 0.0, -20.0, 1e300])),
+        lambda: np.zeros(shape, dtype=[("a", "f8"), ("b", "i4")])["a"],
+        lambda: x.tolist(),
+    ]
+    return made[choice - 10]()
+
+
+STRANGE = (
+    None, 3, -1, 0.5, 2**70, True, 1j, "x", b"x", (), [], {}, [[]], [None], object(), object, int,
+    np.ndarray, np.float64, np.float64(2.0), np.bool_(True), np, len, lambda: 3, slice(None),
+    Ellipsis, NotImplemented, range(3), {1.0, 2.0}, memoryview(b"12345678" * 3), bytearray(24),
+    Pretender(), Exception("x"), np.dtype("f8"), np.zeros, iter([1.0, 2.0, 3.0]),
+)  # fmt: skip
+
+
+def strange_arguments(rng: Any) -> list[Any]:
+    given = [strange_arrays(rng, shape) for shape in SHAPES.values()]
+    if rng.random() < 0.15:
+        given[rng.integers(len(given))] = STRANGE[rng.integers(len(STRANGE))]
+    if rng.random() < 0.1:
+        i, j = rng.integers(len(given), size=2)
+        given[i], given[j] = given[j], given[i]
+    count = rng.choice([4, 3, 2, 1, 0, 5], p=[0.6, 0.3, 0.03, 0.03, 0.02, 0.02])
+    return [*given, *given][:count]
+
+
+CALLS = int(os.environ.get("MBS_FUZZ_CALLS", "20000"))
+"""How many calls with random arguments are made."""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
+    rng = np.random.default_rng(28 if CALLS == 20_000 else None)
+    kinds: dict[str, int] = {}
+    for k in range(CALLS):
+        arguments = strange_arguments(rng)
+        before = kernel.slow_calls
+        found = outcome(kernel.call, arguments)
+        fast = kernel.slow_calls == before
+        wanted = outcome(Kernel.__call__, [kernel, *arguments])
+        assert same(found, wanted), (k, arguments, found, wanted)
+        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    if ORDINARY:
+        assert kinds["fast"] > 200
+    assert kinds["slow"] > 200
+    assert kinds["ArgumentError"] > 200
+    assert kinds["SingularError"] > 20
+
+
+def strange_out(rng: Any, given: Any) -> tuple[Any, Any]:
+    """An input and something to write into: right, a part of the same memory, or quite wrong."""
+    choice = rng.integers(8)
+    if choice < 3:
+        return given, np.zeros((3, 3))
+    if choice == 3:
+        return given, STRANGE[rng.integers(len(STRANGE))]
+    if choice == 4:
+        return given, given
+    if choice == 5:
+        whole = np.ones(15)
+        first, start = rng.integers(13), rng.integers(7)
+        return whole[first : first + 3], whole[start : start + 9].reshape(3, 3)
+    return given, strange_arrays(rng, (3, 3))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_names_and_no_out_crash_or_give_anything_else_than_the_slow_path(filling):
+    rng = np.random.default_rng(29 if CALLS == 20_000 else None)
+    kinds: dict[str, int] = {}
+    for k in range(CALLS // 4):
+        x, y = strange_arrays(rng, (3,)), strange_arrays(rng, ())
+        named = {}
+        if rng.random() < 0.8:
+            x, named["out"] = strange_out(rng, x)
+        args = [x, y][: rng.choice([2, 1, 0, 2], p=[0.8, 0.1, 0.05, 0.05])]
+        if rng.random() < 0.3:
+            named[str(rng.choice(["x", "y", "z", "out", ""]))] = y
+        kept = [np.array(v, copy=True) if isinstance(v, np.ndarray) else v for v in args]
+        before = filling.slow_calls
+        found = outcome(lambda *a, n=named: filling(*a, **n), args)
+        fast = filling.slow_calls == before
+        again = {"out": None, **named} if isinstance(found, Exception) else {**named, "out": None}
+        wanted = outcome(lambda *a, n=again: Kernel.__call__(filling, *a, **n), kept)
+        if isinstance(found, Exception) or isinstance(wanted, Exception):
+            assert same(found, wanted), (k, args, named, found, wanted)
+        else:
+            assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes(), (k, args, named)
+            assert named.get("out") is None or found is named["out"]
+        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    assert min(kinds[kind] for kind in ("slow", "ArgumentError", "SingularError")) > 5
+    assert not ORDINARY or kinds["fast"] > 200
+
+
+class Explosive:
+    """Converts to an array in bad ways."""
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.action()
+
+
+def test_arguments_that_run_python_while_they_are_converted(kernel):
+    _, A, s, _ = neat()
+    x = np.ones(3)
+
+    def fail() -> Any:
+        raise ZeroDivisionError("in __array__")
+
+    with pytest.raises(ZeroDivisionError, match="in __array__"):
+        kernel.call(Explosive(fail), A, s)
+    recursive = Explosive(lambda: kernel.call(x, A, s)[2][0])
+    wanted = kernel.call(kernel.call(x, A, s)[2][0], A, s)
+    assert same(kernel.call(recursive, A, s), wanted)
+
+    def collect() -> Any:
+        gc.collect()
+        return x.copy()
+
+    assert same(kernel.call(Explosive(collect), A, s), kernel.call(x, A, s))
