@@ -15,11 +15,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import signal
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,13 +26,9 @@ pytest.importorskip("xacro")
 
 import yaml
 from gravity_node_bench import ARM7, JOINTS, READY, Driver, GravityProcess
-from launch.actions import DeclareLaunchArgument
-from test_launch import LAUNCH
+from launch_bench import declared_arguments, launch_command, make_installation
 
 pytestmark = pytest.mark.usefixtures("ros")
-
-CHECKOUT = Path(__file__).parents[2]
-FILE = CHECKOUT / "launch" / "gravity_compensation.launch.py"
 
 
 class Launched(GravityProcess):
@@ -46,37 +38,17 @@ class Launched(GravityProcess):
         super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description_file"]))
 
     def command(self, *arguments):
-        return [sys.executable, "-c", LAUNCH, str(FILE), f"namespace:={self.namespace}", *arguments]
+        return launch_command("gravity_compensation", self.namespace, *arguments)
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Make an ament prefix, as an installation does, that runs this checkout."""
-    share, lib = tmp_path / "share", tmp_path / "lib" / "mbs_dynamics"
-    index = share / "ament_index" / "resource_index" / "packages"
-    for folder in (index, share / "mbs_dynamics", lib):
-        folder.mkdir(parents=True)
-    (index / "mbs_dynamics").touch()
-    (share / "mbs_dynamics" / "config").symlink_to(CHECKOUT / "config")
-    script = lib / "gravity_compensation_node"
-    script.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(CHECKOUT)!r})\n"
-        "from mbs_dynamics.ros.gravity_compensation_node import main\nsys.exit(main())\n",
-        encoding="utf-8",
-    )
-    script.chmod(0o755)
-    prefixes = [str(tmp_path), os.environ.get("AMENT_PREFIX_PATH", "")]
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(filter(None, prefixes)))
-    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
+    make_installation(tmp_path, monkeypatch)
 
 
 def test_every_argument_is_described():
-    spec = importlib.util.spec_from_file_location("gravity_compensation_launch", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    entities = module.generate_launch_description().entities
-    declared = [one for one in entities if isinstance(one, DeclareLaunchArgument)]
-    assert tuple(one.name for one in declared) == module.ARGUMENTS
+    listed, declared = declared_arguments("gravity_compensation")
+    assert [one.name for one in declared] == list(listed)
     assert all(len(one.description) > 20 for one in declared)
 
 

@@ -15,10 +15,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +24,7 @@ pytest.importorskip("rclpy")
 pytest.importorskip("launch_ros")
 pytest.importorskip("xacro")
 
+from launch_bench import launch_command, make_installation
 from ros_bench import NodeProcess, Probe, twist_of
 
 import mbs_dynamics as mbs
@@ -34,7 +32,6 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-CHECKOUT = Path(__file__).parents[2]
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:property name="mass" value="2"/>
   <link name="ceiling"/>
@@ -43,50 +40,17 @@ PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro"
   <joint name="hinge" type="continuous">
     <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 
-LAUNCH = """
-import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-
-file, *arguments = sys.argv[1:]
-included = IncludeLaunchDescription(
-    PythonLaunchDescriptionSource(file),
-    launch_arguments=[argument.split(":=", 1) for argument in arguments],
-)
-service = LaunchService(argv=[])
-service.include_launch_description(LaunchDescription([included]))
-sys.exit(service.run())
-"""
-
 
 class Launched(NodeProcess):
     """The dynamics node, started by launch."""
 
     def command(self, *arguments):
-        file = str(CHECKOUT / "launch" / "dynamics.launch.py")
-        return [sys.executable, "-c", LAUNCH, file, f"namespace:={self.namespace}", *arguments]
+        return launch_command("dynamics", self.namespace, *arguments)
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Make an ament prefix, as an installation does, that runs this checkout."""
-    share, lib = tmp_path / "share", tmp_path / "lib" / "mbs_dynamics"
-    index = share / "ament_index" / "resource_index" / "packages"
-    for folder in (index, share / "mbs_dynamics", lib):
-        folder.mkdir(parents=True)
-    (index / "mbs_dynamics").touch()
-    (share / "mbs_dynamics" / "config").symlink_to(CHECKOUT / "config")
-    script = lib / "dynamics_node"
-    script.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(CHECKOUT)!r})\n"
-        "from mbs_dynamics.ros.dynamics_node import main\nsys.exit(main())\n",
-        encoding="utf-8",
-    )
-    script.chmod(0o755)
-    prefixes = [str(tmp_path), os.environ.get("AMENT_PREFIX_PATH", "")]
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(filter(None, prefixes)))
-    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
+    make_installation(tmp_path, monkeypatch)
 
 
 def test_launch_with_a_xacro_file(installed, tmp_path):

@@ -15,11 +15,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import signal
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,21 +23,17 @@ import pytest
 pytest.importorskip("rclpy")
 pytest.importorskip("launch_ros")
 
-from launch.actions import DeclareLaunchArgument
+from launch_bench import declared_arguments, launch_command, make_installation
 from ros_bench import NodeProcess
 from sensor_msgs.msg import JointState
 from simulator_bench import Watcher
 from std_srvs.srv import SetBool
-from test_launch import LAUNCH
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-CHECKOUT = Path(__file__).parents[2]
-FILE = CHECKOUT / "launch" / "simulation.launch.py"
-NODES = ("simulator_node", "gravity_compensation_node", "dynamics_node")
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
 
@@ -54,39 +46,17 @@ class Launched(NodeProcess):
         self.topic = f"{self.namespace}/forward_effort_controller/commands"
 
     def command(self, *arguments):
-        return [sys.executable, "-c", LAUNCH, str(FILE), f"namespace:={self.namespace}", *arguments]
+        return launch_command("simulation", self.namespace, *arguments)
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Make an ament prefix, as an installation does, that runs this checkout."""
-    share, lib = tmp_path / "share", tmp_path / "lib" / "mbs_dynamics"
-    index = share / "ament_index" / "resource_index" / "packages"
-    for folder in (index, share / "mbs_dynamics", lib):
-        folder.mkdir(parents=True)
-    (index / "mbs_dynamics").touch()
-    for folder in ("config", "urdf"):
-        (share / "mbs_dynamics" / folder).symlink_to(CHECKOUT / folder)
-    for name in NODES:
-        script = lib / name
-        script.write_text(
-            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(CHECKOUT)!r})\n"
-            f"from mbs_dynamics.ros.{name} import main\nsys.exit(main())\n",
-            encoding="utf-8",
-        )
-        script.chmod(0o755)
-    prefixes = [str(tmp_path), os.environ.get("AMENT_PREFIX_PATH", "")]
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(filter(None, prefixes)))
-    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "log"))
+    make_installation(tmp_path, monkeypatch)
 
 
 def test_every_argument_is_described():
-    spec = importlib.util.spec_from_file_location("simulation_launch", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    entities = module.generate_launch_description().entities
-    declared = [one for one in entities if isinstance(one, DeclareLaunchArgument)]
-    assert [one.name for one in declared] == list(module.ARGUMENTS)
+    listed, declared = declared_arguments("simulation")
+    assert [one.name for one in declared] == list(listed)
     assert all(len(one.description) > 20 for one in declared)
 
 
