@@ -31,10 +31,10 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectoryPoint
@@ -47,19 +47,15 @@ from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, e
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.effort_input import EffortInput
-from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit, Throttle
+from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
+from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
 from mbs_dynamics.ros.process import ros
 from mbs_dynamics.ros.robot import Gravity, Results, Robot
 from mbs_dynamics.ros.settings import Settings
 
-LOG_PERIOD = 5.0
-"""Seconds between two log lines about the same kind of bad message."""
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-class DynamicsNode(LifecycleNode):
+class DynamicsNode(DescribedNode):
     """The dynamics node; see docs/ros.md."""
 
     def __init__(self, **options: Any) -> None:
@@ -78,7 +74,6 @@ class DynamicsNode(LifecycleNode):
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
         self._statistics = InputStatistics(time.perf_counter())
-        self._throttle = Throttle(LOG_PERIOD)
         self._state = "unconfigured"
         self._stale = False
         self._configured: list[Any] = []
@@ -87,13 +82,6 @@ class DynamicsNode(LifecycleNode):
         # a simulation that stands still must not stop it
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
-
-    def start(self) -> bool:
-        """Configure and activate, if ``autostart`` says so. False if that fails."""
-        if not self._settings.autostart:
-            return True
-        transitions = (self.trigger_configure, self.trigger_activate)
-        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -129,11 +117,6 @@ class DynamicsNode(LifecycleNode):
         while self._activated:
             self.destroy_subscription(self._activated.pop())
         self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model, gravity and loads."""
-        self._forget()
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -174,13 +157,6 @@ class DynamicsNode(LifecycleNode):
 
     def _on_description(self, message: String) -> None:
         self._describe(message.data)
-
-    def _describe_from(self, path: Path) -> bool:
-        try:
-            return self._describe(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.get_logger().error(f"robot_description_file cannot be read: {error}")
-            return False
 
     def _describe(self, text: str) -> bool:
         try:
@@ -306,12 +282,6 @@ class DynamicsNode(LifecycleNode):
         self._statistics.rejected(rejection)
         self._warn(rejection.kind, f"joint_states rejected: {rejection.reason}")
 
-    def _warn(self, kind: str, said: str) -> None:
-        held_back = self._throttle.due(kind, time.perf_counter())
-        if held_back is not None:
-            more = f" ({held_back} more like this since the last line)" if held_back else ""
-            self.get_logger().warning(said + more)
-
     def _publish_diagnostics(self) -> None:
         now = time.perf_counter()
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
@@ -341,13 +311,8 @@ class DynamicsNode(LifecycleNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, or refuse them all; a name that does not exist is said."""
-        for parameter in parameter_list:
-            if not self.has_parameter(parameter.name):
-                reason = parameters.unknown(Settings, parameter.name)
-                return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameter_list)
+    def _unknown_parameter(self, name: str) -> str:
+        return parameters.unknown(Settings, name)
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:

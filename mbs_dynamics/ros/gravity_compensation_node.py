@@ -33,10 +33,10 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
@@ -49,21 +49,18 @@ from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.compensation.diagnostics import diagnostics
 from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
-from mbs_dynamics.ros.input_statistics import InputStatistics, Throttle
-
-LOG_PERIOD = 5.0
-"""Seconds between two log lines about the same kind of bad message."""
+from mbs_dynamics.ros.input_statistics import InputStatistics
+from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
 
 STOP_PERIOD = 0.01
 """Seconds between the commands of a stop, where no joint_states ask for them."""
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 # each event handler costs the executor time on every message; best effort fits every publisher
 QUIET = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
-class GravityCompensationNode(LifecycleNode):
+class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/gravity_compensation.md."""
 
     def __init__(self, **options: Any) -> None:
@@ -73,7 +70,6 @@ class GravityCompensationNode(LifecycleNode):
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._core = Compensator(self._settings)
         self._statistics = InputStatistics(time.monotonic())
-        self._throttle = Throttle(LOG_PERIOD)
         self._lifecycle = "unconfigured"
         self._shown: State | None = None
         self._leaving = False
@@ -92,13 +88,6 @@ class GravityCompensationNode(LifecycleNode):
         self._timer = self.create_timer(self._settings.stale_timeout, self._on_time, clock=steady)
         self._stopping = False
         self._settle()
-
-    def start(self) -> bool:
-        """Configure and activate, if ``autostart`` says so. False if that fails."""
-        if not self._settings.autostart:
-            return True
-        transitions = (self.trigger_configure, self.trigger_activate)
-        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -148,11 +137,6 @@ class GravityCompensationNode(LifecycleNode):
         self._lifecycle = "inactive"
         return TransitionCallbackReturn.SUCCESS
 
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model, gravity and loads."""
-        self._forget()
-        return TransitionCallbackReturn.SUCCESS
-
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop for good."""
         self.on_deactivate(state)
@@ -192,13 +176,6 @@ class GravityCompensationNode(LifecycleNode):
         self._outputs.flush()
 
     # -- what describes the robot ------------------------------------------------------------------
-
-    def _describe_from(self, path: Path) -> bool:
-        try:
-            return self._describe(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.get_logger().error(f"robot_description_file cannot be read: {error}")
-            return False
 
     def _describe(self, text: str) -> bool:
         self._core.describe(text, time.monotonic())
@@ -334,12 +311,6 @@ class GravityCompensationNode(LifecycleNode):
         self._settle()
         return response
 
-    def _warn(self, kind: str, said: str) -> None:
-        held_back = self._throttle.due(kind, time.monotonic())
-        if held_back is not None:
-            more = f" ({held_back} more like this since the last line)" if held_back else ""
-            self.get_logger().warning(said + more)
-
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
         self._diagnostics.publish(
@@ -356,14 +327,8 @@ class GravityCompensationNode(LifecycleNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, or refuse them all; a name that does not exist is said."""
-        for parameter in parameter_list:
-            if not self.has_parameter(parameter.name):
-                known = declared.names(self._settings.joints)
-                reason = parameters.unknown_among(known, parameter.name)
-                return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameter_list)
+    def _unknown_parameter(self, name: str) -> str:
+        return parameters.unknown_among(declared.names(self._settings.joints), name)
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:

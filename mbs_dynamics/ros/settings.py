@@ -83,7 +83,40 @@ class NodeSettings:
 
 
 @dataclass(frozen=True)
-class Settings(NodeSettings):
+class DescribedSettings(NodeSettings):
+    """The parameters of a node for a robot that a URDF describes."""
+
+    root: str = setting(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = setting(
+        "",
+        "Last link of the chain to take out of the URDF. Empty: the whole tree.",
+        read_only=True,
+    )
+    robot_description: str = setting(
+        "",
+        "The text of a URDF. Empty: robot_description_file or the topic is used.",
+        read_only=True,
+    )
+    robot_description_file: str = setting(
+        "",
+        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.robot_description and self.robot_description_file:
+            raise ArgumentError(
+                "robot_description and robot_description_file are both given; valid is one of them"
+            )
+
+
+@dataclass(frozen=True)
+class Settings(DescribedSettings):
     """The parameters of the dynamics node, each checked; ArgumentError says what is wrong."""
 
     representation: str = setting(
@@ -186,26 +219,6 @@ class Settings(NodeSettings):
         "Take velocities as differences of positions where a driver sends none. Without this, "
         "bias torques and twists are not published for such a driver.",
     )
-    root: str = setting(
-        "",
-        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
-        read_only=True,
-    )
-    tip: str = setting(
-        "",
-        "Last link of the chain to take out of the URDF. Empty: the whole tree.",
-        read_only=True,
-    )
-    robot_description: str = setting(
-        "",
-        "The text of a URDF. Empty: robot_description_file or the topic is used.",
-        read_only=True,
-    )
-    robot_description_file: str = setting(
-        "",
-        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
-        read_only=True,
-    )
     autostart: bool = setting(
         True,
         "Configure and activate on start. False: wait for lifecycle transitions.",
@@ -229,10 +242,6 @@ class Settings(NodeSettings):
             raise ArgumentError(
                 f"joint_wrench_acceleration is {self.joint_wrench_acceleration!r}; valid is one of "
                 f"{', '.join(ACCELERATIONS)}"
-            )
-        if self.robot_description and self.robot_description_file:
-            raise ArgumentError(
-                "robot_description and robot_description_file are both given; valid is one of them"
             )
         check_gravity("gravity", self.gravity)
 

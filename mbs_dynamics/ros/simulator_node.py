@@ -36,9 +36,7 @@ from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
-from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -48,8 +46,8 @@ from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.input_statistics import Throttle
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
 from mbs_dynamics.ros.process import ros
 from mbs_dynamics.ros.robot import Load
 from mbs_dynamics.ros.simulator.commands import EffortCommands
@@ -58,13 +56,8 @@ from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, joint_forces
 
-LOG_PERIOD = 5.0
-"""Seconds between two log lines about the same kind of bad message."""
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-class SimulatorNode(Node):
+class SimulatorNode(CarefulNode):
     """The simulator; see docs/ros.md.
 
     Raises MbsError for a description or settings that cannot be used.
@@ -80,7 +73,6 @@ class SimulatorNode(Node):
             model.joint_names, settings.joints, settings.command_timeout
         )
         self._message = messages.StateMessage(model.joint_names)
-        self._throttle = Throttle(LOG_PERIOD)
         self._refused, self._last_refusal = 0, ""
         self._loads: deque[Load] = deque()
         self._hanging: tuple[Load, Future[Stepper]] | None = None
@@ -177,10 +169,7 @@ class SimulatorNode(Node):
 
     def _refuse(self, kind: str, said: str) -> None:
         self._refused, self._last_refusal = self._refused + 1, said
-        held_back = self._throttle.due(kind, time.perf_counter())
-        if held_back is not None:
-            more = f" ({held_back} more like this since the last line)" if held_back else ""
-            self.get_logger().warning(said + more)
+        self._warn(kind, said)
 
     def _on_disturbance(self, message: WrenchStamped) -> None:
         try:
@@ -230,13 +219,8 @@ class SimulatorNode(Node):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, or refuse them all; a name that does not exist is said."""
-        for parameter in parameter_list:
-            if not self.has_parameter(parameter.name):
-                reason = parameters.unknown(SimulatorSettings, parameter.name)
-                return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameter_list)
+    def _unknown_parameter(self, name: str) -> str:
+        return parameters.unknown(SimulatorSettings, name)
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:

@@ -26,7 +26,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.settings import (
     LARGEST_GRAVITY,
-    NodeSettings,
+    DescribedSettings,
     check_gravity,
     check_once,
     setting,
@@ -52,7 +52,7 @@ def by_joint(default: float, description: str, range: tuple[float, float]) -> An
 
 
 @dataclass(frozen=True)
-class GravityCompensationSettings(NodeSettings):
+class GravityCompensationSettings(DescribedSettings):
     """The parameters of the gravity compensation node; ArgumentError says what is wrong."""
 
     joints: tuple[str, ...] = setting(
@@ -150,26 +150,6 @@ class GravityCompensationSettings(NodeSettings):
     velocity_from_position: bool = setting(
         False, "Take velocities as differences of positions where a driver sends none."
     )
-    root: str = setting(
-        "",
-        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
-        read_only=True,
-    )
-    tip: str = setting(
-        "",
-        "Last link of the chain to take out of the URDF. Empty: the whole tree.",
-        read_only=True,
-    )
-    robot_description: str = setting(
-        "",
-        "The text of a URDF. Empty: robot_description_file or the topic is used.",
-        read_only=True,
-    )
-    robot_description_file: str = setting(
-        "",
-        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
-        read_only=True,
-    )
     autostart: bool = setting(
         True,
         "Configure and activate on start. False: wait for lifecycle transitions. Torques are "
@@ -183,10 +163,6 @@ class GravityCompensationSettings(NodeSettings):
         if self.on_fault not in ON_FAULT:
             raise ArgumentError(
                 f"on_fault is {self.on_fault!r}; valid is one of {', '.join(ON_FAULT)}"
-            )
-        if self.robot_description and self.robot_description_file:
-            raise ArgumentError(
-                "robot_description and robot_description_file are both given; valid is one of them"
             )
         check_gravity("gravity", self.gravity)
         for item in fields(self):

@@ -1,0 +1,93 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the nodes have in common: log lines held back, unknown parameters refused, a lifecycle."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from mbs_dynamics.ros.input_statistics import Throttle
+
+LOG_PERIOD = 5.0
+"""Seconds between two log lines about the same kind of bad message."""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class CarefulNode(Node):
+    """A node that floods no log and takes no parameter that does not exist."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._throttle = Throttle(LOG_PERIOD)
+
+    @abstractmethod
+    def _unknown_parameter(self, name: str) -> str:
+        """Return what to say of a parameter that does not exist."""
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set parameters, or refuse them all; a name that does not exist is said."""
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                reason = self._unknown_parameter(parameter.name)
+                return SetParametersResult(successful=False, reason=reason)
+        return super().set_parameters_atomically(parameter_list)
+
+    def _warn(self, kind: str, said: str) -> None:
+        held_back = self._throttle.due(kind, time.monotonic())
+        if held_back is not None:
+            more = f" ({held_back} more like this since the last line)" if held_back else ""
+            self.get_logger().warning(said + more)
+
+
+class DescribedNode(CarefulNode, LifecycleNode):
+    """A node with a lifecycle, for a robot that a URDF describes."""
+
+    _settings: Any
+
+    @abstractmethod
+    def _describe(self, text: str) -> bool:
+        """Take a URDF; False, and a log line, if it is refused."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Be as before it was configured."""
+
+    def start(self) -> bool:
+        """Configure and activate, if ``autostart`` says so. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        transitions = (self.trigger_configure, self.trigger_activate)
+        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _describe_from(self, path: Path) -> bool:
+        try:
+            return self._describe(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            self.get_logger().error(f"robot_description_file cannot be read: {error}")
+            return False
