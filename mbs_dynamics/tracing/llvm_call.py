@@ -17,21 +17,37 @@ It looks at the arguments itself (exact type ndarray, float64, native byte order
 C-contiguous, aligned), lets NumPy allocate the results, and hands everything else to a Python
 function. What a kernel expects stands in a table of 64-bit words, which its object points to. The
 IR holds no address: those of Python and NumPy are symbols.
+
+To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
+of each output, and once nobody else has one of them any more, returns it again as a new one. Who
+still holds a result, or a view of it, keeps it as it is.
 """
 
 from __future__ import annotations
 
-TYPE, DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS = 8, 16, 24, 32, 56, 64
+REFERENCES, TYPE = 0, 8
+"""Offsets in bytes of the fields of any object."""
+
+DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
 """Offsets in bytes of the fields of an array object."""
 
 TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 """Offsets in bytes of the fields of a tuple."""
+
+LIST_ITEMS = 24
+"""Offset in bytes of the address of a list's items."""
 
 READABLE = 0x0101
 """NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
 
 WRITEABLE = READABLE | 0x0400
 """And NPY_ARRAY_WRITEABLE."""
+
+OWN = WRITEABLE | 0x0004
+"""And NPY_ARRAY_OWNDATA."""
+
+SPARES = 2
+"""How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""
 
 NPY_DOUBLE = 12
 
@@ -40,9 +56,10 @@ HEAD = ("function", "otherwise", "required", "inputs", "outputs")
 all that is not neat, called with the kernel and the arguments, and how many inputs there are
 without a default, inputs in all, and outputs."""
 
-PORT = ("ndim", "shape", "bytes", "default")
+PORT = ("ndim", "shape", "bytes", "kept")
 """The words of each port, inputs first: the number of axes, the address of the shape, the size in
-bytes, and the address of the default's entries."""
+bytes, and an address: that of an input's default entries, or of the pointers to an output's last
+results, null if they are not kept."""
 
 MOST_PORTS = 32
 
@@ -80,8 +97,8 @@ def _port(prefix: str, k: str) -> str:
     )
 
 
-def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
-    """Emit the check of an object against a port; it goes on at ``good`` or at slow.
+def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "slow") -> str:
+    """Emit the check of an object against a port; it goes on at ``good`` or at ``bad``.
 
     The first load is safe for any object, the rest for arrays. The entries are at %<prefix>data.
     """
@@ -96,7 +113,7 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
     return f"""\
 {_fields(value, {"type": (TYPE, "ptr")}, prefix)}\
   {p}is.array = icmp eq ptr {p}type, @mbs.ndarray
-  br i1 {p}is.array, label {p}array, label %slow
+  br i1 {p}is.array, label {p}array, label %{bad}
 {prefix}array:
 {_fields(value, fields, prefix)}\
 {_port(prefix, k)}\
@@ -107,7 +124,7 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
   {p}same.flags = icmp eq i32 {p}masked, {flags}
   {p}ok0 = and i1 {p}same.axes, {p}same.type
   {p}ok1 = and i1 {p}ok0, {p}same.flags
-  br i1 {p}ok1, label {p}axis, label %slow
+  br i1 {p}ok1, label {p}axis, label %{bad}
 {prefix}axis:
   {p}j = phi i64 [ 0, {p}array ], [ {p}j.next, {p}size ]
   {p}left = icmp slt i64 {p}j, {p}axes
@@ -119,7 +136,26 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
   {p}valid = load i64, ptr {p}valid.at
   {p}j.next = add i64 {p}j, 1
   {p}same = icmp eq i64 {p}came, {p}valid
-  br i1 {p}same, label {p}axis, label %slow
+  br i1 {p}same, label {p}axis, label %{bad}
+"""
+
+
+def _spare(slot: int, otherwise: str) -> str:
+    """Emit the look at a result that is kept: if nobody else has it, on to again."""
+    s = f"s{slot}."
+    p = "%" + s
+    return f"""\
+  {p}at = getelementptr ptr, ptr %o.port.kept, i64 {slot}
+  {p}kept = load ptr, ptr {p}at
+{_fields(f"{p}kept", {"references": (REFERENCES, "i32")}, s)}\
+  {p}alone = icmp eq i32 {p}references, 1
+  br i1 {p}alone, label {p}look, label %{otherwise}
+{s}look:
+{_neat(s, f"{p}kept", "%p", OWN, f"{s}whole", otherwise)}\
+{s}whole:
+{_fields(f"{p}kept", {"weak": (WEAK_REFERENCES, "ptr")}, s)}\
+  {p}unwatched = icmp eq ptr {p}weak, null
+  br i1 {p}unwatched, label %again, label %{otherwise}
 """
 
 
@@ -180,7 +216,7 @@ rest:
 default:
 {_port("r.", "%r")}\
   %r.to = getelementptr ptr, ptr %ports, i64 %r
-  store ptr %r.port.default, ptr %r.to
+  store ptr %r.port.kept, ptr %r.to
   %r.next = add i64 %r, 1
   br label %rest
 targets:
@@ -221,17 +257,42 @@ allocate:
 make:
   %p = add i64 %inputs, %o
 {_port("o.", "%p")}\
+  %keeps = icmp ne ptr %o.port.kept, null
+  br i1 %keeps, label %spare, label %anew
+spare:
+{_spare(0, "second")}\
+second:
+{_spare(1, "anew")}\
+again:
+  %spared = phi ptr [ %s0.kept, %s0.whole ], [ %s1.kept, %s1.whole ]
+{_fields("%spared", {"data": (DATA, "ptr")}, "spared.")}\
+  store i32 2, ptr %spared
+  br label %made
+anew:
   %axes = trunc i64 %o.port.ndim to i32
   %new = call ptr @mbs.PyArray_New(ptr @mbs.ndarray, i32 %axes, ptr %o.port.shape,
       i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)
   %none = icmp eq ptr %new, null
-  br i1 %none, label %drop, label %made
+  br i1 %none, label %drop, label %born
+born:
+{_fields("%new", {"data": (DATA, "ptr")}, "new.")}\
+  br i1 %keeps, label %keep, label %made
+keep:
+  %older.at = getelementptr ptr, ptr %o.port.kept, i64 1
+  %older = load ptr, ptr %o.port.kept
+  %oldest = load ptr, ptr %older.at
+  call void @mbs.Py_IncRef(ptr %new)
+  store ptr %new, ptr %o.port.kept
+  store ptr %older, ptr %older.at
+  call void @mbs.Py_DecRef(ptr %oldest)
+  br label %made
 made:
+  %result = phi ptr [ %spared, %again ], [ %new, %born ], [ %new, %keep ]
+  %result.data = phi ptr [ %spared.data, %again ], [ %new.data, %born ], [ %new.data, %keep ]
   %result.at = getelementptr ptr, ptr %results, i64 %o
-  store ptr %new, ptr %result.at
-{_fields("%new", {"new.data": (DATA, "ptr")})}\
+  store ptr %result, ptr %result.at
   %p.to = getelementptr ptr, ptr %ports, i64 %p
-  store ptr %new.data, ptr %p.to
+  store ptr %result.data, ptr %p.to
   %o.next = add i64 %o, 1
   br label %allocate
 run:
@@ -239,12 +300,12 @@ run:
   %good = icmp eq i32 %status, 0
   br i1 %good, label %done, label %drop
 drop:
-  %kept = phi i64 [ %o, %make ], [ %outputs, %run ]
-  %failed = phi i1 [ true, %make ], [ false, %run ]
+  %count.made = phi i64 [ %o, %anew ], [ %outputs, %run ]
+  %failed = phi i1 [ true, %anew ], [ false, %run ]
   br label %release
 release:
   %d = phi i64 [ 0, %drop ], [ %d.next, %released ]
-  %d.more = icmp slt i64 %d, %kept
+  %d.more = icmp slt i64 %d, %count.made
   br i1 %d.more, label %released, label %dropped
 released:
   %d.at = getelementptr ptr, ptr %results, i64 %d

@@ -27,6 +27,7 @@ import importlib
 import sys
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,13 +39,18 @@ from mbs_dynamics.tracing.llvm_call import (
     ARRAY_FLAGS,
     DATA,
     DESCR,
+    LIST_ITEMS,
     MOST_PORTS,
     NDIM,
+    OWN,
     READABLE,
+    REFERENCES,
     SHAPE,
+    SPARES,
     TUPLE_ITEMS,
     TUPLE_SIZE,
     TYPE,
+    WEAK_REFERENCES,
     WRITEABLE,
     emit_call,
 )
@@ -67,6 +73,9 @@ PYTHON = {
 """Functions of CPython by their names in the IR."""
 if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
     PYTHON["PyObject_Vectorcall"] = "_PyFunction_Vectorcall"
+
+LARGEST_KEPT = 1 << 20
+"""Results of more bytes than this are not kept to be used again."""
 
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
@@ -112,8 +121,9 @@ def supported() -> bool:
     strided = probe[:, ::2]
     frozen = np.zeros(2)
     frozen.flags.writeable = False
-    at = id(probe)
+    at, watch = id(probe), weakref.ref(strided)
     names = ("first", "second")
+    items = list(names)
     return (
         ctypes.c_void_p.from_address(at + TYPE).value == id(np.ndarray)
         and ctypes.c_void_p.from_address(at + DATA).value == probe.ctypes.data
@@ -121,7 +131,11 @@ def supported() -> bool:
         and list((ctypes.c_int64 * 2).from_address(_pointer(at + SHAPE))) == [2, 3]
         and ctypes.c_void_p.from_address(at + DESCR).value == id(np.dtype(np.float64))
         and [_flags(x) & WRITEABLE for x in (probe, frozen)] == [WRITEABLE, READABLE]
+        and [_flags(x) & OWN for x in (frozen.copy(), probe[:1])] == [OWN, WRITEABLE]
         and _flags(strided) & READABLE != READABLE
+        and ctypes.c_int32.from_address(id(items) + REFERENCES).value == 1
+        and [_pointer(id(x) + WEAK_REFERENCES) for x in (frozen, strided)] == [0, id(watch)]
+        and _pointer(_pointer(id(items) + LIST_ITEMS) + 8) == id(names[1])
         and ctypes.c_ssize_t.from_address(id(names) + TUPLE_SIZE).value == 2
         and _pointer(id(names) + TUPLE_ITEMS) == id(names[0])
     )
@@ -228,12 +242,14 @@ def connect(
     ports = (*program.inputs, *program.outputs)
     required = len(program.inputs) - len(defaults)
     shapes = [np.array(port.shape or (0,), dtype=np.int64) for port in ports]
-    given = [*[0] * required, *(x.ctypes.data for x in defaults), *[0] * len(program.outputs)]
+    kept = [[None] * SPARES if 8 * x.size <= LARGEST_KEPT else None for x in program.outputs]
+    spares = [0 if items is None else _pointer(id(items) + LIST_ITEMS) for items in kept]
+    given = [*[0] * required, *(x.ctypes.data for x in defaults), *spares]
     words = [function, id(otherwise), required, len(program.inputs), len(program.outputs)]
-    for port, shape, default in zip(ports, shapes, given, strict=True):
-        words += [len(port.shape), shape.ctypes.data, 8 * port.size, default]
+    for port, shape, address in zip(ports, shapes, given, strict=True):
+        words += [len(port.shape), shape.ctypes.data, 8 * port.size, address]
     table = np.array(words, dtype=np.int64)
     offset = type(kernel).__basicsize__ - 16
     ctypes.c_void_p.from_address(id(kernel) + offset + 8).value = table.ctypes.data
     ctypes.c_void_p.from_address(id(kernel) + offset).value = _entry(offset + 8)
-    return table, shapes, tuple(defaults), otherwise
+    return table, shapes, tuple(defaults), kept, otherwise
