@@ -77,7 +77,7 @@ declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
 """Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
 
 
-def _fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
+def fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
     """Emit loads of fields at byte offsets."""
     return "".join(
         f"  %{prefix}{name}.at = getelementptr i8, ptr {of}, i64 {offset}\n"
@@ -93,7 +93,7 @@ def _port(prefix: str, k: str) -> str:
         f"  %{prefix}index = mul i64 {k}, {8 * len(PORT)}\n"
         f"  %{prefix}offset = add i64 %{prefix}index, {8 * len(HEAD)}\n"
         f"  %{prefix}port = getelementptr i8, ptr %table, i64 %{prefix}offset\n"
-        + _fields(f"%{prefix}port", words, prefix + "port.")
+        + fields(f"%{prefix}port", words, prefix + "port.")
     )
 
 
@@ -102,7 +102,7 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "sl
 
     The first load is safe for any object, the rest for arrays. The entries are at %<prefix>data.
     """
-    fields = {
+    others = {
         "ndim": (NDIM, "i32"),
         "descr": (DESCR, "ptr"),
         "flags": (ARRAY_FLAGS, "i32"),
@@ -111,11 +111,11 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "sl
     }
     p = "%" + prefix
     return f"""\
-{_fields(value, {"type": (TYPE, "ptr")}, prefix)}\
+{fields(value, {"type": (TYPE, "ptr")}, prefix)}\
   {p}is.array = icmp eq ptr {p}type, @mbs.ndarray
   br i1 {p}is.array, label {p}array, label %{bad}
 {prefix}array:
-{_fields(value, fields, prefix)}\
+{fields(value, others, prefix)}\
 {_port(prefix, k)}\
   {p}axes = sext i32 {p}ndim to i64
   {p}same.axes = icmp eq i64 {p}axes, {p}port.ndim
@@ -147,13 +147,13 @@ def _spare(slot: int, otherwise: str) -> str:
     return f"""\
   {p}at = getelementptr ptr, ptr %o.port.kept, i64 {slot}
   {p}kept = load ptr, ptr {p}at
-{_fields(f"{p}kept", {"references": (REFERENCES, "i32")}, s)}\
+{fields(f"{p}kept", {"references": (REFERENCES, "i32")}, s)}\
   {p}alone = icmp eq i32 {p}references, 1
   br i1 {p}alone, label {p}look, label %{otherwise}
 {s}look:
 {_neat(s, f"{p}kept", "%p", OWN, f"{s}whole", otherwise)}\
 {s}whole:
-{_fields(f"{p}kept", {"weak": (WEAK_REFERENCES, "ptr")}, s)}\
+{fields(f"{p}kept", {"weak": (WEAK_REFERENCES, "ptr")}, s)}\
   {p}unwatched = icmp eq ptr {p}weak, null
   br i1 {p}unwatched, label %again, label %{otherwise}
 """
@@ -173,19 +173,19 @@ define ptr @mbs.call(ptr %kernel, ptr %args, i64 %flagged, ptr %names) nounwind 
 entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %results = alloca [{MOST_PORTS} x ptr]
-{_fields("%kernel", {"table": (offset, "ptr")})}\
-{_fields("%table", head)}\
+{fields("%kernel", {"table": (offset, "ptr")})}\
+{fields("%table", head)}\
   %given = and i64 %flagged, {2**63 - 1}
   %unnamed = icmp eq ptr %names, null
   br i1 %unnamed, label %count, label %named
 named:
-{_fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
+{fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
   %one.name = icmp eq i64 %names.size, 1
   %one.output = icmp eq i64 %outputs, 1
   %perhaps = and i1 %one.name, %one.output
   br i1 %perhaps, label %which, label %slow
 which:
-{_fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
+{fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
   %is.out = icmp eq ptr %name, @mbs.out
   %into.at = getelementptr ptr, ptr %args, i64 %given
   %into.given = load ptr, ptr %into.at
@@ -265,7 +265,7 @@ second:
 {_spare(1, "anew")}\
 again:
   %spared = phi ptr [ %s0.kept, %s0.whole ], [ %s1.kept, %s1.whole ]
-{_fields("%spared", {"data": (DATA, "ptr")}, "spared.")}\
+{fields("%spared", {"data": (DATA, "ptr")}, "spared.")}\
   store i32 2, ptr %spared
   br label %made
 anew:
@@ -275,7 +275,7 @@ anew:
   %none = icmp eq ptr %new, null
   br i1 %none, label %drop, label %born
 born:
-{_fields("%new", {"data": (DATA, "ptr")}, "new.")}\
+{fields("%new", {"data": (DATA, "ptr")}, "new.")}\
   br i1 %keeps, label %keep, label %made
 keep:
   %older.at = getelementptr ptr, ptr %o.port.kept, i64 1
@@ -352,7 +352,7 @@ whole:
 slow:
   br i1 %unnamed, label %copy, label %add.names
 add.names:
-{_fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
+{fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
   br label %copy
 copy:
   %extra = phi i64 [ 0, %slow ], [ %names.count, %add.names ]

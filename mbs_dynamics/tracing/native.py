@@ -32,6 +32,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.tracing import llvm
@@ -162,7 +163,7 @@ def _array_new() -> int:
 
 _lock = threading.Lock()
 _types: dict[type, type] = {}
-_entries: dict[int, tuple[llvm.MachineCode, int]] = {}
+_entries: dict[tuple[str, int], tuple[llvm.MachineCode, int]] = {}
 _forever: list[Any] = []
 """What types and code point to."""
 
@@ -172,12 +173,16 @@ def suits(program: Program) -> bool:
     return supported() and len(program.inputs) + len(program.outputs) <= MOST_PORTS
 
 
-def callable_type(base: type) -> type:
-    """Return the subclass of a class of kernels whose objects are called through machine code."""
+def callable_type(base: type, *, at_once: bool = True) -> type:
+    """Return the subclass of a class whose objects are called through machine code.
+
+    ``at_once`` says that each has its code from the beginning. Else the class's ``__call__`` is
+    called until it has, and for calls with ``*args``.
+    """
     with _lock:
         made = _types.get(base)
         if made is None:
-            made = _types[base] = _new_type(base)
+            made = _types[base] = _new_type(base, at_once)
             _types[made] = made
         return made
 
@@ -187,14 +192,14 @@ def is_callable_type(kind: type) -> bool:
     return _types.get(kind) is kind
 
 
-def _new_type(base: type) -> type:
-    offset = (
-        base.__basicsize__
-    )  # behind what Python keeps: the function and the table, 8 bytes each
+def _new_type(base: type, at_once: bool) -> type:
+    # behind what Python keeps: the function and the table, 8 bytes each
+    offset = base.__basicsize__
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", T_PYSSIZET, offset, READONLY, None))
     api = ctypes.pythonapi
     call = ctypes.cast(api.PyVectorcall_Call, ctypes.c_void_p).value
-    slots = (_Slot * 3)(_Slot(TP_MEMBERS, ctypes.addressof(members)), _Slot(TP_CALL, call))
+    used = [_Slot(TP_MEMBERS, ctypes.addressof(members)), *[_Slot(TP_CALL, call)] * at_once]
+    slots = (_Slot * 3)(*used)
     name = f"{base.__module__}.{base.__qualname__}".encode()
     spec = _Spec(name, offset + 16, 0, FLAGS, ctypes.addressof(slots))
     new = api.PyType_FromSpecWithBases
@@ -205,25 +210,43 @@ def _new_type(base: type) -> type:
     return made
 
 
-def _entry(offset: int) -> int:
-    """Return the address of the call of kernels whose table stands at this offset."""
+@functools.lru_cache(maxsize=1)
+def _name_symbols() -> None:
+    """Tell LLVM where the objects and functions are that the IR names."""
+    out = sys.intern("out")
+    _forever.append(out)
+    symbols = {
+        "ndarray": id(np.ndarray),
+        "float64": id(np.dtype(np.float64)),
+        "out": id(out),
+        "PyArray_New": _array_new(),
+    }
+    for name, real in PYTHON.items():
+        symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, real), ctypes.c_void_p).value or 0
+    llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
+
+
+def _entry(name: str, emit: Callable[[int], str], offset: int) -> int:
+    """Return the address of the function of this name for tables whose address stands there."""
     with _lock:
-        if offset not in _entries:
-            api = ctypes.pythonapi
-            out = sys.intern("out")
-            _forever.append(out)
-            symbols = {
-                "ndarray": id(np.ndarray),
-                "float64": id(np.dtype(np.float64)),
-                "out": id(out),
-                "PyArray_New": _array_new(),
-            }
-            for name, real in PYTHON.items():
-                symbols[name] = ctypes.cast(getattr(api, real), ctypes.c_void_p).value or 0
-            llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
-            code = llvm.MachineCode(emit_call(offset))
-            _entries[offset] = code, code.address("mbs.call")
-        return _entries[offset][1]
+        if (name, offset) not in _entries:
+            _name_symbols()
+            code = llvm.MachineCode(emit(offset))
+            _entries[name, offset] = code, code.address(name)
+        return _entries[name, offset][1]
+
+
+def attach(callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[int], str]) -> None:
+    """Let calls of an object of a type from :func:`callable_type` run code that reads a table."""
+    offset = type(callee).__basicsize__ - 16
+    ctypes.c_void_p.from_address(id(callee) + offset + 8).value = table.ctypes.data
+    ctypes.c_void_p.from_address(id(callee) + offset).value = _entry(name, emit, offset + 8)
+
+
+def code_of(callee: Any) -> int:
+    """Return the address of the function that calls of an object run."""
+    offset = type(callee).__basicsize__ - 16
+    return _pointer(id(callee) + offset)
 
 
 def connect(
@@ -249,7 +272,5 @@ def connect(
     for port, shape, address in zip(ports, shapes, given, strict=True):
         words += [len(port.shape), shape.ctypes.data, 8 * port.size, address]
     table = np.array(words, dtype=np.int64)
-    offset = type(kernel).__basicsize__ - 16
-    ctypes.c_void_p.from_address(id(kernel) + offset + 8).value = table.ctypes.data
-    ctypes.c_void_p.from_address(id(kernel) + offset).value = _entry(offset + 8)
+    attach(kernel, table, "mbs.call", emit_call)
     return table, shapes, tuple(defaults), kept, otherwise
