@@ -25,76 +25,28 @@ still holds a result, or a view of it, keeps it as it is.
 
 from __future__ import annotations
 
-REFERENCES, TYPE = 0, 8
-"""Offsets in bytes of the fields of any object."""
-
-DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
-"""Offsets in bytes of the fields of an array object."""
-
-TUPLE_SIZE, TUPLE_ITEMS = 16, 24
-"""Offsets in bytes of the fields of a tuple."""
-
-LIST_ITEMS = 24
-"""Offset in bytes of the address of a list's items."""
-
-READABLE = 0x0101
-"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
-
-WRITEABLE = READABLE | 0x0400
-"""And NPY_ARRAY_WRITEABLE."""
-
-OWN = WRITEABLE | 0x0004
-"""And NPY_ARRAY_OWNDATA."""
-
-SPARES = 2
-"""How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""
-
-NPY_DOUBLE = 12
-
-HEAD = ("function", "otherwise", "required", "inputs", "outputs")
-"""The first words of a kernel's table: the address of its machine code, the Python function for
-all that is not neat, called with the kernel and the arguments, and how many inputs there are
-without a default, inputs in all, and outputs."""
-
-PORT = ("ndim", "shape", "bytes", "kept")
-"""The words of each port, inputs first: the number of axes, the address of the shape, the size in
-bytes, and an address: that of an input's default entries, or of the pointers to an output's last
-results, null if they are not kept."""
-
-MOST_PORTS = 32
-
-EXTERNALS = """\
-@mbs.ndarray = external global i8
-@mbs.float64 = external global i8
-@mbs.out = external global i8
-declare ptr @mbs.PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
-declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare void @mbs.Py_IncRef(ptr)
-declare void @mbs.Py_DecRef(ptr)
-declare ptr @mbs.PyTuple_New(i64)
-declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
-"""
-"""Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
-
-
-def fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
-    """Emit loads of fields at byte offsets."""
-    return "".join(
-        f"  %{prefix}{name}.at = getelementptr i8, ptr {of}, i64 {offset}\n"
-        f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at\n"
-        for name, (offset, kind) in names.items()
-    )
-
-
-def _port(prefix: str, k: str) -> str:
-    """Emit the address of a port's words, as %<prefix>port, and loads of them."""
-    words = {name: (8 * w, "ptr" if w in (1, 3) else "i64") for w, name in enumerate(PORT)}
-    return (
-        f"  %{prefix}index = mul i64 {k}, {8 * len(PORT)}\n"
-        f"  %{prefix}offset = add i64 %{prefix}index, {8 * len(HEAD)}\n"
-        f"  %{prefix}port = getelementptr i8, ptr %table, i64 %{prefix}offset\n"
-        + fields(f"%{prefix}port", words, prefix + "port.")
-    )
+from mbs_dynamics.tracing.llvm_objects import (
+    ARRAY_FLAGS,
+    DATA,
+    DESCR,
+    EXTERNALS,
+    HEAD,
+    MOST_PORTS,
+    NDIM,
+    NPY_DOUBLE,
+    OWN,
+    PACKED,
+    READABLE,
+    REFERENCES,
+    SHAPE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
+    TYPE,
+    WEAK_REFERENCES,
+    WRITEABLE,
+    fields,
+    port_words,
+)
 
 
 def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "slow") -> str:
@@ -116,7 +68,7 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "sl
   br i1 {p}is.array, label {p}array, label %{bad}
 {prefix}array:
 {fields(value, others, prefix)}\
-{_port(prefix, k)}\
+{port_words(prefix, k)}\
   {p}axes = sext i32 {p}ndim to i64
   {p}same.axes = icmp eq i64 {p}axes, {p}port.ndim
   {p}same.type = icmp eq ptr {p}descr, @mbs.float64
@@ -163,11 +115,13 @@ def emit_call(offset: int) -> str:
     """Return IR of ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
 
     The kernel holds the address of its table at this offset. Arguments are either the inputs
-    without a default, or all inputs, and ``out`` by name.
+    without a default, or all inputs, and ``out`` by name. It calls ``mbs.rows`` of
+    :mod:`mbs_dynamics.tracing.llvm_rows`, which has to stand beside it.
     """
     head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
     return (
         EXTERNALS
+        + PACKED
         + f"""\
 define ptr @mbs.call(ptr %kernel, ptr %args, i64 %flagged, ptr %names) nounwind {{
 entry:
@@ -214,7 +168,7 @@ rest:
   %r.more = icmp slt i64 %r, %inputs
   br i1 %r.more, label %default, label %targets
 default:
-{_port("r.", "%r")}\
+{port_words("r.", "%r")}\
   %r.to = getelementptr ptr, ptr %ports, i64 %r
   store ptr %r.port.kept, ptr %r.to
   %r.next = add i64 %r, 1
@@ -229,7 +183,7 @@ apart:
   %a.more = icmp slt i64 %a, %inputs
   br i1 %a.more, label %compare, label %direct
 compare:
-{_port("a.", "%a")}\
+{port_words("a.", "%a")}\
   %a.at = getelementptr ptr, ptr %ports, i64 %a
   %a.data = load ptr, ptr %a.at
   %a.end = getelementptr i8, ptr %a.data, i64 %a.port.bytes
@@ -256,7 +210,7 @@ allocate:
   br i1 %o.more, label %make, label %run
 make:
   %p = add i64 %inputs, %o
-{_port("o.", "%p")}\
+{port_words("o.", "%p")}\
   %keeps = icmp ne ptr %o.port.kept, null
   br i1 %keeps, label %spare, label %anew
 spare:
@@ -324,38 +278,21 @@ only:
   %only.result = load ptr, ptr %results
   ret ptr %only.result
 several:
-  %tuple = call ptr @mbs.PyTuple_New(i64 %outputs)
-  %no.tuple = icmp eq ptr %tuple, null
-  br i1 %no.tuple, label %no.memory, label %pack
-no.memory:
-  br label %drop.all
-drop.all:
-  %e = phi i64 [ 0, %no.memory ], [ %e.next, %drop.all ]
-  %e.at = getelementptr ptr, ptr %results, i64 %e
-  %e.result = load ptr, ptr %e.at
-  call void @mbs.Py_DecRef(ptr %e.result)
-  %e.next = add i64 %e, 1
-  %e.more = icmp slt i64 %e.next, %outputs
-  br i1 %e.more, label %drop.all, label %error
-pack:
-  %t = phi i64 [ 0, %several ], [ %t.next, %packed ]
-  %t.more = icmp slt i64 %t, %outputs
-  br i1 %t.more, label %packed, label %whole
-packed:
-  %t.at = getelementptr ptr, ptr %results, i64 %t
-  %t.result = load ptr, ptr %t.at
-  %ignored = call i32 @mbs.PyTuple_SetItem(ptr %tuple, i64 %t, ptr %t.result)
-  %t.next = add i64 %t, 1
-  br label %pack
-whole:
-  ret ptr %tuple
+  %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
+  ret ptr %packed
 slow:
-  br i1 %unnamed, label %copy, label %add.names
+  br i1 %unnamed, label %batch, label %add.names
+batch:
+  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given)
+  %no.batch = icmp eq ptr %batch.result, null
+  br i1 %no.batch, label %copy, label %return
+return:
+  ret ptr %batch.result
 add.names:
 {fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
   br label %copy
 copy:
-  %extra = phi i64 [ 0, %slow ], [ %names.count, %add.names ]
+  %extra = phi i64 [ 0, %batch ], [ %names.count, %add.names ]
   %passed = add i64 %given, %extra
   %room = add i64 %passed, 1
   %stack = alloca ptr, i64 %room

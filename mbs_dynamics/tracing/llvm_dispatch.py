@@ -21,7 +21,12 @@ owner and options, goes to its kernel at once, and every other one to a Python f
 
 from __future__ import annotations
 
-from mbs_dynamics.tracing.llvm_call import MOST_PORTS, TUPLE_ITEMS, TUPLE_SIZE, fields
+from mbs_dynamics.tracing.llvm_objects import (
+    MOST_PORTS,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
+    fields,
+)
 
 ENTRIES = 16
 """Calls that are remembered for each function."""

@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.tracing import llvm
-from mbs_dynamics.tracing.llvm_call import (
+from mbs_dynamics.tracing.llvm_call import emit_call
+from mbs_dynamics.tracing.llvm_objects import (
     ARRAY_FLAGS,
     DATA,
     DESCR,
@@ -53,8 +54,8 @@ from mbs_dynamics.tracing.llvm_call import (
     TYPE,
     WEAK_REFERENCES,
     WRITEABLE,
-    emit_call,
 )
+from mbs_dynamics.tracing.llvm_rows import MOST_AXES, emit_rows
 from mbs_dynamics.tracing.program import Program
 
 VERSIONS = (3, 10), (3, 13)
@@ -70,6 +71,7 @@ PYTHON = {
     "Py_DecRef": "Py_DecRef",
     "PyTuple_New": "PyTuple_New",
     "PyTuple_SetItem": "PyTuple_SetItem",
+    "PyErr_Clear": "PyErr_Clear",
 }
 """Functions of CPython by their names in the IR."""
 if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
@@ -170,7 +172,9 @@ _forever: list[Any] = []
 
 def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
-    return supported() and len(program.inputs) + len(program.outputs) <= MOST_PORTS
+    ports = (*program.inputs, *program.outputs)
+    plain = len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
+    return plain and supported()
 
 
 def callable_type(base: type, *, at_once: bool = True) -> type:
@@ -272,5 +276,5 @@ def connect(
     for port, shape, address in zip(ports, shapes, given, strict=True):
         words += [len(port.shape), shape.ctypes.data, 8 * port.size, address]
     table = np.array(words, dtype=np.int64)
-    attach(kernel, table, "mbs.call", emit_call)
+    attach(kernel, table, "mbs.call", lambda offset: emit_call(offset) + emit_rows(offset))
     return table, shapes, tuple(defaults), kept, otherwise
