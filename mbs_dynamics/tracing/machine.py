@@ -83,7 +83,10 @@ def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool)
     """
     if array.ndim == len(port.shape):
         return Rows(_contiguous(array), 0)
-    size = math.prod(port.shape)
+    size = port.size
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and size > 1 and array.shape == batch + port.shape:
+        return Rows(array, 8 * size)
     if array.shape != batch + port.shape:
         array = np.broadcast_to(array, batch + port.shape)
     axes = len(batch)
