@@ -269,10 +269,14 @@ class Settings(DescribedSettings):
         return tuple(name for name, wanted in asked.items() if wanted)
 
     @property
+    def accelerates(self) -> bool:
+        """Whether joint wrenches take the accelerations that efforts cause."""
+        return self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
+
+    @property
     def needs_effort(self) -> bool:
         """Whether anything is published that takes efforts."""
-        by_effort = self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
-        return self.observes or self.publish_energy or by_effort
+        return self.observes or self.publish_energy or self.accelerates
 
 
 def check_once(name: str, kind: str, given: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ from mbs_dynamics.ros.dynamics.momentum_observer import JUST_STARTED, MomentumOb
 from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench, tool_wrench
 from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
-from mbs_dynamics.ros.robot import Robot
+from mbs_dynamics.ros.robot import Results, Robot
 
 
 class Contact:
@@ -45,10 +45,12 @@ class Contact:
         self.joints, self.torques, self.wrench, self.why_not = (), None, None, ""
         self._observer, self._robot = None, None
 
-    def hear(self, robot: Robot, stamp: int, reading: Reading, efforts: Efforts) -> None:
-        """Take in a message; ``stamp`` in ns, 0 if it has none."""
+    def hear(
+        self, robot: Robot, stamp: int, reading: Reading, efforts: Efforts, results: Results
+    ) -> None:
+        """Take in a message, and what was computed for it; ``stamp`` in ns, 0 if it has none."""
         observer = self._observer_of(robot)
-        observer.hear(stamp, reading.q, reading.qd, efforts.tau)
+        observer.hear(stamp, reading.q, reading.qd, efforts.tau, results.momentum)
         self.joints, self.torques, self.wrench = (), None, None
         self.why_not = observer.why_not or efforts.why_not
         if self.why_not == JUST_STARTED:
@@ -62,24 +64,24 @@ class Contact:
             return
         self.joints = tuple(name for name, there in zip(names, known, strict=True) if there)
         self.torques = residual[known]
-        if robot.settings.publish_tool_wrench:
-            J = robot.tool_jacobian(reading.q)
-            self.wrench = tool_wrench(J, residual, robot.settings.wrench_damping)
+        if results.tool_jacobian is not None:
+            damping = robot.settings.wrench_damping
+            self.wrench = tool_wrench(results.tool_jacobian, residual, damping)
 
     def _observer_of(self, robot: Robot) -> MomentumObserver:
         """Return the observer, which goes on as it is when only a load or a setting has changed."""
-        settings, observer = robot.settings, self._observer
-        if observer is None or (
-            self._robot is not robot and observer.model.joint_names != robot.model.joint_names
+        settings, observer, before = robot.settings, self._observer, self._robot
+        if (
+            observer is None
+            or before is None
+            or before.model.joint_names != robot.model.joint_names
         ):
             observer = self._observer = MomentumObserver(
-                robot.model,
-                gain=settings.observer_gain,
-                longest=settings.stale_timeout,
-                friction=robot.friction,
+                gain=settings.observer_gain, longest=settings.stale_timeout, friction=robot.friction
             )
-        elif self._robot is not robot:
+        elif before is not robot:
             observer.gain, observer.longest = settings.observer_gain, settings.stale_timeout
-            observer.adopt(robot.model, robot.friction)
+            observer.friction = robot.friction
+            observer.adopt(robot.momentum)
         self._robot = robot
         return observer
