@@ -224,15 +224,21 @@ class Robot:
         self._still = frozenset(still)
         asked = still | moving
         self._kernel = mbs.compile_together(asked, self.model, defaults=False) if asked else None
-        self._takes = [port.name for port in self._kernel.inputs] if self._kernel else []
+        self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         self._gives = [port.name for port in self._kernel.outputs] if self._kernel else []
+        # what takes accelerations takes velocities, and these positions
+        self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
 
     def _bind(self) -> None:
         """Note what the kernel takes of the model."""
-        self._of_model = {
-            "gravity": np.asarray(self.model.gravity, dtype=float),
-            "payload": self.model.payload_parameters,
-        }
+        self._of_model = [
+            values
+            for name, values in (
+                ("gravity", np.asarray(self.model.gravity, dtype=float)),
+                ("payload", self.model.payload_parameters),
+            )
+            if name in self._inputs
+        ]
 
     def under(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads: ``model`` differs in no more.
@@ -268,25 +274,24 @@ class Robot:
                 qdd, failed = self._accelerations(q, qd, efforts)
                 why_less = failed or why_less
         found = self._computed(q, qd, qdd)
-        wrenches = found.get("joint_wrenches")
+        get = found.get
+        wrenches = get("joint_wrenches")
         return Results(
-            gravity_torques=found.get("gravity_torques"),
-            bias_torques=found.get("bias_torques"),
-            twists=found.get("twists"),
-            jacobians=[found[name] for name in self._jacobians],
-            mass_matrix=found.get("mass_matrix"),
-            energy=_energy(found, qd, efforts),
-            joint_wrenches=None if wrenches is None else wrenches[self.wrench_bodies],
-            momentum=_momentum(found, qd),
-            tool_jacobian=found.get("tool_jacobian"),
-            why_less=why_less,
+            get("gravity_torques"),
+            get("bias_torques"),
+            get("twists"),
+            [found[name] for name in self._jacobians],
+            get("mass_matrix"),
+            _energy(found, qd, efforts) if "kinetic_energy" in found and qd is not None else None,
+            None if wrenches is None else wrenches[self.wrench_bodies],
+            _momentum(found, qd) if "coriolis_matrix" in found and qd is not None else None,
+            get("tool_jacobian"),
+            why_less,
         )
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> Momentum:
         """Return the momentum in a state; only where the observer runs."""
-        found = _momentum(self._computed(q, qd, None), qd)
-        assert found is not None
-        return found
+        return _momentum(self._computed(q, qd, None), qd)
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
@@ -299,13 +304,8 @@ class Robot:
         if self._kernel is None:
             return {}
         rest = self._rest
-        given = {
-            "q": q,
-            "qd": rest if qd is None else qd,
-            "qdd": rest if qdd is None else qdd,
-            **self._of_model,
-        }
-        values = self._kernel.call(*[given[name] for name in self._takes])
+        motion = q, rest if qd is None else qd, rest if qdd is None else qdd
+        values = self._kernel.call(*motion[: self._takes], *self._of_model)
         found = dict(zip(self._gives, values if len(self._gives) > 1 else (values,), strict=True))
         if qd is None:
             return {name: value for name, value in found.items() if name in self._still}
@@ -326,19 +326,13 @@ class Robot:
             return None, f"no accelerations from efforts: {error}"
 
 
-def _energy(
-    found: dict[str, FloatArray], qd: FloatArray | None, efforts: Efforts | None
-) -> FloatArray | None:
-    if qd is None or "kinetic_energy" not in found:
-        return None
+def _energy(found: dict[str, FloatArray], qd: FloatArray, efforts: Efforts | None) -> FloatArray:
     energies = [found["kinetic_energy"], found["potential_energy"]]
     if efforts is not None and efforts.complete:
         energies.append(efforts.tau @ qd)
     return np.array(energies, dtype=float)
 
 
-def _momentum(found: dict[str, FloatArray], qd: FloatArray | None) -> Momentum | None:
-    if qd is None or "coriolis_matrix" not in found:
-        return None
+def _momentum(found: dict[str, FloatArray], qd: FloatArray) -> Momentum:
     rate = qd @ found["coriolis_matrix"] - found["gravity_torques"]
     return Momentum(found["mass_matrix"] @ qd, rate)

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -116,8 +117,8 @@ class MomentumObserver:
             self._r, self.why_not = None, JUST_STARTED
             return
         external = (sample.p - before.p) / elapsed - 0.5 * (sample.rate + before.rate)
-        r = np.zeros(q.size) if self._r is None else np.nan_to_num(self._r, nan=0.0)
-        kept = np.exp(-self.gain * elapsed)
+        r = np.zeros(q.size) if self._r is None else np.where(np.isnan(self._r), 0.0, self._r)
+        kept = math.exp(-self.gain * elapsed)
         self._r, self.why_not = kept * r + (1.0 - kept) * external, ""
 
     def _sample(
