@@ -114,6 +114,11 @@ class Probe:
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
         self._stamp = time.time_ns()
 
+    @property
+    def latest_stamp(self):
+        """The stamp of the latest state that was sent, in ns."""
+        return self._stamp
+
     def __enter__(self):
         return self
 

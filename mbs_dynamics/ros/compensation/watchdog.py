@@ -22,6 +22,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
 
+SLACK = 0.05
+"""How far a joint may jump, rad or m, beside what its velocity explains: stamps jitter."""
+
 
 class Watchdog:
     """Knows whether an input is fresh. Times are those of one steady clock, in s."""
@@ -106,5 +109,42 @@ class Envelope:
                 return Fault(
                     "velocity_limit",
                     f"{name} moves at {rates[k]:.4g}; its velocity limit is {fastest:.4g}",
+                )
+        return None
+
+
+class Continuity:
+    """Knows whether positions can follow from those before, at the speeds that joints can have.
+
+    They cannot where two publishers speak for one robot, or an encoder slips. Joints whose velocity
+    limit is not stated are not watched.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._rows = []
+        for k, joint in enumerate(model.joints):
+            limits = joint.limits
+            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
+            if limits.velocity:
+                self._rows.append((joint.name, k, limits.velocity, turns))
+        self._before: list[float] = []
+        self._stamp = 0
+
+    def check(self, q: FloatArray, stamp: int) -> Fault | None:
+        """Return what cannot be at positions q (n,) measured at ``stamp`` in ns, or None."""
+        positions, before = q.tolist(), self._before
+        elapsed = 1e-9 * (stamp - self._stamp)
+        self._before, self._stamp = positions, stamp
+        if not before or elapsed <= 0.0:
+            return None
+        for name, k, fastest, turns in self._rows:
+            moved = positions[k] - before[k]
+            if turns:
+                moved = math.remainder(moved, math.tau)
+            if abs(moved) > SLACK + 2.0 * fastest * elapsed:
+                return Fault(
+                    "position_jump",
+                    f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
+                    f"{fastest:.4g}. Are there two publishers of joint_states?",
                 )
         return None
