@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -61,6 +62,7 @@ class NodeProcess:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             cwd=Path(__file__).parents[2],
+            start_new_session=True,
         )
 
     def command(self, *arguments):
@@ -83,9 +85,9 @@ class NodeProcess:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        with contextlib.suppress(ProcessLookupError):  # none is left, mostly
+            os.killpg(self.process.pid, signal.SIGKILL)  # and what launch has started
+        self.process.wait()
         self._log.close()
 
 
