@@ -94,6 +94,20 @@ def test_two_publishers_of_joint_states_are_a_fault_once_it_is_enabled():
     assert bench.core.policy.at_rest
 
 
+def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
+    bench = Bench().enabled()
+    bench.now += PERIOD
+    assert bench.send(stamp=seconds(0.5)).rejected.kind == "time_backwards"
+    assert bench.fault == "time_backwards"
+    bench.silence(1.5)
+    assert bench.core.policy.at_rest
+    for k in range(3):  # the robot is elsewhere after the reset
+        bench.now += PERIOD
+        assert bench.send(0.5 * Q, stamp=seconds(2.0 + PERIOD * k)).rejected is None
+    assert bench.state == "fault"
+    assert bench.core.enable(bench.now) == ""
+
+
 def test_enabling_is_refused_while_others_command():
     bench = Bench()
     bench.send()

@@ -137,6 +137,8 @@ class Continuity:
         self._before, self._stamp = positions, stamp
         if not before or elapsed <= 0.0:
             return None
+        if math.dist(positions, before) <= SLACK:  # mostly, and quick to find
+            return None
         for name, k, fastest, turns in self._rows:
             moved = positions[k] - before[k]
             if turns:
