@@ -160,6 +160,7 @@ class GravityCompensationNode(DescribedNode):
     def _let_go(self) -> None:
         """Bring all torques to zero before anything else happens; at most for ramp_time."""
         self._core.disable(time.monotonic())
+        self._settle()  # ~/enabled is false from now on, not from the end of the ramp
         while not self._core.policy.at_rest:
             self._send(self._core.tick(time.monotonic()))
             time.sleep(STOP_PERIOD)

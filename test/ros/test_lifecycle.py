@@ -11,21 +11,26 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""A transition of the lifecycle that raises an error: no node goes on as if nothing had been."""
+"""Transitions of the lifecycle: what comes first, and what becomes of one that raises an error."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
+import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.compensation.command_policy import State
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
@@ -33,6 +38,7 @@ pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
 SUCCESS, ERROR = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.ERROR
 GIVEN = {"robot_description_file": str(robot_path("arm7")), "autostart": False}
+JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
 
 @pytest.fixture(params=[DynamicsNode, GravityCompensationNode])
@@ -43,6 +49,55 @@ def node(request):
     assert made.trigger_activate() == SUCCESS
     yield made
     made.destroy_node()
+
+
+@pytest.fixture
+def enabled():
+    """Make a node of gravity compensation that commands torques, without a robot."""
+    own = {"joints": list(JOINTS), "compensates_itself": False, "ramp_time": 0.2}
+    own |= {"stale_timeout": 10.0, "effort_rate_limit": 1e4}  # this machine may be busy
+    overrides = [Parameter(name, value=value) for name, value in (GIVEN | own).items()]
+    made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
+    assert made.trigger_configure() == SUCCESS
+    assert made.trigger_activate() == SUCCESS
+    message = JointState(name=JOINTS, position=[0.3] * 7, velocity=[0.0] * 7)
+
+    def hear():
+        message.header.stamp = made.get_clock().now().to_msg()
+        made._on_joint_states(message)
+
+    hear()
+    answer = made._on_enable(SetBool.Request(data=True), SetBool.Response())
+    assert answer.success, answer.message
+    end = time.monotonic() + 20.0
+    while made._core.policy.state is not State.ENABLED and time.monotonic() < end:
+        hear()
+        time.sleep(0.01)
+    yield made
+    made.destroy_node()
+
+
+def test_deactivation_says_at_once_that_it_is_disabled_and_then_ramps_out(enabled, monkeypatch):
+    events = []
+    send, publish = enabled._outputs.send, enabled._enabled.publish
+
+    def sends(command, *more):
+        events.append(command)
+        send(command, *more)
+
+    def publishes(message):
+        events.append(message.data)
+        publish(message)
+
+    monkeypatch.setattr(enabled._outputs, "send", sends)
+    monkeypatch.setattr(enabled._enabled, "publish", publishes)
+    assert enabled.trigger_deactivate() == SUCCESS
+    assert events.pop(0) is False
+    sizes = [max(map(abs, command)) for command in events if command is not None]
+    assert len(sizes) > 3
+    assert sizes[0] > 1.0
+    assert sizes[-1] == 0.0
+    assert (np.diff(sizes) <= 0.0).all()
 
 
 def heard(node):
