@@ -40,6 +40,19 @@ Vector = tuple[float, float, float]
 LARGEST_LOAD = 1e6
 """A number of a load above this, in kg, m or kg m^2, is taken for a mistake."""
 
+NAMES = (
+    "gravity_torques",
+    "mass_matrix",
+    "tool_jacobian",
+    "bias_torques",
+    "twists",
+    "kinetic_energy",
+    "potential_energy",
+    "coriolis_matrix",
+    "joint_wrenches",
+)
+"""What a kernel may give beside Jacobians; the first three take no velocities."""
+
 
 class Gravity(NamedTuple):
     """A free-fall acceleration in m/s^2, as it is asked for."""
@@ -79,7 +92,7 @@ class Results(NamedTuple):
     """(n,); None if not asked for, or without velocities."""
     twists: FloatArray | None
     """(k, 6), one row per body, angular part first; None as for bias torques."""
-    jacobians: list[FloatArray]
+    jacobians: tuple[FloatArray, ...]
     """One (6, n) per body, angular part first; empty if not asked for."""
     mass_matrix: FloatArray | None = None
     """(n, n); None if nothing takes it."""
@@ -195,12 +208,10 @@ class Robot:
     def _compile(self) -> None:
         """Compile all that a message takes, except for accelerations, into one kernel."""
         settings, rep = self.settings, self.settings.body_representation
-        self._jacobians = [
-            f"jacobian_{k}" for k in range(len(self.bodies)) if settings.publish_jacobians
-        ]
+        jacobians = self.bodies if settings.publish_jacobians else ()
         still: dict[str, Any] = {  # what takes no velocities
-            name: (mbs.jacobian, {"body": body, "representation": rep})
-            for name, body in zip(self._jacobians, self.bodies, strict=False)
+            f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
+            for k, body in enumerate(jacobians)
         }
         moving: dict[str, Any] = {}
         if settings.publish_gravity_torques or settings.observes:
@@ -221,13 +232,19 @@ class Robot:
             moving["coriolis_matrix"] = mbs.coriolis_matrix
         if self.wrench_bodies:
             moving["joint_wrenches"] = mbs.joint_wrenches, {"representation": "body_fixed"}
-        self._still = frozenset(still)
-        asked = still | moving
-        self._kernel = mbs.compile_together(asked, self.model, defaults=False) if asked else None
+        self.algorithms = still | moving
+        """What the kernel computes, by the names of the results."""
+        self._kernel = (
+            mbs.compile_together(self.algorithms, self.model, defaults=False)
+            if self.algorithms
+            else None
+        )
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
-        self._gives = [port.name for port in self._kernel.outputs] if self._kernel else []
         # what takes accelerations takes velocities, and these positions
         self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
+        self._jacobians = len(jacobians)
+        places = {name: k for k, name in enumerate(self.algorithms)}
+        self._places = [places.get(name, -1) for name in NAMES]
 
     def _bind(self) -> None:
         """Note what the kernel takes of the model."""
@@ -273,45 +290,35 @@ class Robot:
             if self.settings.accelerates:
                 qdd, failed = self._accelerations(q, qd, efforts)
                 why_less = failed or why_less
-        found = self._computed(q, qd, qdd)
-        get = found.get
-        wrenches = get("joint_wrenches")
-        return Results(
-            get("gravity_torques"),
-            get("bias_torques"),
-            get("twists"),
-            [found[name] for name in self._jacobians],
-            get("mass_matrix"),
-            _energy(found, qd, efforts) if "kinetic_energy" in found and qd is not None else None,
-            None if wrenches is None else wrenches[self.wrench_bodies],
-            _momentum(found, qd) if "coriolis_matrix" in found and qd is not None else None,
-            get("tool_jacobian"),
-            why_less,
-        )
+        rest = self._rest
+        values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
+        g, M, J, h, V, T, U, C, W = [values[k] for k in self._places]
+        energy, momentum = None, None
+        if qd is None:
+            h = V = W = None
+        else:
+            energy = None if T is None else _energy(T, U, qd, efforts)
+            momentum = None if C is None else Momentum(M @ qd, qd @ C - g)
+        if W is not None:
+            W = None if qdd is None else W[self.wrench_bodies]
+        return Results(g, h, V, values[: self._jacobians], M, energy, W, momentum, J, why_less)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> Momentum:
         """Return the momentum in a state; only where the observer runs."""
-        return _momentum(self._computed(q, qd, None), qd)
+        values = self._computed(q, qd, self._rest)
+        g, M, *_, C, _ = [values[k] for k in self._places]
+        return Momentum(M @ qd, qd @ C - g)
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
         return mbs.inverse_dynamics(self.model, q, qd, qdd)
 
-    def _computed(
-        self, q: FloatArray, qd: FloatArray | None, qdd: FloatArray | None
-    ) -> dict[str, FloatArray]:
-        """Return what the kernel gives, by name, without what takes an array that is None."""
+    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[Any, ...]:
+        """Return what the kernel gives, and None in the end, for what it does not give."""
         if self._kernel is None:
-            return {}
-        rest = self._rest
-        motion = q, rest if qd is None else qd, rest if qdd is None else qdd
-        values = self._kernel.call(*motion[: self._takes], *self._of_model)
-        found = dict(zip(self._gives, values if len(self._gives) > 1 else (values,), strict=True))
-        if qd is None:
-            return {name: value for name, value in found.items() if name in self._still}
-        if qdd is None:
-            found.pop("joint_wrenches", None)
-        return found
+            return (None,)
+        found = self._kernel.call(*(q, qd, qdd)[: self._takes], *self._of_model)
+        return (*found, None) if len(self.algorithms) > 1 else (found, None)
 
     def _accelerations(
         self, q: FloatArray, qd: FloatArray, efforts: Efforts
@@ -326,13 +333,10 @@ class Robot:
             return None, f"no accelerations from efforts: {error}"
 
 
-def _energy(found: dict[str, FloatArray], qd: FloatArray, efforts: Efforts | None) -> FloatArray:
-    energies = [found["kinetic_energy"], found["potential_energy"]]
+def _energy(
+    kinetic: FloatArray, potential: FloatArray, qd: FloatArray, efforts: Efforts | None
+) -> FloatArray:
+    energies = [kinetic, potential]
     if efforts is not None and efforts.complete:
         energies.append(efforts.tau @ qd)
     return np.array(energies, dtype=float)
-
-
-def _momentum(found: dict[str, FloatArray], qd: FloatArray) -> Momentum:
-    rate = qd @ found["coriolis_matrix"] - found["gravity_torques"]
-    return Momentum(found["mass_matrix"] @ qd, rate)

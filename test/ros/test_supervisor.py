@@ -84,7 +84,7 @@ def test_switched_off_is_not_computed():
         publish_twists=False,
         publish_jacobians=False,
     )
-    assert results(made) == Results(None, None, None, [])
+    assert results(made) == Results(None, None, None, ())
     assert not made.robot.model.kernels
 
 
