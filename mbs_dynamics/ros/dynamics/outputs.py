@@ -127,8 +127,9 @@ class Outputs:
             if tuple(self._external.message.name) != contact.joints:
                 self._external = EffortMessage(contact.joints)
             ready.add("~/external_torques", self._external.fill, stamp, contact.torques)
-        if contact.wrench is not None:
-            ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, contact.wrench.W)
+        wrench = contact.wrench if ready.hears("~/tool_wrench") else None
+        if wrench is not None:
+            ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, wrench.W)
         return ready.messages
 
     def answer(self, stamp: Time, tau: FloatArray) -> None:
@@ -149,10 +150,15 @@ class _Ready:
         self._publishers = publishers
         self.messages: list[tuple[Any, Any]] = []
 
-    def add(self, topic: str, fill: Callable[..., Any], *values: Any) -> None:
+    def hears(self, topic: str) -> bool:
+        """Return whether somebody hears what is published on a topic."""
         publisher = self._publishers.get(topic)
-        if publisher is not None and publisher.get_subscription_count():
-            self.messages.append((publisher, fill(*values)))
+        return publisher is not None and publisher.get_subscription_count() > 0
+
+    def add(self, topic: str, fill: Callable[..., Any], *values: Any) -> None:
+        """Fill a message for a topic, if somebody hears it."""
+        if self.hears(topic):
+            self.messages.append((self._publishers[topic], fill(*values)))
 
 
 def _plain_topics(settings: Settings) -> dict[str, Any]:
