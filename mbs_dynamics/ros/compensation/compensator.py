@@ -241,15 +241,16 @@ class Compensator:
         self._stamp = stamp
         if reading.qd is None:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
-        beyond = self.arm.envelope.check(reading.q, reading.qd)
-        jump = self.arm.continuity.check(reading.q, stamp)
+        positions, rates = reading.q.tolist(), reading.qd.tolist()
+        beyond = self.arm.envelope.check(positions, rates)
+        jump = self.arm.continuity.check(positions, stamp)
         if self.policy.engaged:  # else a robot may be put elsewhere, as simulated ones are
             beyond = beyond or jump
         if beyond is not None:
             self.joint_watch.feed(now)
             return self._reject(now, Rejection(*beyond))
         self.joint_watch.feed(now)
-        return Answer(self.policy.command(now, self.arm.law.torques(reading.q, reading.qd, now)))
+        return Answer(self.policy.command(now, self.arm.law.torques(reading.q, rates, now)))
 
     def _reject(self, now: float, rejection: Rejection) -> Answer:
         if rejection.kind not in IGNORED:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
 
@@ -95,9 +94,8 @@ class Envelope:
                 self.unlimited_speed.append(joint.name)
             self._rows.append((joint.name, k, low, high, fastest))
 
-    def check(self, q: FloatArray, qd: FloatArray) -> Fault | None:
-        """Return what is beyond a limit at positions q (n,) and velocities qd (n,), or None."""
-        positions, rates = q.tolist(), qd.tolist()
+    def check(self, positions: Sequence[float], rates: Sequence[float]) -> Fault | None:
+        """Return what is beyond a limit at these positions and velocities, each (n,), or None."""
         for name, k, low, high, fastest in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -127,15 +125,18 @@ class Continuity:
             turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
             if limits.velocity:
                 self._rows.append((joint.name, k, limits.velocity, turns))
-        self._before: list[float] = []
+        self._before: Sequence[float] = ()
         self._stamp = 0
 
-    def check(self, q: FloatArray, stamp: int) -> Fault | None:
-        """Return what cannot be at positions q (n,) measured at ``stamp`` in ns, or None."""
-        positions, before = q.tolist(), self._before
+    def check(self, positions: Sequence[float], stamp: int) -> Fault | None:
+        """Return what cannot be at positions (n,) measured at ``stamp`` in ns, or None.
+
+        They are kept until the next call.
+        """
+        before = self._before
         elapsed = 1e-9 * (stamp - self._stamp)
         self._before, self._stamp = positions, stamp
-        if not before or elapsed <= 0.0:
+        if not len(before) or elapsed <= 0.0:
             return None
         if math.dist(positions, before) <= SLACK:  # mostly, and quick to find
             return None
