@@ -263,8 +263,7 @@ def test_enabling_is_refused_while_another_node_commands(ros):
         arm.node.destroy_publisher(rival)
         arm.enable()
         rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
-        arm.waits(lambda: "1 other publisher(s)" in arm.said("command"))
-        assert arm.value("state") == "enabled"
+        arm.waits(lambda: arm.said("command") == "enabled; 1 other publisher(s) on " + topic)
 
 
 def test_deactivation_ramps_out(ros):
