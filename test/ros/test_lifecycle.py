@@ -69,7 +69,7 @@ def enabled():
     hear()
     answer = made._on_enable(SetBool.Request(data=True), SetBool.Response())
     assert answer.success, answer.message
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 60.0
     while made._core.policy.state is not State.ENABLED and time.monotonic() < end:
         hear()
         time.sleep(0.01)
