@@ -225,7 +225,7 @@ def test_a_state_that_is_not_finite():
     ("given", "message"),
     [
         ({"step": 0.0}, "step must be positive"),
-        ({"duration": 1e-6}, "duration at least a step"),
+        ({"duration": 1e-6}, "duration must be at least a step"),
         ({"every": 0}, "every must be a positive integer"),
         ({"C": np.eye(4)}, r"C has shape \(4, 4\); valid is \(3, 3\)"),
         ({"V": np.zeros(6)}, r"V has shape \(6,\); valid is \(3,\)"),

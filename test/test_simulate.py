@@ -338,7 +338,6 @@ def test_midpoint_steps_that_are_too_long():
         ({"events": {"stop": lambda t, q, qd: 1.0}}, "no event may be called 'stop'"),
         ({"stop": 3.0}, "event 'stop' must be a function"),
         ({"stop": lambda t, q, qd: q}, "event 'stop' must return a finite number"),
-        ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: 1.0}, "not for a batch"),
         ({"method": "dormand_prince", "rtol": 1e-17}, "rtol must be more than 1e-14"),
         ({"method": "dormand_prince", "atol": 0.0}, "atol must be more than 0"),
         ({"method": "dormand_prince", "control": np.zeros((100, 3))}, "not row by row"),

@@ -23,7 +23,7 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.motion import Motion
+from mbs_dynamics.integrate.motion import Motion, checked_single
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 
@@ -53,8 +53,7 @@ def _checked(motion: Motion, path: str | Path, kinds: tuple[str, ...]) -> Path:
     target = Path(path)
     if target.suffix not in kinds:
         raise ArgumentError(f"path must end in {', '.join(kinds)}; got {str(path)!r}")
-    if motion.q.ndim != 2:
-        raise ArgumentError(f"a figure shows one motion, not a batch {motion.q.shape[1:-1]}")
+    checked_single(motion, "a figure shows")
     return target
 
 

@@ -26,7 +26,7 @@ and M its tensor about that point.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,8 @@ class Group(NamedTuple):
     size: int
     """Rows of its matrices."""
     exp: Callable[[Array], Array]
+    log: Callable[[Array], Array]
+    dexp: Callable[[Array], Array]
     dexp_inv: Callable[[Array], Array]
     ad: Callable[[Array], Array]
     Ad: Callable[[Array], Array]
@@ -78,9 +80,18 @@ class Group(NamedTuple):
 
 
 SO3 = Group(
-    "SO(3)", 3, 3, so3.exp, so3.dexp_inv, so3.hat, lambda R: R, lambda R: np.swapaxes(R, -1, -2)
+    "SO(3)",
+    3,
+    3,
+    so3.exp,
+    so3.log,
+    so3.dexp,
+    so3.dexp_inv,
+    so3.hat,
+    lambda R: R,
+    lambda R: np.swapaxes(R, -1, -2),
 )
-SE3 = Group("SE(3)", 6, 4, se3.exp, se3.dexp_inv, se3.ad, se3.Ad, se3.inverse)
+SE3 = Group("SE(3)", 6, 4, se3.exp, se3.log, se3.dexp, se3.dexp_inv, se3.ad, se3.Ad, se3.inverse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +117,16 @@ class GroupBody:
 
     inverse: FloatArray = None  # type: ignore[assignment]
     """(dim, dim) inverse of the inertia."""
+
+    def under(self, W: Array | None) -> GroupBody:
+        """Return the body with a further body-fixed wrench (dim,) on it; None for none."""
+        if W is None:
+            return self
+
+        def acting(C: Array, V: Array) -> Array:
+            return W if self.wrench is None else np.asarray(self.wrench(C, V)) + W
+
+        return replace(self, wrench=acting)
 
     # -- equations, on numbers and on symbols ----------------------------------------------------
 
