@@ -43,6 +43,10 @@ class Chart:
         """Return the rate of the increment z that has led to y, where y has this rate."""
         return rate
 
+    def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
+        """Return the rate of an increment that begins at y."""
+        return self.lifted(y, np.zeros(rate.shape), rate)
+
     def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """Return what errors of the entries of z count relative to."""
         return np.abs(y)
@@ -80,7 +84,7 @@ def runge_kutta_step(
     k: list[FloatArray] = []
     for row, c in zip(tableau.A, tableau.c, strict=True):
         if not k:
-            k.append(rate(t, y))
+            k.append(chart.begun(y, rate(t, y)))
             continue
         z = _weighted(h, row, k)
         at = chart.moved(y, z)
@@ -205,8 +209,7 @@ class DormandPrince:
         """Return the rates of the increment, and the last increment, state and rate."""
         rate = self._rate
         k = np.empty((7, *rate.shape))
-        k[0] = z = rate
-        y = self.y
+        k[0], y, z = self.chart.begun(self.y, rate), self.y, rate
         for i in range(1, 7):
             z = h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
             y = self.chart.moved(self.y, z)
