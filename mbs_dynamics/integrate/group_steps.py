@@ -122,8 +122,9 @@ def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Arr
         C_middle = C @ body.group.exp(half * V)
         return body.twist_of(C_middle, Pi + half * body.momentum_rate(C_middle, V))
 
-    def slope(V: Array) -> Array:  # of M improved(V)
-        return (-half) * _dual(body, body.inertia @ V)
+    def slope(V: Array) -> Array:  # of M improved(V), with dexp_{-h V / 2} to first order
+        turned = np.eye(body.group.dim) - (0.25 * h) * body.group.ad(V)
+        return (-half) * (_dual(body, body.inertia @ V) @ turned)
 
     V = _solution(body, improved, slope, body.twist_of(C, Pi))
     C_middle = C @ body.group.exp(half * V)
