@@ -24,7 +24,17 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
-from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate import (
+    METHODS,
+    BodyMotion,
+    JointForces,
+    Motion,
+    free_body,
+    pivoted_body,
+    simulate,
+    simulate_body,
+    stop_events,
+)
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {
@@ -193,6 +203,60 @@ def test_events_and_stop():
     assert_close(end.q, expected, 1e-6)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("given", [{}, {"control": lambda t, q, qd: -0.1 * qd}], ids=["", "law"])
+def test_events_and_stops_of_a_batch(method, given):
+    """Each is what it is in a simulation of its own; who has stopped rests."""
+    model, q = CHAIN.with_gravity((0.0, 0.0, 0.0)), START[0] + [[[0.0]], [[0.2]]]
+    given = {"duration": 0.2, "step": 4e-3, "method": method, **given}
+    if method == "dormand_prince":
+        given |= {"rtol": 1e-11, "atol": 1e-11}
+    watched = {
+        "stop": lambda t, q, qd: q[0] - 0.47,  # the second begins beyond and goes on
+        "events": {"third": lambda t, q, qd: q[2] - 1.0},
+    }
+    many = simulate(model, q, START[1], every=2, **given, **watched)
+    stops = [event for event in many.events if event.name == "stop"]
+    assert [event.member for event in stops] == [(0, 0)]
+    for member in ((0, 0), (1, 0)):
+        one = simulate(model, q[member], START[1], **given, **watched)
+        own = [event for event in many.events if event.member == member]
+        assert [event.name for event in own] == [event.name for event in one.events]
+        for a, b in zip(own, one.events, strict=True):
+            assert abs(a.t - b.t) < (1e-9 if method == "dormand_prince" else 1e-12)
+            assert_close(a.q, b.q, 1e-9)
+        last = one.q[-1]
+        assert_close(many.q[-1][member], last, 1e-9)
+    row = math.ceil(stops[0].t / 8e-3)
+    assert (many.q[row:, 0, 0] == many.q[-1, 0, 0]).all()
+    assert len(many) == 26
+
+
+def test_a_batch_ends_when_all_have_stopped():
+    q = START[0] + [[0.0], [0.05]]
+    motion = simulate(
+        CHAIN.with_gravity((0.0, 0.0, 0.0)), q, START[1], duration=2.0, step=0.01,
+        stop=lambda t, q, qd: q[0] - 0.48,
+    )  # fmt: skip
+    assert [event.member for event in motion.events] == [(1,), (0,)]
+    last = motion.events[-1].t
+    assert motion.t[-1] == pytest.approx(0.01 * math.ceil(last / 0.01))
+    assert np.abs(motion.q[-1, :, 0] - 0.48).max() < 1e-12
+
+
+def test_every():
+    """Fewer states are kept, of the same motion; a stop is kept in any case."""
+    rows = np.random.default_rng(4).uniform(-1.0, 1.0, (50, 3))
+    given = {"duration": 0.05, "control": rows, "wrenches": np.ones((50, 3, 6))}
+    whole, some = (simulate(CHAIN, *START, every=k, **given) for k in (1, 7))
+    assert len(some) == 8
+    for name in ("t", "q", "qd", "qdd", "tau", "momentum"):
+        assert_close(getattr(some, name), getattr(whole, name)[::7], 1e-14)
+    stopped = simulate(CHAIN, *START, every=7, stop=lambda t, q, qd: t - 0.0305, **given)
+    assert_close(stopped.t, [*some.t[:5], 0.0305], 1e-12)
+    assert_close(stopped.tau[-1], rows[30])
+
+
 def test_stop_events():
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     upper = arm.joints[1].limits.upper
@@ -215,6 +279,38 @@ def test_saved_and_loaded(tmp_path, suffix):
         assert loaded.method == "rk4"
         assert [event.name for event in loaded.events] == ["now"]
         np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
+
+
+def test_events_of_a_batch_are_saved(tmp_path):
+    motion = simulate(CHAIN, [START[0]] * 2, duration=0.02, events={"now": lambda t, *x: t - 0.01})
+    motion.save(tmp_path / "batch.npz")
+    loaded = Motion.load(tmp_path / "batch.npz")
+    assert [event.member for event in loaded.events] == [(0,), (1,)]
+    assert_close(loaded.events[1].q, motion.events[1].q)
+    with np.load(tmp_path / "batch.npz") as file:
+        data = {name: array for name, array in file.items() if name != "event_member"}
+    np.savez(tmp_path / "before.npz", **data)  # as it was before
+    assert [event.member for event in Motion.load(tmp_path / "before.npz").events] == [(), ()]
+
+
+@pytest.mark.parametrize("body", [pivoted_body(np.eye(3)), free_body(np.eye(6))])
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_motions_of_bodies_are_saved(tmp_path, body, suffix):
+    size, dim = body.group.size, body.group.dim
+    motion = simulate_body(
+        body, np.eye(size), np.arange(dim), duration=0.02, wrenches=lambda t, C, V: -V,
+        events={"now": lambda t, C, V: t - 0.01},
+    )  # fmt: skip
+    motion.save(tmp_path / f"body{suffix}")
+    loaded = BodyMotion.load(tmp_path / f"body{suffix}")
+    for name in BodyMotion.arrays():
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
+    if suffix == ".npz":
+        assert loaded.method == motion.method
+        np.testing.assert_array_equal(loaded.events[0].V, motion.events[0].V)
+        assert loaded.events[0].q.shape == (0,)
+    with pytest.raises(ArgumentError, match=r"is no file of a motion: (it has no q|its first)"):
+        Motion.load(tmp_path / f"body{suffix}")
 
 
 def test_bad_files(tmp_path):

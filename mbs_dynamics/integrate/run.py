@@ -225,9 +225,9 @@ class Run:
 
     def _last(self, drive: Any, t: float, states: State) -> FloatArray:
         """Return what a drive says of the last state that was kept."""
-        seen = tuple(x[-1] for x in states[: self.seen])
+        seen, k = tuple(x[-1] for x in states[: self.seen]), int(t / self.course.h * (1.0 + 1e-12))
         try:
-            value: FloatArray = drive.at(self.steps, t, seen, self.batch)
+            value: FloatArray = drive.at(k, t, seen, self.batch)
         except SimulationError:  # the law of an arm that is lost may return anything
             value = np.full(drive.shape, np.nan)
         return value
