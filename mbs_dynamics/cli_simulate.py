@@ -54,6 +54,8 @@ def add_commands(commands: Any) -> None:
                      help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
     run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
     run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
+    run.add_argument("--every", type=int, default=1, metavar="K",
+                     help="keep every K-th state (default: all)")  # fmt: skip
     run.add_argument("--method", default="rk4", help=f"one of {', '.join(METHODS)} (default: rk4)")
     run.add_argument(
         "--torques",
@@ -156,6 +158,7 @@ def _simulate(options: argparse.Namespace) -> int:
             qd,
             duration=options.duration,
             step=options.step,
+            every=options.every,
             method=options.method,
             control=torques,
             forces=forces,
@@ -165,18 +168,17 @@ def _simulate(options: argparse.Namespace) -> int:
         if error.motion is None:
             raise
         motion, failed = error.motion, error
-    _report(model, motion, time.perf_counter() - begun)
+    steps = round(motion.t[-1] / options.step)
+    _report(model, motion, steps, time.perf_counter() - begun)
     _write(motion, options, lambda: model, options.out)
     if failed is not None:
         raise failed
     return 0
 
 
-def _report(model: mbs.Model, motion: Motion, taken: float) -> None:
+def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
     span = motion.t[-1]
-    print(
-        f"{model.name}: {span:g} s in {len(motion) - 1} steps by {motion.method}, in {taken:.2f} s"
-    )
+    print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
     with np.errstate(invalid="ignore"):  # of an arm that is lost
         change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
