@@ -181,6 +181,23 @@ def test_midpoint_steps_of_a_body_are_those_on_its_group():
     assert_close(free.C, expected.C, 1e-12)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_implicit_steps_far_from_the_origin(far):
+    """The moment about the origin is known to the last place of r times p only, and so is V."""
+    model, step = probe((0.0, 0.0, 0.0)), {"duration": 0.1, "step": 2e-3}
+    away = POSE.copy()
+    away[:3, 3] += far
+    found = simulate_floating(model, away, *START[1:], method="implicit_midpoint", **step)
+    near = simulate_floating(model, *START, method="implicit_midpoint", **step)
+    assert_close(found.q, near.q, 1e-13 * far)
+    assert_close(found.C[:, :3, :3], near.C[:, :3, :3], 1e-13 * far)
+    for method in ("momentum_midpoint", "generalized_alpha"):
+        body = free_body(BASE)
+        found = simulate_body(body, away, TWIST, method=method, **step)
+        near = simulate_body(body, POSE, TWIST, method=method, **step)
+        assert_close(found.C[:, :3, :3], near.C[:, :3, :3], 1e-13 * far)
+
+
 def test_a_heavy_base_is_the_ground():
     """The arm on it moves as the arm on the ground does, up to the ratio of their masses."""
     arm = mbs.Model.from_urdf(THEIRS, gravity=(0.0, 0.0, 0.0))

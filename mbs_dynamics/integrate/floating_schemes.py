@@ -296,9 +296,11 @@ class Equations:
         joints: Any = None,
     ) -> Array:
         h = h[()]
-        at, C, W, f = self._middle(model, x, v, effort, h, (wrenches, joints))
+        at, _, W, f = self._middle(model, x, v, effort, h, (wrenches, joints))
         Pi, p = self._momenta(x)
-        return self._solved(at, se3.Ad(C).T @ Pi + (0.5 * h) * W, p + (0.5 * h) * f)
+        mu = se3.Ad(pose_of(SE3, x)).T @ Pi  # its rounding is the same in each iteration
+        middle = se3.Ad(se3.exp((0.5 * h) * v[:6])).T @ mu
+        return self._solved(at, middle + (0.5 * h) * W, p + (0.5 * h) * f)
 
     def _finished(
         self,

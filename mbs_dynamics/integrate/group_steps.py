@@ -116,11 +116,15 @@ def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Arr
 
     C_1 = C_0 exp(h V) with V the twist at C_0 exp(h V / 2) and half the change of momentum.
     """
-    half = 0.5 * h
+    half, Ad = 0.5 * h, body.group.Ad
+    mu = Ad(C).T @ Pi  # once: far from the origin its rounding must not disturb the iteration
 
     def improved(V: Array) -> Array:
-        C_middle = C @ body.group.exp(half * V)
-        return body.twist_of(C_middle, Pi + half * body.momentum_rate(C_middle, V))
+        E = body.group.exp(half * V)
+        middle = Ad(E).T @ mu
+        if body.wrench is not None:
+            middle = middle + half * np.asarray(body.wrench(C @ E, V))
+        return body.inverse @ middle
 
     def slope(V: Array) -> Array:  # of M improved(V), with dexp_{-h V / 2} to first order
         turned = np.eye(body.group.dim) - (0.25 * h) * body.group.ad(V)

@@ -52,6 +52,9 @@ SMALLEST_RTOL = 1e-14
 TOLERANCE = 1e-13
 """Change relative to one plus the size at which the iteration of an implicit scheme ends."""
 
+AGREEMENT = 1e-11
+"""Change of the value of a law, in the same way, at which step and law agree."""
+
 ITERATIONS = 60
 
 LARGEST = 1e100
@@ -308,7 +311,7 @@ class Implicit(Scheme):
             before = value
             value = drive.at(self.k, t + self.share * h, tuple(state), self.batch)
             change, size = _change(before, value)
-            if change <= TOLERANCE * (1.0 + size):
+            if change <= AGREEMENT * (1.0 + size):
                 return np.asarray(found)
         raise _not_convergent("implicit", t, self.h)
 
