@@ -20,7 +20,13 @@ from mbs_dynamics.integrate.floating import simulate_floating
 from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
 from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.integrate.joint_schemes import METHODS
-from mbs_dynamics.integrate.motion import BodyMotion, Event, FloatingMotion, Motion
+from mbs_dynamics.integrate.motion import (
+    BodyMotion,
+    Event,
+    FloatingMotion,
+    Motion,
+    load_motion,
+)
 from mbs_dynamics.integrate.simulation import simulate
 from mbs_dynamics.integrate.stepper import Stepper
 
@@ -38,6 +44,7 @@ __all__ = [
     "Motion",
     "Stepper",
     "free_body",
+    "load_motion",
     "pivoted_body",
     "simulate",
     "simulate_body",

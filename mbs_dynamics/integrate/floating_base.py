@@ -64,6 +64,15 @@ class Local(NamedTuple):
     G: Array
 
 
+def has_floating_base(model: Model) -> bool:
+    """Return whether :func:`simulate_floating` takes a model."""
+    try:
+        Base(model)
+    except ModelError:
+        return False
+    return True
+
+
 class Base:
     """The free joint at the root of a model.
 
@@ -106,6 +115,14 @@ class Base:
         return C, q[6:], V, qd[6:]
 
     # -- of many states at once --------------------------------------------------------------------
+
+    def poses(self, C: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the poses of all bodies (..., nb, 4, 4)."""
+        x = np.concatenate([np.zeros((*q.shape[:-1], 6)), q], axis=-1)
+        found: FloatArray = (C @ self._from_home)[..., None, :, :] @ forward_kinematics(
+            self.model, x
+        )
+        return found
 
     def coordinates(self, V: FloatArray, q: FloatArray, qd: FloatArray) -> State:
         """Return local coordinates and rates (..., 6 + m)."""

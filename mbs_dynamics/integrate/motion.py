@@ -249,6 +249,17 @@ class FloatingMotion(Trajectory):
         return found
 
 
+def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
+    """Return what the ``save`` of any of the three results wrote, as what it is.
+
+    Raises ArgumentError, naming the file, if it is none; FileNotFoundError where there is none.
+    """
+    found = motion_files.arrays_of(path)
+    if "C" not in found:
+        return Motion.load(path)
+    return FloatingMotion.load(path) if "q" in found else BodyMotion.load(path)
+
+
 def _orthogonality(C: FloatArray) -> FloatArray:
     R = C[..., :3, :3]
     defect: FloatArray = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))

@@ -61,6 +61,19 @@ def read(kind: Any, path: str | Path) -> dict[str, Any]:
     return _read_npz(kind, source) if source.suffix == ".npz" else _read_csv(kind, source)
 
 
+def arrays_of(path: str | Path) -> set[str]:
+    """Return the names of the arrays in a file; none if it is no file of a motion."""
+    source = _known(path)
+    if source.suffix == ".csv":
+        with source.open(newline="") as file:
+            return {label.partition(":")[0] for label in next(csv.reader(file), [])}
+    try:
+        with np.load(source, allow_pickle=False) as data:
+            return set(data)
+    except (ValueError, zipfile.BadZipFile):
+        return set()
+
+
 def _known(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix not in KINDS:
