@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -97,7 +98,7 @@ class Drive:
             raise ArgumentError(
                 f"{self.name} returned the shape {value.shape} at t = {t:g} s; valid is {wanted}"
             )
-        if not np.isfinite(value).all():
+        if not finite(value):
             raise SimulationError(f"{self.name} returned {value.tolist()} at t = {t:.9g} s", time=t)
         return value if value.shape == wanted else np.broadcast_to(value, wanted)
 
@@ -118,4 +119,10 @@ class Inputs(NamedTuple):
 
     def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> State:
         """Return what :meth:`Drive.at` does, of each."""
-        return tuple(drive.at(k, t, state, batch) for drive in self.drives)
+        return tuple([drive.at(k, t, state, batch) for drive in self.drives])
+
+
+def finite(x: FloatArray) -> bool:
+    """Return whether all entries are finite; of a few, sooner than NumPy says so."""
+    few = x.size < 256  # many would wake the threads of a BLAS
+    return (few and math.isfinite(np.vdot(x, x))) or bool(np.isfinite(x).all())

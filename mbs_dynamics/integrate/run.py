@@ -23,7 +23,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.drive import Inputs, State
+from mbs_dynamics.integrate.drive import Inputs, State, finite
 from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
 from mbs_dynamics.integrate.progress import Progress
 from mbs_dynamics.integrate.schemes import Scheme
@@ -137,8 +137,9 @@ class Run:
         """Make some steps, keep them as far as they are finite, and look for events."""
         before = scheme.x
         states, acted = scheme.advance(count)
-        finite = np.isfinite(states).all(axis=tuple(range(1, states.ndim)))
-        good = len(states) if finite.all() else int(np.argmin(finite))
+        good = len(states)
+        if not finite(states):
+            good = int(np.argmin(np.isfinite(states).all(axis=tuple(range(1, states.ndim)))))
         if self.course.watch and good:
             states, good = self._watched(scheme, before, states, good)
         if good:
@@ -155,10 +156,10 @@ class Run:
     def _keep(self, states: State, acted: State, count: int) -> None:
         """Keep every so manieth state and what acted then."""
         every = self.course.every
-        last = -1 if self.end is None else count - 1  # the instant of a stop is kept in any case
-        rows = [k for k in range(count) if (self.steps + k + 1) % every == 0 or k == last]
         begun = slice(-self.steps % every, count, every)
-        picked: Any = slice(None) if len(rows) == count else rows
+        picked: Any = slice(-(self.steps + 1) % every, count, every)
+        if self.end is not None:  # the instant of a stop is kept in any case
+            picked = sorted({*range(*picked.indices(count)), count - 1})
         self.states.append(tuple(x[picked] for x in states))
         kept = []
         for drive, x in zip(self.inputs.drives, acted, strict=True):

@@ -30,7 +30,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.drive import Inputs, State
+from mbs_dynamics.integrate.drive import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
     VECTORS,
     Chart,
@@ -114,21 +114,19 @@ class Scheme(ABC):
             t = self.k * self.h
             try:
                 values = self.values(t, self.x)
-                x = self._free(self.once(t, values))
+                x = self.once(t, values)
             except (SimulationError, SingularError):
                 if i == 0:
                     raise
                 break
+            if self._held is not None:
+                x = np.where(self._held, self.x, x)
             states.append(x)
             acted.append(values)
             self.x, self.k = x, self.k + 1
-            if not np.isfinite(x).all():
+            if not finite(x):
                 break
         return np.array(states), tuple(np.array(x) for x in zip(*acted, strict=True))
-
-    def _free(self, x: FloatArray) -> FloatArray:
-        """Return x but for members that are held."""
-        return x if self._held is None else np.where(self._held, self.x, x)
 
 
 class Held(Scheme):
@@ -306,7 +304,7 @@ class Implicit(Scheme):
         (drive,), (value,), h = self.inputs.drives, values, self.h
         for _ in range(ITERATIONS):
             found, *state = self.kernel.call(self.x, np.array(h), value)
-            if not np.isfinite(found).all():
+            if not finite(found):
                 return np.asarray(found)  # for the run to say so
             before = value
             value = drive.at(self.k, t + self.share * h, tuple(state), self.batch)
