@@ -35,7 +35,7 @@ from mbs_dynamics.integrate.group_steps import (
 )
 from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.tracing import Kernel, trace
+from mbs_dynamics.tracing import Kernel, checked_backend, default_backend, trace
 
 BODY_METHODS = (
     "munthe_kaas_1",
@@ -90,7 +90,8 @@ class BodyStepper:
         self.momenta = bool(momenta) or method == "momentum_midpoint"
         self.takes_wrenches = bool(wrenches)
         self.kind = Increments(increments == "left", dexp == "truncated")
-        self._alpha, self.backend = Alpha.of(rho), backend
+        self._alpha = Alpha.of(rho)
+        self.backend = default_backend() if backend is None else checked_backend(backend)
         self._entries = body.group.size**2
         self._vectors = 3 if method == "generalized_alpha" else 1
         self.size = self._entries + self._vectors * body.group.dim
@@ -166,7 +167,11 @@ class BodyStepper:
             inputs["h"] = ()
         if self.takes_wrenches:
             inputs["wrench"] = (self.body.group.dim,)
-        return Kernel(trace(equations, inputs, name=name), backend=self.backend)
+        kept = self.momenta, self.kind, self._alpha, self.takes_wrenches, self.backend
+        key, kernels = (name, *kept), self.body.kernels
+        if key not in kernels:
+            kernels[key] = Kernel(trace(equations, inputs, name=name), backend=self.backend)
+        return kernels[key]
 
     def _parts(self, state: Array) -> tuple[Array, list[Array]]:
         """Return the pose and the vectors of a state."""

@@ -94,6 +94,7 @@ class FloatingLayout(Layout):
 
     def __init__(self, base: Base, keep_momentum: bool) -> None:
         self.base, self.keep_momentum = base, keep_momentum
+        self._ends = [int(k) for k in np.cumsum([POSE, base.m, 6, base.m])]
 
     def pack(self, *state: FloatArray) -> FloatArray:
         """Return the array of C, V, q, qd."""
@@ -105,9 +106,9 @@ class FloatingLayout(Layout):
 
     def seen(self, x: FloatArray) -> State:
         """Return C, V, q, qd."""
-        m = self.base.m
-        C, q, V, qd, _ = np.split(x, np.cumsum([POSE, m, 6, m]), axis=-1)
-        return C.reshape(*x.shape[:-1], 4, 4), V, q, qd
+        a, b, c, d = self._ends
+        C = x[..., :a].reshape(*x.shape[:-1], 4, 4)
+        return C, x[..., b:c], x[..., a:b], x[..., c:d]
 
 
 class FloatingMidpointLayout(FloatingLayout):

@@ -26,7 +26,7 @@ and M its tensor about that point.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.tracing import Kernel
 
 Wrench = Callable[[Array, Array], Array]
 """Pose and body-fixed twist to the body-fixed wrench; written for symbols, as traced code is."""
@@ -117,6 +118,8 @@ class GroupBody:
 
     inverse: FloatArray = None  # type: ignore[assignment]
     """(dim, dim) inverse of the inertia."""
+    kernels: dict[Any, Kernel] = field(init=False, repr=False, default_factory=dict)
+    """Its compiled steps, by what they are."""
 
     def under(self, W: Array | None) -> GroupBody:
         """Return the body with a further body-fixed wrench (dim,) on it; None for none."""
@@ -175,7 +178,8 @@ def free_body(
     :param M_body: (6, 6) inertia in its frame; see :func:`mbs_dynamics.spatial_inertia`.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
     :param wrench: what acts beside gravity: ``wrench(C, V)`` returns a body-fixed wrench, moment
-        first. Written with NumPy and the functions of ``mbs_dynamics.tracing``, as it is traced.
+        first. Written with NumPy and the functions of ``mbs_dynamics.tracing``, as it is traced,
+        once for this body: numbers that it refers to must not change.
     :raises ModelError: if the inertia is not that of a body that can move by itself.
     """
     M = checks.numbers("M_body", M_body, (6, 6))
