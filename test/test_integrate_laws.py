@@ -24,7 +24,13 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
-from mbs_dynamics.integrate import BODY_METHODS, free_body, pivoted_body, simulate_body
+from mbs_dynamics.integrate import (
+    BODY_METHODS,
+    BodyStepper,
+    free_body,
+    pivoted_body,
+    simulate_body,
+)
 from mbs_dynamics.lie import se3, so3
 
 METHODS = (*BODY_METHODS, "dormand_prince")
@@ -106,6 +112,23 @@ def test_held_wrenches(method):
     as_its_own = free_body(INERTIA, GRAVITY, wrench=lambda C, V: constant - 0.1 * V)
     expected = simulate_body(as_its_own, TURNED, TWIST, duration=0.4, step=0.02, method=method)
     assert_close(by_constant.V, expected.V, 1e-11)
+
+
+def test_a_stepper_takes_wrenches():
+    W = np.random.default_rng(6).normal(size=(20, 6))
+    for method in ("munthe_kaas_4", "generalized_alpha"):
+        stepper = BodyStepper(BODIES["falling"], method, wrenches=True)
+        states = stepper.run(stepper.pack(TURNED, TWIST, W[0]), 0.02, 20, W)
+        expected = moved("falling", 20, method=method, wrenches=W)
+        C, V = stepper.unpack(states)
+        assert_close(C, expected.C, 1e-13)
+        assert_close(V, expected.V, 1e-13)
+        assert_close(stepper.momentum(states), expected.momentum, 1e-12)
+
+
+def test_progress_is_shown(capsys):
+    moved("pivoted", 10, wrenches=lambda t, C, V: -0.1 * V, progress=True)
+    assert "of 0.4 s" in capsys.readouterr().err
 
 
 def test_power_is_the_rate_of_energy():

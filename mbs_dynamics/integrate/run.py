@@ -160,13 +160,15 @@ class Run:
         picked: Any = slice(-(self.steps + 1) % every, count, every)
         if self.end is not None:  # the instant of a stop is kept in any case
             picked = sorted({*range(*picked.indices(count)), count - 1})
-        self.states.append(tuple(x[picked] for x in states))
+        thinned = every > 1  # a view would keep all that is left out
+        self.states.append(tuple(x[picked].copy() if thinned else x[picked] for x in states))
         kept = []
         for drive, x in zip(self.inputs.drives, acted, strict=True):
             inner = (1,) * (len(self.batch) - (x.ndim - 1 - len(drive.shape)))  # one for all
             x = x.reshape(len(x), *inner, *x.shape[1:])
             x = x if len(x) == 1 else x[:count]
-            kept.append(np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun])
+            rows = np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun]
+            kept.append(rows.copy() if thinned else rows)
         self.acted.append(tuple(kept))
 
     # -- events ------------------------------------------------------------------------------------
