@@ -94,15 +94,15 @@ def test_a_floating_base(tmp_path, capsys):
     urdf.write_text(FLOATING)
     profile.write_text("t, mast\n0, 0.1\n1, 0.2\n")
     code, text, _ = run(
-        capsys, "simulate", urdf, "--q", "free/z=1", "--qd", "free/ry=6", "--duration", 0.8,
-        "--method", "semi_implicit_euler", "--torques", profile, "--damping", 0.01, "--stops",
-        "--out", out,
+        capsys, "simulate", urdf, "--q", "free/z=1", "mast=0.99", "--qd", "free/ry=30", "mast=2",
+        "--duration", 0.16, "--method", "semi_implicit_euler", "--torques", profile, "--damping",
+        0.01, "--stops", "--out", out,
     )  # fmt: skip
     assert code == 0
     assert "base at the end: x 0" in text
     assert "mast at its upper limit" in text
     motion = FloatingMotion.load(out)
-    assert_close(motion.tau[500], [0.15])
+    assert_close(motion.tau[100], [0.11])
     assert_close(motion.C[0, :3, 3], [0.0, 0.0, 1.0])
     assert motion.C[:, 2, 2].min() < -0.9
     assert motion.joint_names == ("mast",)
