@@ -24,17 +24,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
-from mbs_dynamics.integrate import (
-    METHODS,
-    BodyMotion,
-    JointForces,
-    Motion,
-    free_body,
-    pivoted_body,
-    simulate,
-    simulate_body,
-    stop_events,
-)
+from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {
@@ -265,86 +255,6 @@ def test_stop_events():
     motion = simulate(arm, start, 0.5 * np.eye(7)[1], duration=0.1, events=stop_events(arm))
     assert [event.name for event in motion.events] == [f"{arm.joint_names[1]} at its upper limit"]
     assert abs(motion.events[0].q[1] - upper) < 1e-9
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_saved_and_loaded(tmp_path, suffix):
-    motion = simulate(CHAIN, *START, duration=0.05, events={"now": lambda t, q, qd: t - 0.02})
-    motion.save(tmp_path / f"motion{suffix}")
-    loaded = Motion.load(tmp_path / f"motion{suffix}")
-    for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    assert loaded.joint_names == motion.joint_names
-    if suffix == ".npz":
-        assert loaded.method == "rk4"
-        assert [event.name for event in loaded.events] == ["now"]
-        np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
-
-
-def test_events_of_a_batch_are_saved(tmp_path):
-    motion = simulate(CHAIN, [START[0]] * 2, duration=0.02, events={"now": lambda t, *x: t - 0.01})
-    motion.save(tmp_path / "batch.npz")
-    loaded = Motion.load(tmp_path / "batch.npz")
-    assert [event.member for event in loaded.events] == [(0,), (1,)]
-    assert_close(loaded.events[1].q, motion.events[1].q)
-    with np.load(tmp_path / "batch.npz") as file:
-        data = {name: array for name, array in file.items() if name != "event_member"}
-    np.savez(tmp_path / "before.npz", **data)  # as it was before
-    assert [event.member for event in Motion.load(tmp_path / "before.npz").events] == [(), ()]
-
-
-@pytest.mark.parametrize("body", [pivoted_body(np.eye(3)), free_body(np.eye(6))])
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_motions_of_bodies_are_saved(tmp_path, body, suffix):
-    size, dim = body.group.size, body.group.dim
-    motion = simulate_body(
-        body, np.eye(size), np.arange(dim), duration=0.02, wrenches=lambda t, C, V: -V,
-        events={"now": lambda t, C, V: t - 0.01},
-    )  # fmt: skip
-    motion.save(tmp_path / f"body{suffix}")
-    loaded = BodyMotion.load(tmp_path / f"body{suffix}")
-    for name in BodyMotion.arrays():
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    if suffix == ".npz":
-        assert loaded.method == motion.method
-        np.testing.assert_array_equal(loaded.events[0].V, motion.events[0].V)
-        assert loaded.events[0].q.shape == (0,)
-    with pytest.raises(ArgumentError, match=r"is no file of a motion: (it has no q|its first)"):
-        Motion.load(tmp_path / f"body{suffix}")
-
-
-def test_bad_files(tmp_path):
-    batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
-    with pytest.raises(ArgumentError, match="one motion, not a batch"):
-        batch.save(tmp_path / "batch.csv")
-    batch.save(tmp_path / "batch.npz")
-    assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
-    with pytest.raises(ArgumentError, match=r"must end in \.npz, \.csv"):
-        batch.save(tmp_path / "batch.bag")
-    with pytest.raises(FileNotFoundError):
-        Motion.load(tmp_path / "nothing.npz")
-    (tmp_path / "text.npz").write_text("no archive")
-    with pytest.raises(ArgumentError, match=r"text\.npz is no \.npz file"):
-        Motion.load(tmp_path / "text.npz")
-    np.savez(tmp_path / "other.npz", t=np.zeros(3))
-    with pytest.raises(ArgumentError, match="it has no q, qd"):
-        Motion.load(tmp_path / "other.npz")
-    with np.load(tmp_path / "batch.npz") as file:
-        data = dict(file)
-    np.savez(tmp_path / "shape.npz", **{**data, "qd": data["qd"][:5]})
-    with pytest.raises(ArgumentError, match=r"qd is float64 \(5, 2, 3\); valid is .*\(11, 2, 3\)"):
-        Motion.load(tmp_path / "shape.npz")
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ArgumentError, match="first line is not the header"):
-        Motion.load(tmp_path / "other.csv")
-    simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
-    lines = (tmp_path / "good.csv").read_text().splitlines()
-    (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
-    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: there must be 21 numbers"):
-        Motion.load(tmp_path / "short.csv")
-    (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
-    with pytest.raises(ArgumentError, match="could not convert"):
-        Motion.load(tmp_path / "text.csv")
 
 
 # -- failures --------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
 from mbs_dynamics.integrate import (
     METHODS,
-    FloatingMotion,
     JointForces,
     free_body,
     simulate,
@@ -339,22 +338,6 @@ def test_joint_stops_and_friction():
         assert_close(found.q, chain.q[:, 6:], 5e-4)  # the base moves on another path, to order 1
         assert_close(found.C, mbs.forward_kinematics(model, chain.q)[:, 5], 5e-3)
         assert chain.events[0].name == "shoulder at its upper limit"
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_saved_and_loaded(tmp_path, suffix):
-    motion = simulate_floating(
-        probe(), *START, duration=0.02, control=law, events={"now": lambda t, *state: t - 0.01}
-    )
-    motion.save(tmp_path / f"motion{suffix}")
-    loaded = FloatingMotion.load(tmp_path / f"motion{suffix}")
-    for name in FloatingMotion.arrays():
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    assert loaded.joint_names == JOINT_NAMES
-    if suffix == ".npz":
-        assert loaded.method == "rk4"
-        np.testing.assert_array_equal(loaded.events[0].C, motion.events[0].C)
-    assert "FloatingMotion (21, 2), to 0.02 s, rk4" in repr(motion)
 
 
 # -- failures --------------------------------------------------------------------------------------

@@ -257,7 +257,7 @@ def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
     found = motion_files.arrays_of(path)
     if "C" not in found:
         return Motion.load(path)
-    return FloatingMotion.load(path) if "q" in found else BodyMotion.load(path)
+    return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
 
 
 def _orthogonality(C: FloatArray) -> FloatArray:
