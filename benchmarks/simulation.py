@@ -29,12 +29,24 @@ from numpy.typing import NDArray
 import mbs_dynamics as mbs
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, median, ratio
-from mbs_dynamics.integrate import JointForces, Stepper, simulate
+from mbs_dynamics.integrate import (
+    JointForces,
+    Stepper,
+    free_body,
+    simulate,
+    simulate_body,
+    simulate_floating,
+)
 
 ARMS = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
     "xArm 7": "xarm_description/urdf/xarm7.urdf",
 }
+
+QUADRUPED = "solo_description/robots/solo12.urdf"
+
+FLOATING = """<joint name="float" type="floating"><parent link="world"/><child link="base_link"/>
+</joint>"""
 
 INTEGRATORS = {
     "semi_implicit_euler": mujoco.mjtIntegrator.mjINT_EULER,
@@ -65,7 +77,7 @@ NOTE = (
 
 
 def simulation() -> Iterator[Table]:
-    """Yield the table of the compiled loops, and one of what a user of simulate waits for."""
+    """Yield the table of the compiled loops, and those of what a user of a simulation waits for."""
     table = Table("Open-loop steps beside MuJoCo's rollout", COLUMNS, note=NOTE)
     for name, file in ARMS.items():
         model, theirs = mbs.Model.from_urdf(_file(file)), _mujoco(_file(file))
@@ -75,6 +87,7 @@ def simulation() -> Iterator[Table]:
                 table.rows.append(_row(name, model, theirs, method, members, steps))
     yield table
     yield _whole()
+    yield _without_coordinates()
 
 
 def _file(below: str) -> Path:
@@ -149,11 +162,84 @@ def _whole() -> Table:
     return table
 
 
+def _without_coordinates() -> Table:
+    """A second of motion on SE(3): of a quadruped on a floating base, and of a body."""
+    table = Table(
+        "Steps of 1 ms on SE(3): a quadruped of 12 joints on a floating base, and a body",
+        ("what", "us a step", "times real time", "MuJoCo / ours"),
+        note="By simulate_floating and simulate_body, with energies and momenta of all states. "
+        "MuJoCo's rollout in C has the same scheme on quaternions, and returns states only.",
+    )
+    text = _file(QUADRUPED).read_text()
+    text = text.replace("</robot>", FLOATING + "</robot>")
+    text = re.sub(r"(<robot\b[^>]*>)", r'\1<link name="world"/>', text, count=1)
+    robot = mbs.Model.from_urdf(text)
+    rng = np.random.default_rng(1)
+    q = rng.uniform(-0.3, 0.3, (MEMBERS, robot.n - 6))
+    pose, V = np.tile(np.eye(4), (MEMBERS, 1, 1)), np.array([0.5, 0.3, -0.2, 0.1, 0.0, 1.0])
+    body = free_body(mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag([0.1, 0.15, 0.2])))
+    law = {"control": lambda t, C, V, q, qd: -0.1 * qd}
+    one, many = (robot, pose[0], V, q[0]), (robot, pose, V, q)
+    free, drag = (body, pose[0], V), {"wrenches": lambda t, C, V: -0.1 * V}
+    cases: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
+        "quadruped, rk4": (simulate_floating, one, SINGLE_STEPS, {}),
+        "1000 quadrupeds, rk4": (simulate_floating, many, BATCH_STEPS, {}),
+        "quadruped, rk4, control law": (simulate_floating, one, SINGLE_STEPS, law),
+        "quadruped, momentum kept": (simulate_floating, one, SINGLE_STEPS, {"keep_momentum": True}),
+        **{
+            f"quadruped, {method}": (simulate_floating, one, SINGLE_STEPS, {"method": method})
+            for method in ("runge_kutta", "dormand_prince", "implicit_midpoint")
+        },
+        "body, munthe_kaas_4": (simulate_body, free, SINGLE_STEPS, {}),
+        "1000 bodies, munthe_kaas_4": (simulate_body, (body, pose, V), BATCH_STEPS, {}),
+        "body, munthe_kaas_4, wrench law": (simulate_body, free, SINGLE_STEPS, drag),
+        "body, momentum_midpoint": (
+            simulate_body,
+            free,
+            SINGLE_STEPS,
+            {"method": "momentum_midpoint"},
+        ),
+    }
+    theirs = _mujoco_model(text)
+    theirs.opt.integrator = INTEGRATORS["rk4"]
+    data, size = (
+        mujoco.MjData(theirs),
+        mujoco.mj_stateSize(theirs, mujoco.mjtState.mjSTATE_FULLPHYSICS),
+    )
+    states = np.zeros((MEMBERS, size))
+    states[:, 1 + 3] = 1.0  # the quaternion
+    states[:, 8 : 8 + robot.n - 6] = q
+    for name, (function, given, steps, options) in cases.items():
+        members = MEMBERS if name.startswith("1000") else 1
+        count = members * steps
+        calls = {
+            "ours": Call(
+                function, given, {"duration": STEP * steps, "step": STEP, **options},
+                evaluations=count,
+            )
+        }  # fmt: skip
+        if name.endswith("quadruped, rk4") or name.endswith("quadrupeds, rk4"):
+            start = states[:members]
+            calls["mujoco"] = Call(
+                rollout.rollout, (theirs, data, start), {"nstep": steps}, evaluations=count
+            )
+        taken = interleaved(calls, ROUNDS)
+        ours = median(taken["ours"])
+        beside = ratio(taken["mujoco"], taken["ours"]) if "mujoco" in taken else ""
+        table.rows.append([name, ours, 1e6 * STEP / ours, beside])
+    return table
+
+
 def _mujoco(file: Path) -> Any:
+    """MuJoCo's model of a URDF file; see :func:`_mujoco_model`."""
+    return _mujoco_model(file.read_text())
+
+
+def _mujoco_model(text: str) -> Any:
     """MuJoCo's model of a URDF, without meshes, contacts, constraints, damping and friction."""
     shapes = re.compile(r"<(visual|collision)\b.*?</\1>|<(visual|collision)\b[^>]*/>", re.DOTALL)
     options = '<mujoco><compiler fusestatic="false" balanceinertia="false"/></mujoco>'
-    text = re.sub(r"(<robot\b[^>]*>)", rf"\1{options}", shapes.sub("", file.read_text()), count=1)
+    text = re.sub(r"(<robot\b[^>]*>)", rf"\1{options}", shapes.sub("", text), count=1)
     model = mujoco.MjModel.from_xml_string(text)
     off = mujoco.mjtDisableBit
     model.opt.disableflags |= off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT

@@ -90,7 +90,8 @@ def main() -> None:
     momentum, kinetic = BODY.momentum(C, V), BODY.kinetic_energy(V)
     entries = BodyMotion(motions[0][0].t, C, V, momentum, kinetic, 0.0 * kinetic)
     for motion, style, label in [*motions, (entries, "k--", "Runge-Kutta 4 on the entries")]:
-        lost = np.linalg.norm(motion.momentum - motion.momentum[0], axis=1)
+        momentum = BODY.momentum(motion.C, motion.V)  # also where it is the state of the scheme
+        lost = np.linalg.norm(momentum - momentum[0], axis=1)
         gained = np.abs(motion.energy - motion.energy[0])
         for each, error in zip(axes.flat[1:], (lost, gained, motion.orthogonality), strict=True):
             each.semilogy(motion.t, error + 1e-17, style, lw=0.8, label=label)

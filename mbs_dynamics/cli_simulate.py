@@ -24,15 +24,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError
-from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate import (
+    METHODS,
+    BodyMotion,
+    FloatingMotion,
+    JointForces,
+    Motion,
+    load_motion,
+    simulate,
+    simulate_floating,
+    stop_events,
+)
 from mbs_dynamics.integrate.drive import Law
 from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
+from mbs_dynamics.integrate.floating_base import BASE, has_floating_base
 from mbs_dynamics.integrate.motion import MOTIONS
 from mbs_dynamics.resources import robot_path
+
+Simulated = Motion | FloatingMotion
+"""What the command simulates."""
 
 
 def add_commands(commands: Any) -> None:
@@ -54,6 +69,8 @@ def add_commands(commands: Any) -> None:
                      help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
     run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
     run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
+    run.add_argument("--every", type=int, default=1, metavar="K",
+                     help="keep every K-th state (default: all)")  # fmt: skip
     run.add_argument("--method", default="rk4", help=f"one of {', '.join(METHODS)} (default: rk4)")
     run.add_argument(
         "--torques",
@@ -142,41 +159,57 @@ def _simulate(options: argparse.Namespace) -> int:
     upper = np.array([np.inf if x.upper is None else x.upper for x in limits])
     q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), lower, upper))
     qd = _vector("--qd", model, options.qd, np.zeros(model.n))
-    forces = None
-    if options.friction or options.stops or options.damping is not None:
-        stated = None if options.friction else 0.0
-        damping = options.damping if options.damping is not None else stated
-        forces = JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
-    torques = None if options.torques is None else _profile(options.torques, model)
     begun, failed = time.perf_counter(), None
+    motion: Simulated
     try:
-        motion = simulate(
-            model,
-            q,
-            qd,
-            duration=options.duration,
-            step=options.step,
-            method=options.method,
-            control=torques,
-            forces=forces,
-            events=stop_events(model),
-        )
+        motion = _moved(model, q, qd, options)
     except SimulationError as error:  # what there is until then is written all the same
         if error.motion is None:
             raise
         motion, failed = error.motion, error
-    _report(model, motion, time.perf_counter() - begun)
+    steps = round(motion.t[-1] / options.step)
+    _report(model, motion, steps, time.perf_counter() - begun)
     _write(motion, options, lambda: model, options.out)
     if failed is not None:
         raise failed
     return 0
 
 
-def _report(model: mbs.Model, motion: Motion, taken: float) -> None:
+def _moved(
+    model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace
+) -> Simulated:
+    """Return the motion; of a model with a floating base that on SE(3)."""
+    base = 6 if has_floating_base(model) else 0
+    given: dict[str, Any] = {
+        "duration": options.duration,
+        "step": options.step,
+        "every": options.every,
+        "method": options.method,
+        "events": stop_events(model),
+        "forces": _forces(model, base, options),
+    }
+    if options.torques is not None:
+        given["control"] = _profile(options.torques, model.joint_names[base:])
+    if not base:
+        return simulate(model, q, qd, **given)
+    C, V = mbs.forward_kinematics(model, q)[BASE], mbs.twists(model, q, qd)[BASE]
+    return simulate_floating(model, C, V, q[base:], qd[base:], **given)
+
+
+def _forces(model: mbs.Model, base: int, options: argparse.Namespace) -> JointForces | None:
+    """Return damping, friction and stops; a floating base has none."""
+    if not (options.friction or options.stops or options.damping is not None):
+        return None
+    stated = None if options.friction else 0.0
+    damping: ArrayLike | None = stated
+    if options.damping is not None:
+        damping = np.where(np.arange(model.n) < base, 0.0, options.damping)
+    return JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
+
+
+def _report(model: mbs.Model, motion: Simulated, steps: int, taken: float) -> None:
     span = motion.t[-1]
-    print(
-        f"{model.name}: {span:g} s in {len(motion) - 1} steps by {motion.method}, in {taken:.2f} s"
-    )
+    print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
     with np.errstate(invalid="ignore"):  # of an arm that is lost
         change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
@@ -184,14 +217,17 @@ def _report(model: mbs.Model, motion: Motion, taken: float) -> None:
         print(f"  {event.t:.4f} s: {event.name}")
     if len(motion.events) > 20:
         print(f"  and {len(motion.events) - 20} times more")
+    if isinstance(motion, FloatingMotion):
+        x, y, z = motion.C[-1, :3, 3]
+        print(f"base at the end: x {x:.4f}, y {y:.4f}, z {z:.4f} m")
     print("joint, position and rate at the end:")
-    width = max(map(len, motion.joint_names))
+    width = max(map(len, motion.joint_names), default=0)
     for name, position, rate in zip(motion.joint_names, motion.q[-1], motion.qd[-1], strict=True):
         print(f"  {name:{width}} {position:10.4f} {rate:10.4f}")
 
 
 def _write(
-    motion: Motion,
+    motion: Simulated | BodyMotion,
     options: argparse.Namespace,
     model: Callable[[], mbs.Model],
     out: Path | None = None,
@@ -203,6 +239,8 @@ def _write(
         write_figure(motion, options.figure)
         print(f"wrote {options.figure}")
     if options.animation is not None:
+        if isinstance(motion, BodyMotion):
+            raise ArgumentError("an animation shows the motion of a robot, not of a body")
         write_animation(model(), motion, options.animation)
         print(f"wrote {options.animation}")
 
@@ -210,7 +248,7 @@ def _write(
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
     try:
-        motion = Motion.load(options.file)
+        motion = load_motion(options.file)
     except FileNotFoundError as error:
         raise ArgumentError(f"there is no file {options.file}") from error
     if options.animation is not None and options.robot is None:
@@ -221,7 +259,7 @@ def _plot(options: argparse.Namespace) -> int:
     return 0
 
 
-def _profile(path: Path, model: mbs.Model) -> Law:
+def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     """Return the law of a file of torques: interpolated between its rows, held beyond them."""
     try:
         with path.open(newline="") as file:
@@ -232,8 +270,8 @@ def _profile(path: Path, model: mbs.Model) -> Law:
     if head[:1] != ["t"] or len(rows) < 2:
         raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
     for name in head[1:]:
-        if name not in model.joint_names:
-            raise mbs.UnknownJointError(name, model.joint_names)
+        if name not in joint_names:
+            raise mbs.UnknownJointError(name, joint_names)
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(head):
             raise ArgumentError(f"{path}, row {line}: there must be {len(head)} numbers")
@@ -244,10 +282,10 @@ def _profile(path: Path, model: mbs.Model) -> Law:
     t = data[:, 0]
     if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():
         raise ArgumentError(f"{path}: numbers must be finite, and the times increase")
-    columns = [model.joint_names.index(name) for name in head[1:]]
+    columns = [list(joint_names).index(name) for name in head[1:]]
 
-    def torques(now: float, q: FloatArray, qd: FloatArray) -> FloatArray:
-        tau = np.zeros(model.n)
+    def torques(now: float, *state: FloatArray) -> FloatArray:
+        tau = np.zeros(len(joint_names))
         tau[columns] = [np.interp(now, t, column) for column in data[:, 1:].T]
         return tau
 

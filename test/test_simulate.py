@@ -24,7 +24,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
-from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {
@@ -193,6 +193,60 @@ def test_events_and_stop():
     assert_close(end.q, expected, 1e-6)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("given", [{}, {"control": lambda t, q, qd: -0.1 * qd}], ids=["", "law"])
+def test_events_and_stops_of_a_batch(method, given):
+    """Each is what it is in a simulation of its own; who has stopped rests."""
+    model, q = CHAIN.with_gravity((0.0, 0.0, 0.0)), START[0] + [[[0.0]], [[0.2]]]
+    given = {"duration": 0.2, "step": 4e-3, "method": method, **given}
+    if method == "dormand_prince":
+        given |= {"rtol": 1e-11, "atol": 1e-11}
+    watched = {
+        "stop": lambda t, q, qd: q[0] - 0.47,  # the second begins beyond and goes on
+        "events": {"third": lambda t, q, qd: q[2] - 1.0},
+    }
+    many = simulate(model, q, START[1], every=2, **given, **watched)
+    stops = [event for event in many.events if event.name == "stop"]
+    assert [event.member for event in stops] == [(0, 0)]
+    for member in ((0, 0), (1, 0)):
+        one = simulate(model, q[member], START[1], **given, **watched)
+        own = [event for event in many.events if event.member == member]
+        assert [event.name for event in own] == [event.name for event in one.events]
+        for a, b in zip(own, one.events, strict=True):
+            assert abs(a.t - b.t) < (1e-9 if method == "dormand_prince" else 1e-12)
+            assert_close(a.q, b.q, 1e-9)
+        last = one.q[-1]
+        assert_close(many.q[-1][member], last, 1e-9)
+    row = math.ceil(stops[0].t / 8e-3)
+    assert (many.q[row:, 0, 0] == many.q[-1, 0, 0]).all()
+    assert len(many) == 26
+
+
+def test_a_batch_ends_when_all_have_stopped():
+    q = START[0] + [[0.0], [0.05]]
+    motion = simulate(
+        CHAIN.with_gravity((0.0, 0.0, 0.0)), q, START[1], duration=2.0, step=0.01,
+        stop=lambda t, q, qd: q[0] - 0.48,
+    )  # fmt: skip
+    assert [event.member for event in motion.events] == [(1,), (0,)]
+    last = motion.events[-1].t
+    assert motion.t[-1] == pytest.approx(0.01 * math.ceil(last / 0.01))
+    assert np.abs(motion.q[-1, :, 0] - 0.48).max() < 1e-12
+
+
+def test_every():
+    """Fewer states are kept, of the same motion; a stop is kept in any case."""
+    rows = np.random.default_rng(4).uniform(-1.0, 1.0, (50, 3))
+    given = {"duration": 0.05, "control": rows, "wrenches": np.ones((50, 3, 6))}
+    whole, some = (simulate(CHAIN, *START, every=k, **given) for k in (1, 7))
+    assert len(some) == 8
+    for name in ("t", "q", "qd", "qdd", "tau", "momentum"):
+        assert_close(getattr(some, name), getattr(whole, name)[::7], 1e-14)
+    stopped = simulate(CHAIN, *START, every=7, stop=lambda t, q, qd: t - 0.0305, **given)
+    assert_close(stopped.t, [*some.t[:5], 0.0305], 1e-12)
+    assert_close(stopped.tau[-1], rows[30])
+
+
 def test_stop_events():
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     upper = arm.joints[1].limits.upper
@@ -201,54 +255,6 @@ def test_stop_events():
     motion = simulate(arm, start, 0.5 * np.eye(7)[1], duration=0.1, events=stop_events(arm))
     assert [event.name for event in motion.events] == [f"{arm.joint_names[1]} at its upper limit"]
     assert abs(motion.events[0].q[1] - upper) < 1e-9
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_saved_and_loaded(tmp_path, suffix):
-    motion = simulate(CHAIN, *START, duration=0.05, events={"now": lambda t, q, qd: t - 0.02})
-    motion.save(tmp_path / f"motion{suffix}")
-    loaded = Motion.load(tmp_path / f"motion{suffix}")
-    for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    assert loaded.joint_names == motion.joint_names
-    if suffix == ".npz":
-        assert loaded.method == "rk4"
-        assert [event.name for event in loaded.events] == ["now"]
-        np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
-
-
-def test_bad_files(tmp_path):
-    batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
-    with pytest.raises(ArgumentError, match="one motion, not a batch"):
-        batch.save(tmp_path / "batch.csv")
-    batch.save(tmp_path / "batch.npz")
-    assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
-    with pytest.raises(ArgumentError, match=r"must end in \.npz, \.csv"):
-        batch.save(tmp_path / "batch.bag")
-    with pytest.raises(FileNotFoundError):
-        Motion.load(tmp_path / "nothing.npz")
-    (tmp_path / "text.npz").write_text("no archive")
-    with pytest.raises(ArgumentError, match=r"text\.npz is no \.npz file"):
-        Motion.load(tmp_path / "text.npz")
-    np.savez(tmp_path / "other.npz", t=np.zeros(3))
-    with pytest.raises(ArgumentError, match="it has no q, qd"):
-        Motion.load(tmp_path / "other.npz")
-    with np.load(tmp_path / "batch.npz") as file:
-        data = dict(file)
-    np.savez(tmp_path / "shape.npz", **{**data, "qd": data["qd"][:5]})
-    with pytest.raises(ArgumentError, match=r"qd is float64 \(5, 2, 3\); valid is .*\(11, 2, 3\)"):
-        Motion.load(tmp_path / "shape.npz")
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ArgumentError, match="first line is not the header"):
-        Motion.load(tmp_path / "other.csv")
-    simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
-    lines = (tmp_path / "good.csv").read_text().splitlines()
-    (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
-    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: there must be 21 numbers"):
-        Motion.load(tmp_path / "short.csv")
-    (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
-    with pytest.raises(ArgumentError, match="could not convert"):
-        Motion.load(tmp_path / "text.csv")
 
 
 # -- failures --------------------------------------------------------------------------------------
@@ -338,7 +344,6 @@ def test_midpoint_steps_that_are_too_long():
         ({"events": {"stop": lambda t, q, qd: 1.0}}, "no event may be called 'stop'"),
         ({"stop": 3.0}, "event 'stop' must be a function"),
         ({"stop": lambda t, q, qd: q}, "event 'stop' must return a finite number"),
-        ({"q": np.zeros((2, 3)), "stop": lambda t, q, qd: 1.0}, "not for a batch"),
         ({"method": "dormand_prince", "rtol": 1e-17}, "rtol must be more than 1e-14"),
         ({"method": "dormand_prince", "atol": 0.0}, "atol must be more than 0"),
         ({"method": "dormand_prince", "control": np.zeros((100, 3))}, "not row by row"),

@@ -22,7 +22,16 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.integrate import (
+    BodyMotion,
+    FloatingMotion,
+    Motion,
+    free_body,
+    load_motion,
+    pivoted_body,
+    simulate,
+    simulate_body,
+)
 from mbs_dynamics.integrate.figures import write_animation, write_figure
 from mbs_dynamics.resources import robot_path
 
@@ -42,7 +51,7 @@ def test_a_swing_from_a_posture(arm, tmp_path, capsys):
     out = tmp_path / "swing.npz"
     code, text, _ = run(
         capsys, "simulate", "arm7", "--q", "joint2=0.5", "joint4=1", "--qd", "joint1=-0.2",
-        "--duration", 0.2, "--gravity", 0, 0, -3.71, "--out", out,
+        "--duration", 0.2, "--every", 4, "--gravity", 0, 0, -3.71, "--out", out,
     )  # fmt: skip
     assert code == 0
     assert "arm7: 0.2 s in 200 steps by rk4" in text
@@ -50,7 +59,7 @@ def test_a_swing_from_a_posture(arm, tmp_path, capsys):
     q, qd = np.zeros(7), np.zeros(7)
     q[[1, 3]], qd[0] = [0.5, 1.0], -0.2
     expected = simulate(arm.with_gravity((0, 0, -3.71)), q, qd, duration=0.2)
-    assert_close(Motion.load(out).q, expected.q)
+    assert_close(Motion.load(out).q, expected.q[::4])
 
 
 def test_torques_from_a_file(arm, tmp_path, capsys):
@@ -67,6 +76,59 @@ def test_torques_from_a_file(arm, tmp_path, capsys):
     assert_close(motion.q[0], np.linspace(0.1, 0.7, 7))
     assert_close(motion.tau[5], [0.0, 2.0, 0.0, -2.0, 0.0, 0.0, 0.0])
     assert_close(motion.tau[15], [0.0, 3.0, 0.0, -4.0, 0.0, 0.0, 0.0])
+
+
+FLOATING = """<robot name="raft"><link name="world"/>
+<link name="hull"><inertial><mass value="3"/>
+  <inertia ixx="0.1" iyy="0.2" izz="0.3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="arm"><inertial><origin xyz="0 0 0.2"/><mass value="0.5"/>
+  <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="free" type="floating"><parent link="world"/><child link="hull"/></joint>
+<joint name="mast" type="revolute"><parent link="hull"/><child link="arm"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="1" effort="5" velocity="5"/></joint></robot>"""
+
+
+def test_a_floating_base(tmp_path, capsys):
+    """It turns over, which three angles would not survive; figure and animation show it."""
+    urdf, out, profile = (tmp_path / name for name in ("raft.urdf", "raft.csv", "torques.csv"))
+    urdf.write_text(FLOATING)
+    profile.write_text("t, mast\n0, 0.1\n1, 0.2\n")
+    code, text, _ = run(
+        capsys, "simulate", urdf, "--q", "free/z=1", "mast=0.99", "--qd", "free/ry=30", "mast=2",
+        "--duration", 0.16, "--method", "semi_implicit_euler", "--torques", profile, "--damping",
+        0.01, "--stops", "--out", out,
+    )  # fmt: skip
+    assert code == 0
+    assert "base at the end: x 0" in text
+    assert "mast at its upper limit" in text
+    motion = FloatingMotion.load(out)
+    assert_close(motion.tau[100], [0.11])
+    assert_close(motion.C[0, :3, 3], [0.0, 0.0, 1.0])
+    assert motion.C[:, 2, 2].min() < -0.9
+    assert motion.joint_names == ("mast",)
+    pytest.importorskip("matplotlib")
+    code, _, _ = run(
+        capsys, "plot", out, "--figure", tmp_path / "f.png", "--robot", urdf, "--animation",
+        tmp_path / "f.gif",
+    )  # fmt: skip
+    assert code == 0
+    assert (tmp_path / "f.gif").read_bytes().startswith(b"GIF")
+
+
+@pytest.mark.parametrize("body", [pivoted_body(np.eye(3)), free_body(np.eye(6))])
+def test_a_figure_of_a_body(body, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    size, dim = body.group.size, body.group.dim
+    motion = simulate_body(body, np.eye(size), np.ones(dim), duration=0.01)
+    motion.save(tmp_path / "body.npz")
+    assert isinstance(load_motion(tmp_path / "body.npz"), BodyMotion)
+    assert run(capsys, "plot", tmp_path / "body.npz")[0] == 0
+    assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = run(
+        capsys, "plot", tmp_path / "body.npz", "--robot", "arm7", "--animation", tmp_path / "b.gif"
+    )
+    assert code == 1
+    assert "not of a body" in err
 
 
 def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
@@ -86,6 +148,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--q", "1", "2"], "--q takes 7 values, or JOINT=VALUE; got 2"),
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
+        (["--every", "0"], "every must be a positive integer"),
         (["--out", "motion.bag"], "--out must end in .npz, .csv"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
         (["--torques", "nowhere.csv"], "cannot read nowhere.csv"),

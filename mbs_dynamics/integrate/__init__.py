@@ -13,18 +13,21 @@
 # limitations under the License.
 """Simulation: steps in joint coordinates and on Lie groups, and what keeps their results."""
 
-from mbs_dynamics.integrate.body_motion import (
-    BODY_METHODS,
-    BodyMotion,
-    BodyStepper,
-    simulate_body,
-)
+from mbs_dynamics.integrate.body_motion import simulate_body
+from mbs_dynamics.integrate.body_stepper import BODY_METHODS, BodyStepper
 from mbs_dynamics.integrate.events import stop_events
-from mbs_dynamics.integrate.floating import FloatingMotion, simulate_floating
+from mbs_dynamics.integrate.floating import simulate_floating
 from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
 from mbs_dynamics.integrate.joint_forces import JointForces
-from mbs_dynamics.integrate.motion import Event, Motion
-from mbs_dynamics.integrate.simulation import METHODS, simulate
+from mbs_dynamics.integrate.joint_schemes import METHODS
+from mbs_dynamics.integrate.motion import (
+    BodyMotion,
+    Event,
+    FloatingMotion,
+    Motion,
+    load_motion,
+)
+from mbs_dynamics.integrate.simulation import simulate
 from mbs_dynamics.integrate.stepper import Stepper
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "Motion",
     "Stepper",
     "free_body",
+    "load_motion",
     "pivoted_body",
     "simulate",
     "simulate_body",

@@ -15,8 +15,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,17 +25,25 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError
 
-Law = Callable[[float, FloatArray, FloatArray], ArrayLike]
-"""A control law: time, q and qd to torques or wrenches."""
+Law = Callable[..., ArrayLike]
+"""A control law: time and :data:`State` to torques or wrenches."""
+
+State = tuple[FloatArray, ...]
+"""What laws and events see after the time: (q, qd), (C, V), or (C, V, q, qd)."""
 
 
 class Drive:
     """Torques or wrenches over time: nothing, a constant, one value for each step, or a law."""
 
     def __init__(
-        self, name: str, given: ArrayLike | Law | None, shape: tuple[int, ...], steps: int
+        self,
+        name: str,
+        given: ArrayLike | Law | None,
+        shape: tuple[int, ...],
+        steps: int,
+        seen: str = "q, qd",
     ) -> None:
-        self.name, self.shape = name, shape
+        self.name, self.shape, self.seen = name, shape, seen
         self.law: Law | None = given if callable(given) else None
         self.rows: FloatArray | None = None
         if self.law is None:
@@ -49,7 +58,7 @@ class Drive:
         if array.shape[max(core, 0) :] != self.shape or core < 0:
             raise ArgumentError(
                 f"{self.name} has shape {array.shape}; valid is {self.shape}, or one value for "
-                f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
+                f"each step, {(steps, *self.shape)}, or a function of t, {self.seen}"
             )
         if core and len(array) != steps:
             raise ArgumentError(
@@ -67,8 +76,8 @@ class Drive:
         assert self.rows is not None
         return self.rows if len(self.rows) == 1 else self.rows[k : k + count]
 
-    def at(self, k: int, t: float, state: FloatArray) -> FloatArray:
-        """Return the value for step k, which begins at t in a state (..., 2, n).
+    def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> FloatArray:
+        """Return the value at t, in step k, in a state whose arrays have the axes of a batch.
 
         Raises SimulationError for a value of the law that is not finite, and ArgumentError for one
         of a wrong shape.
@@ -77,18 +86,43 @@ class Drive:
             row: FloatArray = self.rows[min(k, len(self.rows) - 1)]
             return row
         assert self.law is not None
-        returned = self.law(t, state[..., 0, :], state[..., 1, :])
+        returned = self.law(t, *state)
         try:
             value = np.asarray(returned, dtype=float)
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 f"{self.name} returned no numbers at t = {t:g} s: {error}"
             ) from error
-        wanted = (*state.shape[:-2], *self.shape)
+        wanted = (*batch, *self.shape)
         if value.shape not in (wanted, self.shape):
             raise ArgumentError(
                 f"{self.name} returned the shape {value.shape} at t = {t:g} s; valid is {wanted}"
             )
-        if not np.isfinite(value).all():
+        if not finite(value):
             raise SimulationError(f"{self.name} returned {value.tolist()} at t = {t:.9g} s", time=t)
-        return value
+        return value if value.shape == wanted else np.broadcast_to(value, wanted)
+
+
+class Inputs(NamedTuple):
+    """The drives of a simulation, in the order in which its kernels take their values."""
+
+    drives: tuple[Drive, ...]
+
+    @property
+    def laws(self) -> bool:
+        """Whether a function in Python decides."""
+        return any(drive.law is not None for drive in self.drives)
+
+    def rows_from(self, k: int, count: int) -> State:
+        """Return what :meth:`Drive.rows_from` does, of each."""
+        return tuple(drive.rows_from(k, count) for drive in self.drives)
+
+    def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> State:
+        """Return what :meth:`Drive.at` does, of each."""
+        return tuple([drive.at(k, t, state, batch) for drive in self.drives])
+
+
+def finite(x: FloatArray) -> bool:
+    """Return whether all entries are finite; of a few, sooner than NumPy says so."""
+    few = x.size < 256  # many would wake the threads of a BLAS
+    return (few and math.isfinite(np.vdot(x, x))) or bool(np.isfinite(x).all())

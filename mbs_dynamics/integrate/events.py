@@ -15,40 +15,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate.drive import State
+from mbs_dynamics.integrate.groups import Group
 from mbs_dynamics.integrate.joint_forces import position_limits
-from mbs_dynamics.integrate.motion import Event
 from mbs_dynamics.model.tree import Model
 
-EventFunction = Callable[[float, FloatArray, FloatArray], float]
-"""Time, q and qd to a number; the event is where it changes its sign."""
+EventFunction = Callable[..., float]
+"""Time and state of one simulation to a number; the event is where it changes its sign."""
+
+Between = Callable[[float], State]
+"""The share of a step, 0 to 1, to the state there."""
+
+Interpolation = Callable[[State, State, float], Between]
+"""States before and after a step, and its length, to what is between them."""
 
 STOP = "stop"
 """Name of the event at which a simulation ends."""
 
 
 def stop_events(model: Model) -> dict[str, EventFunction]:
-    """Return event functions for joints that reach a limit of position, by joint and end."""
+    """Return event functions for joints that reach a limit of position, by joint and end.
+
+    They serve :func:`simulate` and :func:`simulate_floating`.
+    """
     found: dict[str, EventFunction] = {}
     for end, limits in zip(("lower", "upper"), position_limits(model), strict=True):
         for k, (name, limit) in enumerate(zip(model.joint_names, limits, strict=True)):
             if np.isfinite(limit):
-                found[f"{name} at its {end} limit"] = _distance(k, float(limit))
+                found[f"{name} at its {end} limit"] = _distance(k - model.n, float(limit))
     return found
 
 
 def _distance(k: int, limit: float) -> EventFunction:
-    return lambda t, q, qd: float(q[k]) - limit
+    """Return q_k - limit, k counted from the last joint: a floating base is not among them."""
+    return lambda t, *state: float(state[-2][k]) - limit
+
+
+class Crossing:
+    """An event as it is found: its name, its time, the state then, and whose it is."""
+
+    def __init__(self, name: str, t: float, state: State, member: tuple[int, ...]) -> None:
+        self.name, self.t, self.state, self.member = name, t, state, member
 
 
 class Watch:
-    """Finds the events between two states, by cubic interpolation of the positions."""
+    """Finds the events between two states, of each simulation of a batch for itself."""
 
     def __init__(
         self, events: Mapping[str, EventFunction] | None, stop: EventFunction | None
@@ -56,74 +74,121 @@ class Watch:
         self.functions = dict(events or {})
         if STOP in self.functions:
             raise ArgumentError(f"no event may be called {STOP!r}: that is what ends a simulation")
+        self.stops = stop is not None
         if stop is not None:
             self.functions[STOP] = stop
         for name, function in self.functions.items():
             if not callable(function):
                 raise ArgumentError(f"event {name!r} must be a function; got {function!r}")
-        self._values: dict[str, float] = {}
+        self._values: dict[tuple[int, ...], dict[str, float]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.functions)
 
-    def begin(self, t: float, state: FloatArray) -> None:
-        """Start at a state (2, n)."""
-        self._values = {name: self._value(name, t, state) for name in self.functions}
+    def begin(self, t: float, state: State, batch: tuple[int, ...]) -> None:
+        """Start at a state whose arrays have the axes of a batch."""
+        for member in np.ndindex(batch):
+            own = _of(state, member)
+            self._values[member] = {name: self._value(name, t, own) for name in self.functions}
 
-    def between(self, t: float, before: FloatArray, h: float, after: FloatArray) -> list[Event]:
-        """Return the events of the step of h from t, in order, up to the one that ends it all."""
-        found = []
-        for name in self.functions:
-            first, last = self._values[name], self._value(name, t + h, after)
-            self._values[name] = last
+    def between(
+        self, t: float, before: State, after: State, h: float, interpolated: Interpolation
+    ) -> list[Crossing]:
+        """Return the events of the step of h from t, in order.
+
+        A simulation whose stop is among them is not watched any longer.
+        """
+        found: list[Crossing] = []
+        for member in list(self._values):
+            states = _of(before, member), _of(after, member)
+            crossings = list(self._crossings(member, t, *states, h, interpolated))
+            crossings.sort(key=lambda crossing: crossing.t)
+            names = [crossing.name for crossing in crossings]
+            if STOP in names:
+                del crossings[names.index(STOP) + 1 :], self._values[member]
+            found += crossings
+        return sorted(found, key=lambda crossing: crossing.t)
+
+    def _crossings(
+        self,
+        member: tuple[int, ...],
+        t: float,
+        before: State,
+        after: State,
+        h: float,
+        interpolated: Interpolation,
+    ) -> Iterator[Crossing]:
+        between: Between | None = None
+        for name, first in self._values[member].items():
+            last = self._value(name, t + h, after)
+            self._values[member][name] = last
             if first * last < 0.0 or (last == 0.0 and first != 0.0):
-                s = self._crossing(name, first, last, t, before, h, after)
-                q, qd = interpolated(before, after, h, s)
-                found.append(Event(name, t + s * h, q, qd))
-        found.sort(key=lambda event: event.t)
-        names = [event.name for event in found]
-        return found[: names.index(STOP) + 1] if STOP in names else found
+                between = between or interpolated(before, after, h)
+                s = 1.0 if last == 0.0 else self._bisected(name, first, t, h, between)
+                yield Crossing(name, t + s * h, between(s), member)
 
-    def _value(self, name: str, t: float, state: FloatArray) -> float:
-        value: Any = self.functions[name](t, state[0], state[1])
+    def _value(self, name: str, t: float, state: State) -> float:
+        value: Any = self.functions[name](t, *state)
         if np.shape(value) != () or not np.isfinite(value):
             raise ArgumentError(
                 f"event {name!r} must return a finite number; got {value!r} at t = {t:g} s"
             )
         return float(value)
 
-    def _crossing(
-        self,
-        name: str,
-        first: float,
-        last: float,
-        t: float,
-        before: FloatArray,
-        h: float,
-        after: FloatArray,
-    ) -> float:
-        """Return where in the step, 0 to 1, the function is zero: bisected to rounding."""
+    def _bisected(self, name: str, first: float, t: float, h: float, between: Between) -> float:
+        """Return where in the step, 0 to 1, the function is zero, to rounding."""
         low, high = 0.0, 1.0
-        if last == 0.0:
-            return high
         while high - low > 1e-13:
             middle = 0.5 * (low + high)
-            at = np.array(interpolated(before, after, h, middle))
-            value = self._value(name, t + middle * h, at)
-            if value * first <= 0.0:
+            if self._value(name, t + middle * h, between(middle)) * first <= 0.0:
                 high = middle
             else:
                 low = middle
         return high
 
 
-def interpolated(
-    before: FloatArray, after: FloatArray, h: float, s: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return q and qd at the share s of a step: the cubic through both states, and its rate."""
+def _of(state: State, member: tuple[int, ...]) -> State:
+    return tuple(x[member] for x in state) if member else state
+
+
+# -- what is between two states --------------------------------------------------------------------
+
+
+def between_joints(before: State, after: State, h: float) -> Between:
+    """Return q and qd by the cubic through both states, and its rate."""
     (q0, v0), (q1, v1) = before, after
-    change = q1 - q0 - h * v0
-    bend = h * (v1 - v0)
-    cubic, square = bend - 2.0 * change, 3.0 * change - bend
-    q = q0 + s * (h * v0 + s * (square + s * cubic))
-    return q, v0 + s * (2.0 * square + 3.0 * s * cubic) / h
+    cubic = _cubic(q1 - q0, h * v0, h * v1)
+
+    def at(s: float) -> State:
+        change, slope = cubic(s)
+        return q0 + change, slope / h
+
+    return at
+
+
+def between_poses(group: Group, before: State, after: State, h: float) -> Between:
+    """Return C and V, with C = C_0 exp(X) and X the cubic in the algebra through both states."""
+    (C0, V0), (C1, V1) = before, after
+    X = group.log(group.inverse(C0) @ C1)
+    cubic = _cubic(X, h * V0, h * (group.dexp_inv(-X) @ V1))
+
+    def at(s: float) -> State:
+        change, slope = cubic(s)
+        return C0 @ group.exp(change), group.dexp(-change) @ slope / h
+
+    return at
+
+
+def _cubic(
+    change: FloatArray, first: FloatArray, last: FloatArray
+) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+    """Return s to value and slope of the cubic from 0 to ``change`` with these slopes."""
+    cubic, square = first + last - 2.0 * change, 3.0 * change - 2.0 * first - last
+
+    def at(s: float) -> tuple[FloatArray, FloatArray]:
+        return (
+            s * (first + s * (square + s * cubic)),
+            first + s * (2.0 * square + 3.0 * s * cubic),
+        )
+
+    return at

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,14 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.motion import Motion
+from mbs_dynamics.integrate.floating_base import BASE, Base
+from mbs_dynamics.integrate.motion import (
+    BodyMotion,
+    FloatingMotion,
+    Motion,
+    Trajectory,
+    checked_single,
+)
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 
@@ -49,31 +57,29 @@ def _pyplot() -> Any:
     return plt
 
 
-def _checked(motion: Motion, path: str | Path, kinds: tuple[str, ...]) -> Path:
+def _checked(motion: Trajectory, path: str | Path, kinds: tuple[str, ...]) -> Path:
     target = Path(path)
     if target.suffix not in kinds:
         raise ArgumentError(f"path must end in {', '.join(kinds)}; got {str(path)!r}")
-    if motion.q.ndim != 2:
-        raise ArgumentError(f"a figure shows one motion, not a batch {motion.q.shape[1:-1]}")
+    checked_single(motion, "a figure shows")
     return target
 
 
-def write_figure(motion: Motion, path: str | Path) -> None:
+def write_figure(motion: Trajectory, path: str | Path) -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
+
+    Of a floating mechanism the position of the base takes the place of the rates, and of a body
+    there are position (of one that turns about a point, its third axis), twist and wrench.
 
     Raises ArgumentError for another kind of file or a batch; BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, FIGURES), _pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True, layout="constrained")
-    panels = (
-        ("q", motion.q, "position, rad or m"),
-        ("qd", motion.qd, "rate, rad/s or m/s"),
-        ("tau", motion.tau, "torque, N m or N"),
-    )
-    for each, (_, values, label) in zip(axes.flat, panels, strict=False):
+    for each, (values, label, names) in zip(axes.flat, _panels(motion), strict=False):
         each.plot(motion.t, values, lw=1.0)
         each.set_ylabel(label)
-    axes[0, 0].legend(motion.joint_names, fontsize=7, ncols=1 + len(motion.joint_names) // 8)
+        if names:
+            each.legend(names, fontsize=7, ncols=1 + len(names) // 8)
     for name, values in (
         ("kinetic", motion.kinetic),
         ("potential", motion.potential),
@@ -92,23 +98,52 @@ def write_figure(motion: Motion, path: str | Path) -> None:
     plt.close(figure)
 
 
-def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
+def _panels(motion: Trajectory) -> list[tuple[FloatArray, str, Sequence[str]]]:
+    """Return what is drawn beside the energies: arrays, what they are, and their columns."""
+    if isinstance(motion, Motion):
+        return [
+            (motion.q, "position, rad or m", motion.joint_names),
+            (motion.qd, "rate, rad/s or m/s", ()),
+            (motion.tau, "torque, N m or N", ()),
+        ]
+    if isinstance(motion, FloatingMotion):
+        return [
+            (motion.q, "position, rad or m", motion.joint_names),
+            (motion.C[:, :3, 3], "position of the base, m", "xyz"),
+            (motion.tau, "torque, N m or N", ()),
+        ]
+    assert isinstance(motion, BodyMotion)
+    free = motion.C.shape[-1] == 4
+    place = (motion.C[:, :3, 3], "position, m") if free else (motion.C[:, :, 2], "third axis")
+    parts = ("wx", "wy", "wz", "vx", "vy", "vz")[: motion.V.shape[-1]]
+    return [
+        (*place, "xyz"),
+        (motion.V, "twist, rad/s and m/s", parts),
+        (motion.wrench, "wrench, N m and N", ()),
+    ]
+
+
+def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | Path) -> None:
     """Write an animation (.gif) of the bodies as lines from joint to joint, in real time.
 
     Raises ArgumentError for another kind of file, a batch, or a motion of other joints;
     BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    if motion.joint_names != model.joint_names:
+    names = model.joint_names[6 if isinstance(motion, FloatingMotion) else 0 :]
+    if motion.joint_names != names:
         raise ArgumentError(
             f"the motion is of the joints {', '.join(motion.joint_names)}; the model has "
-            f"{', '.join(model.joint_names)}"
+            f"{', '.join(names)}"
         )
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     count = max(int(motion.t[-1] * FRAMES_PER_SECOND), 1) + 1
     rows = np.unique(np.linspace(0, len(motion) - 1, count).round().astype(int))
-    segments = _segments(model, motion.q[rows])
+    if isinstance(motion, FloatingMotion):
+        segments = _segments(model, Base(model).poses(motion.C[rows], motion.q[rows]), BASE)
+    else:
+        segments = _segments(model, forward_kinematics(model, motion.q[rows]))
     figure = plt.figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot(projection="3d")
     lines = [axes.plot([], [], [], "o-", lw=2.0, ms=3.0, color="C0")[0] for _ in segments[0]]
@@ -129,19 +164,19 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
     plt.close(figure)
 
 
-def _segments(model: Model, q: FloatArray) -> FloatArray:
+def _segments(model: Model, C: FloatArray, base: int = GROUND) -> FloatArray:
     """Return the lines (N, lines, 2, 3) from each body's origin to its parent's, and to frames.
 
-    Frames are those of links that are merged into a body without children, such as a tool.
+    Frames are those of links that are merged into a body without children, such as a tool. No line
+    is drawn to a floating base.
     """
     names = [model.bodies[i].name for i in range(model.nb)]
     ends = [frame for frame in model.frames.values() if frame.name not in names]
     ends = [frame for frame in ends if frame.body != GROUND and names[frame.body] in model.leaves]
-    C = forward_kinematics(model, q)
     origins = C[..., :3, 3]
-    ground = np.zeros((len(q), 3))
+    ground = np.zeros((len(C), 3))
     lines = []
-    for i, p in enumerate(model.parents):
+    for i, p in list(enumerate(model.parents))[base + 1 :]:
         lines.append(np.stack([ground if p == GROUND else origins[:, p], origins[:, i]], axis=1))
     for frame in ends:
         tip = (C[:, frame.body] @ frame.placement)[:, :3, 3]

@@ -109,24 +109,31 @@ def _sum(h: Any, weights: tuple[float, ...], rates: list[Array]) -> Any:
     return total
 
 
-def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Array, Array]:
-    """Return pose and spatial momentum after a step of the implicit midpoint rule.
+def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Array, ...]:
+    """Return pose and spatial momentum after a step, and pose and twist in the middle of it.
+
+    By the implicit midpoint rule:
 
     C_1 = C_0 exp(h V) with V the twist at C_0 exp(h V / 2) and half the change of momentum.
     """
-    half = 0.5 * h
+    half, Ad = 0.5 * h, body.group.Ad
+    mu = Ad(C).T @ Pi  # once: far from the origin its rounding must not disturb the iteration
 
     def improved(V: Array) -> Array:
-        C_middle = C @ body.group.exp(half * V)
-        return body.twist_of(C_middle, Pi + half * body.momentum_rate(C_middle, V))
+        E = body.group.exp(half * V)
+        middle = Ad(E).T @ mu
+        if body.wrench is not None:
+            middle = middle + half * np.asarray(body.wrench(C @ E, V))
+        return body.inverse @ middle
 
-    def slope(V: Array) -> Array:  # of M improved(V)
-        return (-half) * _dual(body, body.inertia @ V)
+    def slope(V: Array) -> Array:  # of M improved(V), with dexp_{-h V / 2} to first order
+        turned = np.eye(body.group.dim) - (0.25 * h) * body.group.ad(V)
+        return (-half) * (_dual(body, body.inertia @ V) @ turned)
 
     V = _solution(body, improved, slope, body.twist_of(C, Pi))
     C_middle = C @ body.group.exp(half * V)
     Pi_new = Pi + h * body.momentum_rate(C_middle, V)
-    return body.group.product(C, body.group.exp(h * V)), Pi_new
+    return body.group.product(C, body.group.exp(h * V)), Pi_new, C_middle, V
 
 
 class Alpha(NamedTuple):
@@ -184,13 +191,13 @@ def _solution(
     """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
     change = np.zeros(body.group.dim)
     for _ in range(ITERATIONS):
-        change = _eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
+        change = eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
         x = x + change
     positive(TOLERANCE**2 * (1.0 + x @ x) - change @ change, TOO_LONG)
     return x
 
 
-def _eliminated(A: Array, b: Array) -> Array:
+def eliminated(A: Array, b: Array) -> Array:
     """Return A^-1 b by elimination without pivoting: A is nearly an inertia matrix."""
     n = len(b)
     A, x = np.array(A, dtype=object), list(b)

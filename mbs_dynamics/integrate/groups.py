@@ -26,7 +26,7 @@ and M its tensor about that point.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.tracing import Kernel
 
 Wrench = Callable[[Array, Array], Array]
 """Pose and body-fixed twist to the body-fixed wrench; written for symbols, as traced code is."""
@@ -51,6 +52,8 @@ class Group(NamedTuple):
     size: int
     """Rows of its matrices."""
     exp: Callable[[Array], Array]
+    log: Callable[[Array], Array]
+    dexp: Callable[[Array], Array]
     dexp_inv: Callable[[Array], Array]
     ad: Callable[[Array], Array]
     Ad: Callable[[Array], Array]
@@ -78,9 +81,18 @@ class Group(NamedTuple):
 
 
 SO3 = Group(
-    "SO(3)", 3, 3, so3.exp, so3.dexp_inv, so3.hat, lambda R: R, lambda R: np.swapaxes(R, -1, -2)
+    "SO(3)",
+    3,
+    3,
+    so3.exp,
+    so3.log,
+    so3.dexp,
+    so3.dexp_inv,
+    so3.hat,
+    lambda R: R,
+    lambda R: np.swapaxes(R, -1, -2),
 )
-SE3 = Group("SE(3)", 6, 4, se3.exp, se3.dexp_inv, se3.ad, se3.Ad, se3.inverse)
+SE3 = Group("SE(3)", 6, 4, se3.exp, se3.log, se3.dexp, se3.dexp_inv, se3.ad, se3.Ad, se3.inverse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +118,18 @@ class GroupBody:
 
     inverse: FloatArray = None  # type: ignore[assignment]
     """(dim, dim) inverse of the inertia."""
+    kernels: dict[Any, Kernel] = field(init=False, repr=False, default_factory=dict)
+    """Its compiled steps, by what they are."""
+
+    def under(self, W: Array | None) -> GroupBody:
+        """Return the body with a further body-fixed wrench (dim,) on it; None for none."""
+        if W is None:
+            return self
+
+        def acting(C: Array, V: Array) -> Array:
+            return W if self.wrench is None else np.asarray(self.wrench(C, V)) + W
+
+        return replace(self, wrench=acting)
 
     # -- equations, on numbers and on symbols ----------------------------------------------------
 
@@ -154,7 +178,8 @@ def free_body(
     :param M_body: (6, 6) inertia in its frame; see :func:`mbs_dynamics.spatial_inertia`.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
     :param wrench: what acts beside gravity: ``wrench(C, V)`` returns a body-fixed wrench, moment
-        first. Written with NumPy and the functions of ``mbs_dynamics.tracing``, as it is traced.
+        first. Written with NumPy and the functions of ``mbs_dynamics.tracing``, as it is traced,
+        once for this body: numbers that it refers to must not change.
     :raises ModelError: if the inertia is not that of a body that can move by itself.
     """
     M = checks.numbers("M_body", M_body, (6, 6))

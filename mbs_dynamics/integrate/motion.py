@@ -11,14 +11,11 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What a simulation returns, with named arrays, and how it is saved."""
+"""What a simulation returns, with named arrays: of joints, of a body, of a floating mechanism."""
 
 from __future__ import annotations
 
-import csv
-import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +23,10 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate import motion_files
 
-MOTIONS = (".npz", ".csv")
+MOTIONS = motion_files.KINDS
 """Kinds of files of motions."""
-
-MOMENTUM_NAMES = ("Lx", "Ly", "Lz", "Px", "Py", "Pz")
-"""The entries of the momentum, as a CSV file calls them."""
 
 
 class Event(NamedTuple):
@@ -41,13 +36,74 @@ class Event(NamedTuple):
     t: float
     """When, in s."""
     q: FloatArray
-    """(n,) positions then."""
+    """(n,) positions then; of the joints beside a floating base; none of a body."""
     qd: FloatArray
     """(n,) rates then."""
+    C: FloatArray | None = None
+    """Pose or rotation of a body or floating base then; None where there is none."""
+    V: FloatArray | None = None
+    """Its body-fixed twist or angular velocity then."""
+    member: tuple[int, ...] = ()
+    """Which simulation of a batch it was."""
+
+
+class Trajectory:
+    """What all results of simulations have in common: N instants, energies, events, files.
+
+    Arrays of a batch of simulations have its axes after the first.
+    """
+
+    t: FloatArray
+    kinetic: FloatArray
+    potential: FloatArray
+    method: str
+    events: tuple[Event, ...]
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def energy(self) -> FloatArray:
+        """(N, ...) kinetic and potential energy."""
+        return self.kinetic + self.potential
+
+    def save(self, path: str | Path) -> None:
+        """Write a file ``.npz`` with all arrays by name, or ``.csv`` with a column for each entry.
+
+        CSV has no events, and no batches. Raises ArgumentError for another kind of file, or a batch
+        into CSV.
+        """
+        motion_files.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Any:
+        """Return what :meth:`save` wrote; ArgumentError, naming the file, if it is something else.
+
+        Raises FileNotFoundError where there is none.
+        """
+        given = motion_files.read(cls, path)
+        given["events"] = tuple(Event(**row) for row in given.get("events", ()))
+        return cls(**given)
+
+    @classmethod
+    def arrays(cls) -> tuple[str, ...]:
+        """Return the names of the fields that are arrays."""
+        return tuple(x.name for x in fields(cls) if x.type == "FloatArray")  # type: ignore[arg-type]
+
+    @classmethod
+    def shapes(cls, n: int, size: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes that follow N and the batch, for n joints and poses of ``size``."""
+        dim = 3 if size == 3 else 6
+        every = {
+            **dict.fromkeys(("q", "qd", "qdd", "tau"), (n,)),
+            **dict.fromkeys(("V", "wrench", "momentum"), (dim,)),
+            "C": (size, size),
+        }
+        return {name: every.get(name, ()) for name in cls.arrays()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Motion:
+class Motion(Trajectory):
     """States over time, and what follows from them: N instants, n coordinates; SI units.
 
     Arrays of a batch of simulations have its axes after the first: q is (N, ..., n).
@@ -73,17 +129,9 @@ class Motion:
     events: tuple[Event, ...] = ()
     method: str = ""
 
-    def __len__(self) -> int:
-        return len(self.t)
-
     def __repr__(self) -> str:
         last = f"to {self.t[-1]:g} s" if len(self) else "empty"
         return f"<Motion {self.q.shape}, {last}, {self.method}>"
-
-    @property
-    def energy(self) -> FloatArray:
-        """(N, ...) kinetic and potential energy."""
-        return self.kinetic + self.potential
 
     @property
     def power(self) -> FloatArray:
@@ -91,112 +139,135 @@ class Motion:
         product: FloatArray = np.sum(self.tau * self.qd, axis=-1)
         return product
 
-    def save(self, path: str | Path) -> None:
-        """Write a file ``.npz`` with all arrays by name, or ``.csv`` with a column for each entry.
-
-        CSV has no events, and no batches. Raises ArgumentError for another kind of file, or a batch
-        into CSV.
-        """
-        target = _known(path)
-        if target.suffix == ".npz":
-            times = [event.t for event in self.events]
-            shape = (-1, *self.q.shape[1:])
-            np.savez_compressed(
-                target,
-                **{name: getattr(self, name) for name in ARRAYS},
-                joint_names=np.array(self.joint_names),
-                method=np.array(self.method),
-                event_names=np.array([event.name for event in self.events], dtype=str),
-                event_t=np.array(times),
-                event_q=np.array([event.q for event in self.events]).reshape(shape),
-                event_qd=np.array([event.qd for event in self.events]).reshape(shape),
-            )
-            return
-        if self.q.ndim != 2:
-            raise ArgumentError(f"a CSV file takes one motion, not a batch {self.q.shape[1:-1]}")
-        columns = [self.t[:, None], self.q, self.qd, self.qdd, self.tau]
-        columns += [self.kinetic[:, None], self.potential[:, None], self.momentum]
-        with target.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(_header(self.joint_names))
-            writer.writerows([repr(float(x)) for x in row] for row in np.hstack(columns))
-
     @classmethod
     def load(cls, path: str | Path) -> Motion:
-        """Return what :meth:`save` wrote; ArgumentError, naming the file, if it is something else.
-
-        Raises FileNotFoundError where there is none.
-        """
-        source = _known(path)
-        return _load_npz(source) if source.suffix == ".npz" else _load_csv(source)
+        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
+        found: Motion = super().load(path)
+        return found
 
 
-ARRAYS = tuple(field.name for field in fields(Motion) if field.type == "FloatArray")
-"""The fields that are arrays."""
+@dataclass(frozen=True, eq=False, repr=False)
+class BodyMotion(Trajectory):
+    """The motion of a rigid body at N instants; arrays of a batch have its axes after the first."""
+
+    t: FloatArray
+    """(N,) time in s."""
+    C: FloatArray
+    """(N, ..., 4, 4) poses on SE(3), or (N, ..., 3, 3) rotations on SO(3)."""
+    V: FloatArray
+    """(N, ..., 6) body-fixed twists, or (N, ..., 3) angular velocities."""
+    momentum: FloatArray
+    """Spatial momenta, of the shape of V: about the inertial origin, or the fixed point. A scheme
+    that integrates the momentum returns its own; else it is that of C and V."""
+    kinetic: FloatArray
+    """(N, ...) kinetic energy."""
+    potential: FloatArray
+    """(N, ...) potential energy."""
+    method: str = ""
+    events: tuple[Event, ...] = ()
+    wrench: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """Body-fixed wrenches that were applied beside the body's own, of the shape of V; where they
+    are held, those of the step that begins."""
+
+    def __post_init__(self) -> None:
+        if not self.wrench.size:
+            object.__setattr__(self, "wrench", np.zeros(np.shape(self.V)))
+
+    def __repr__(self) -> str:
+        return f"<BodyMotion {self.C.shape}, {self.method}>"
+
+    @property
+    def orthogonality(self) -> FloatArray:
+        """(N, ...) largest entry of R^T R - I: how well the rotation is one."""
+        return _orthogonality(self.C)
+
+    @property
+    def power(self) -> FloatArray:
+        """(N, ...) power of the applied wrenches."""
+        product: FloatArray = np.sum(self.wrench * self.V, axis=-1)
+        return product
+
+    @classmethod
+    def load(cls, path: str | Path) -> BodyMotion:
+        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
+        found: BodyMotion = super().load(path)
+        return found
 
 
-def _known(path: str | Path) -> Path:
-    target = Path(path)
-    if target.suffix not in MOTIONS:
-        raise ArgumentError(f"path must end in {', '.join(MOTIONS)}; got {str(path)!r}")
-    return target
+@dataclass(frozen=True, eq=False, repr=False)
+class FloatingMotion(Trajectory):
+    """The motion of a mechanism on a floating base at N instants, with m joints beside the base.
+
+    Arrays of a batch of simulations have its axes after the first.
+    """
+
+    t: FloatArray
+    """(N,) time in s."""
+    C: FloatArray
+    """(N, ..., 4, 4) pose of the base."""
+    V: FloatArray
+    """(N, ..., 6) body-fixed twist of the base."""
+    q: FloatArray
+    """(N, ..., m) positions of the joints."""
+    qd: FloatArray
+    """(N, ..., m) rates of the joints."""
+    kinetic: FloatArray
+    """(N, ...) kinetic energy."""
+    potential: FloatArray
+    """(N, ...) potential energy in the field of gravity."""
+    momentum: FloatArray
+    """(N, ..., 6) momentum of all bodies about the inertial origin, angular part first."""
+    joint_names: tuple[str, ...]
+    tau: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """(N, ..., m) torques of the joints; where they are held, those of the step that begins."""
+    events: tuple[Event, ...] = ()
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.tau.size:
+            object.__setattr__(self, "tau", np.zeros(np.shape(self.q)))
+
+    def __repr__(self) -> str:
+        last = f"to {self.t[-1]:g} s" if len(self) else "empty"
+        return f"<FloatingMotion {self.q.shape}, {last}, {self.method}>"
+
+    @property
+    def orthogonality(self) -> FloatArray:
+        """(N, ...) largest entry of R^T R - I: how well the rotation of the base is one."""
+        return _orthogonality(self.C)
+
+    @property
+    def power(self) -> FloatArray:
+        """(N, ...) power of the motors."""
+        product: FloatArray = np.sum(self.tau * self.qd, axis=-1)
+        return product
+
+    @classmethod
+    def load(cls, path: str | Path) -> FloatingMotion:
+        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
+        found: FloatingMotion = super().load(path)
+        return found
 
 
-def _header(joint_names: Sequence[str]) -> list[str]:
-    states = [f"{what}:{name}" for what in ("q", "qd", "qdd", "tau") for name in joint_names]
-    return ["t", *states, "kinetic", "potential", *MOMENTUM_NAMES]
+def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
+    """Return what the ``save`` of any of the three results wrote, as what it is.
+
+    Raises ArgumentError, naming the file, if it is none; FileNotFoundError where there is none.
+    """
+    found = motion_files.arrays_of(path)
+    if "C" not in found:
+        return Motion.load(path)
+    return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
 
 
-def _load_npz(source: Path) -> Motion:
-    try:
-        with np.load(source, allow_pickle=False) as file:
-            data: dict[str, Any] = dict(file)
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ArgumentError(f"{source} is no .npz file of a motion: {error}") from error
-    wanted = (*ARRAYS, "joint_names", "method", "event_names", "event_t", "event_q", "event_qd")
-    missing = [name for name in wanted if name not in data]
-    if missing:
-        raise ArgumentError(f"{source} is no file of a motion: it has no {', '.join(missing)}")
-    arrays = {name: data[name] for name in ARRAYS}
-    _check_shapes(source, arrays, len(data["joint_names"]))
-    rows = zip(*(data[f"event_{x}"] for x in ("names", "t", "q", "qd")), strict=True)
-    return Motion(
-        **arrays,
-        joint_names=tuple(map(str, data["joint_names"])),
-        events=tuple(Event(str(name), float(t), q, qd) for name, t, q, qd in rows),
-        method=str(data["method"]),
-    )
+def _orthogonality(C: FloatArray) -> FloatArray:
+    R = C[..., :3, :3]
+    defect: FloatArray = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
+    return defect
 
 
-def _load_csv(source: Path) -> Motion:
-    with source.open(newline="") as file:
-        rows = list(csv.reader(file))
-    names = [x[2:] for x in rows[0] if x.startswith("q:")] if rows else []
-    if not rows or rows[0] != _header(names):
-        raise ArgumentError(f"{source} is no file of a motion: its first line is not the header")
-    n, width = len(names), len(rows[0])
-    wrong = [k for k, row in enumerate(rows, 1) if len(row) != width]
-    if wrong:
-        raise ArgumentError(f"{source}, line {wrong[0]}: there must be {width} numbers")
-    try:
-        data = np.array(rows[1:], dtype=float).reshape(-1, width)
-    except ValueError as error:
-        raise ArgumentError(f"{source}: {error}") from error
-    t, q, qd, qdd, tau, kinetic, potential, momentum = np.split(
-        data, np.cumsum([1, n, n, n, n, 1, 1]), axis=1
-    )
-    scalars = t[:, 0], kinetic[:, 0], potential[:, 0]
-    return Motion(scalars[0], q, qd, qdd, tau, *scalars[1:], momentum, tuple(names))
-
-
-def _check_shapes(source: Path, arrays: dict[str, Any], n: int) -> None:
-    lead = np.shape(arrays["q"])[:-1]
-    states = dict.fromkeys(("q", "qd", "qdd", "tau"), (*lead, n))
-    valid = {**states, "kinetic": lead, "potential": lead, "momentum": (*lead, 6), "t": lead[:1]}
-    for name, array in arrays.items():
-        if array.shape != valid[name] or array.dtype != np.float64:
-            raise ArgumentError(
-                f"{source}: {name} is {array.dtype} {array.shape}; valid is float64 {valid[name]}"
-            )
+def checked_single(motion: Trajectory, what: str) -> None:
+    """Raise ArgumentError for a batch."""
+    batch = motion.kinetic.shape[1:]
+    if batch:
+        raise ArgumentError(f"{what} one motion, not a batch {batch}")

@@ -11,7 +11,12 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Explicit Runge-Kutta schemes, and Dormand and Prince's pair 5(4) with dense output."""
+"""Explicit Runge-Kutta schemes, and Dormand and Prince's pair 5(4) with dense output.
+
+In a vector space a state moves by adding an increment. On a Lie group it moves by a product with
+the exponential of one, and the schemes integrate the increments of each step from zero, as those of
+Munthe-Kaas do: a :class:`Chart` says how.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,30 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import SimulationError
 
 Rate = Callable[[float, FloatArray], FloatArray]
-"""A right-hand side: time and state to the rate of the state."""
+"""A right-hand side: time and state to the rate of the state, or to its velocity on a group."""
+
+
+class Chart:
+    """Increments z of a state y, here of a vector space: they are added."""
+
+    def moved(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        """Return the state that the increment z leads to from y."""
+        return y + z
+
+    def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
+        """Return the rate of the increment z that has led to y, where y has this rate."""
+        return rate
+
+    def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
+        """Return the rate of an increment that begins at y."""
+        return self.lifted(y, np.zeros(rate.shape), rate)
+
+    def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        """Return what errors of the entries of z count relative to."""
+        return np.abs(y)
+
+
+VECTORS = Chart()
 
 
 class Tableau(NamedTuple):
@@ -49,14 +77,28 @@ TABLEAUS = {
 """By order: Euler's scheme, the midpoint rule, Kutta's and the classical one."""
 
 
-def runge_kutta_step(tableau: Tableau, rate: Rate, t: float, y: FloatArray, h: float) -> FloatArray:
+def runge_kutta_step(
+    tableau: Tableau, rate: Rate, t: float, y: FloatArray, h: float, chart: Chart = VECTORS
+) -> FloatArray:
     """Return the state after one step of h from the state y at time t."""
     k: list[FloatArray] = []
     for row, c in zip(tableau.A, tableau.c, strict=True):
-        at = y + h * sum((a * x for a, x in zip(row, k, strict=True) if a), np.zeros(()))
-        k.append(rate(t + c * h, at))
-    found: FloatArray = y + h * sum(b * x for b, x in zip(tableau.b, k, strict=True) if b)
-    return found
+        if not k:
+            k.append(chart.begun(y, rate(t, y)))
+            continue
+        z = _weighted(h, row, k)
+        at = chart.moved(y, z)
+        k.append(chart.lifted(at, z, rate(t + c * h, at)))
+    return chart.moved(y, _weighted(h, tableau.b, k))
+
+
+def _weighted(h: float, weights: tuple[float, ...], rates: list[FloatArray]) -> FloatArray:
+    """Return h times the weighted sum of rates."""
+    terms = [weight * rate for weight, rate in zip(weights, rates, strict=True) if weight]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return h * total
 
 
 # -- Dormand and Prince ----------------------------------------------------------------------------
@@ -98,7 +140,8 @@ class DormandPrince:
     """Integrates y' = rate(t, y) with steps that keep the error of each within the tolerance.
 
     The error of an entry counts relative to ``atol + rtol |y|``; the largest decides, over a batch
-    as well. ``t`` and ``y`` are where the integration is; :meth:`at` goes on as far as needed.
+    as well; on a group it is that of the increments. ``t`` and ``y`` are where the integration is;
+    :meth:`at` goes on as far as needed.
     """
 
     def __init__(
@@ -110,13 +153,14 @@ class DormandPrince:
         rtol: float,
         atol: float,
         max_step: float = np.inf,
+        chart: Chart = VECTORS,
     ) -> None:
         self.rate, self.rtol, self.atol, self.max_step = rate, rtol, atol, max_step
-        self.t, self.y = t, y
+        self.t, self.y, self.chart = t, y, chart
         self.evaluations, self.steps, self.rejected = 1, 0, 0
-        self._k = rate(t, y)
+        self._rate = rate(t, y)
         self.h = min(self._first_step(), max_step)
-        self._before = t, y, np.zeros((4, *y.shape))
+        self._before = t, y, np.zeros((4, *self._rate.shape))
 
     def at(self, t: float) -> FloatArray:
         """Return the state at t, not before the last step began; advances at need.
@@ -134,8 +178,11 @@ class DormandPrince:
             return self.y
         s = (t - t0) / (self.t - t0)
         powers = s ** np.arange(1, 5)
-        found: FloatArray = y0 + (self.t - t0) * np.tensordot(powers, Q, 1)
-        return found
+        return self.chart.moved(y0, (self.t - t0) * np.tensordot(powers, Q, 1))
+
+    def renew(self, y: FloatArray) -> None:
+        """Go on from another state at the present time, with another right-hand side."""
+        self.y, self._rate = y, self.rate(self.t, y)
 
     def advance(self) -> None:
         """Make one step that keeps the tolerance."""
@@ -147,34 +194,38 @@ class DormandPrince:
                     f"t = {self.t:.9g} s: it would take steps of {h:.3g} s",
                     time=self.t,
                 )
-            k, y = self._stages(h)
-            error = self._size(h * np.tensordot(_ERROR, k, 1), y)
+            k, z, y, rate = self._stages(h)
+            error = self._size(h * np.tensordot(_ERROR, k, 1), z, y)
             if error <= 1.0:
                 break
             self.rejected += 1
             h *= max(0.2, 0.9 * error**-0.2) if np.isfinite(error) else 0.1
         self._before = self.t, self.y, np.tensordot(_DENSE.T, k, 1)
-        self.t, self.y, self._k = self.t + h, y, k[-1]
+        self.t, self.y, self._rate = self.t + h, y, rate
         self.h = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
         self.steps += 1
 
-    def _stages(self, h: float) -> tuple[FloatArray, FloatArray]:
-        k = np.empty((7, *self.y.shape))
-        k[0] = self._k
-        y = self.y
+    def _stages(self, h: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the rates of the increment, and the last increment, state and rate."""
+        rate = self._rate
+        k = np.empty((7, *rate.shape))
+        k[0], y, z = self.chart.begun(self.y, rate), self.y, rate
         for i in range(1, 7):
-            y = self.y + h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
-            k[i] = self.rate(self.t + _PAIR.c[i] * h, y)
+            z = h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
+            y = self.chart.moved(self.y, z)
+            rate = self.rate(self.t + _PAIR.c[i] * h, y)
+            k[i] = self.chart.lifted(y, z, rate)
         self.evaluations += 6
-        return k, y  # the last stage is at the result
+        return k, z, y, rate  # the last stage is at the result
 
-    def _size(self, error: FloatArray, y: FloatArray) -> float:
-        scale = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(y))
-        size = float(np.max(np.abs(error) / scale, initial=0.0))
+    def _size(self, error: FloatArray, z: FloatArray, y: FloatArray) -> float:
+        sizes = np.maximum(self.chart.sizes(self.y, z), self.chart.sizes(y, z))
+        size = float(np.max(np.abs(error) / (self.atol + self.rtol * sizes), initial=0.0))
         return size if np.isfinite(y).all() else np.inf
 
     def _first_step(self) -> float:
         """Return a step of which Euler's scheme would change the state by a hundredth."""
-        scale = self.atol + self.rtol * np.abs(self.y)
-        size, rate = (float(np.max(np.abs(x) / scale, initial=0.0)) for x in (self.y, self._k))
+        sizes = self.chart.sizes(self.y, np.zeros(self._rate.shape))
+        scale = self.atol + self.rtol * sizes
+        size, rate = (float(np.max(np.abs(x) / scale, initial=0.0)) for x in (sizes, self._rate))
         return 0.01 * size / rate if min(size, rate) > 1e-5 else 1e-6

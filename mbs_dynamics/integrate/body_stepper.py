@@ -1,0 +1,209 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A step of a rigid body on SO(3) or SE(3) as one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownMethodError
+from mbs_dynamics.integrate.charts import pose_of
+from mbs_dynamics.integrate.group_steps import (
+    Alpha,
+    Increments,
+    generalized_alpha,
+    momentum_midpoint,
+    munthe_kaas,
+)
+from mbs_dynamics.integrate.groups import GroupBody
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.tracing import Kernel, checked_backend, default_backend, trace
+
+BODY_METHODS = (
+    "munthe_kaas_1",
+    "munthe_kaas_2",
+    "munthe_kaas_3",
+    "munthe_kaas_4",
+    "momentum_midpoint",
+    "generalized_alpha",
+)
+"""The integrators on Lie groups; the number is the order, and it is 2 for the other two."""
+
+
+class BodyStepper:
+    """A step of a rigid body as one kernel, on flat states that :meth:`pack` makes.
+
+    :param body: a :class:`GroupBody`.
+    :param method: one of :data:`BODY_METHODS`; see :mod:`mbs_dynamics.integrate.group_steps`.
+    :param momenta: whether a Munthe-Kaas scheme integrates the spatial momentum instead of the
+        twist, so that the momentum is kept where no wrench acts.
+    :param increments: ``"right"`` or ``"left"``.
+    :param dexp: ``"exact"`` or ``"truncated"``.
+    :param wrenches: whether a body-fixed wrench, held over the step, is an input.
+    :param rho: damping of infinite frequencies in the generalized-alpha scheme, 0 to 1.
+    :param backend: as for :func:`mbs_dynamics.compile`.
+    """
+
+    def __init__(
+        self,
+        body: GroupBody,
+        method: str = "munthe_kaas_4",
+        *,
+        momenta: bool = False,
+        increments: str = "right",
+        dexp: str = "exact",
+        rho: float = 0.9,
+        wrenches: bool = False,
+        backend: str | None = None,
+    ) -> None:
+        if not isinstance(body, GroupBody):
+            raise ArgumentError(f"body must be a GroupBody; got {type(body).__name__}")
+        if method not in BODY_METHODS:
+            raise UnknownMethodError(method, BODY_METHODS)
+        for name, value, valid in (
+            ("increments", increments, ("right", "left")),
+            ("dexp", dexp, ("exact", "truncated")),
+        ):
+            if value not in valid:
+                raise ArgumentError(f"{name} must be one of {', '.join(valid)}; got {value!r}")
+        if not 0.0 <= checks.number("rho", rho) <= 1.0:
+            raise ArgumentError(f"rho must be from 0 to 1; got {rho:g}")
+        self.body, self.method = body, method
+        self.momenta = bool(momenta) or method == "momentum_midpoint"
+        self.takes_wrenches = bool(wrenches)
+        self.kind = Increments(increments == "left", dexp == "truncated")
+        self._alpha = Alpha.of(rho)
+        self.backend = default_backend() if backend is None else checked_backend(backend)
+        self._entries = body.group.size**2
+        self._vectors = 3 if method == "generalized_alpha" else 1
+        self.size = self._entries + self._vectors * body.group.dim
+        """Entries of a state."""
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """``kernel(state, h)``, or ``kernel(state, h, wrench)`` -> state, all flat."""
+        return self._made(self._equations, f"{self.method}_body")
+
+    @cached_property
+    def instant_kernel(self) -> Kernel:
+        """Of an implicit scheme: as :attr:`kernel`, and C, V where a wrench acts in the step."""
+        return self._made(self._with_instant, f"{self.method}_instant")
+
+    @cached_property
+    def rate_kernel(self) -> Kernel:
+        """``rate_kernel(state, wrench)`` -> (V, rate of twist or momentum), without a step."""
+        return self._made(self._rate, "body_rate", step=False)
+
+    def pack(self, C: ArrayLike, V: ArrayLike, wrench: ArrayLike | None = None) -> FloatArray:
+        """Return the state (..., size) for poses and body-fixed twists.
+
+        The accelerations with which the generalized-alpha scheme begins are those under ``wrench``.
+        """
+        size, dim = self.body.group.size, self.body.group.dim
+        pose, twist = np.asarray(C, dtype=float), np.asarray(V, dtype=float)
+        batch = np.broadcast_shapes(pose.shape[:-2], twist.shape[:-1])
+        pose = np.broadcast_to(pose, (*batch, size, size))
+        twist = np.broadcast_to(twist, (*batch, dim))
+        vectors = [self.body.momentum(pose, twist) if self.momenta else twist]
+        if self.method == "generalized_alpha":
+            flat = zip(pose.reshape(-1, size, size), twist.reshape(-1, dim), strict=True)
+            rates = np.array([self.body.acceleration(c, v) for c, v in flat], dtype=float)
+            rates = rates.reshape(*batch, dim)
+            if wrench is not None:
+                rates = rates + np.asarray(wrench) @ self.body.inverse
+            vectors += [rates] * 2
+        return np.concatenate([pose.reshape(*batch, self._entries), *vectors], axis=-1)
+
+    def unpack(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return poses (..., size, size) and body-fixed twists (..., dim) of states."""
+        size, dim, k = self.body.group.size, self.body.group.dim, self._entries
+        C = state[..., :k].reshape(*state.shape[:-1], size, size)
+        y = state[..., k : k + dim]
+        if not self.momenta:
+            return C, y
+        carried = np.swapaxes(self.body.group.Ad(C), -1, -2) @ y[..., None]
+        return C, (self.body.inverse @ carried)[..., 0]
+
+    def momentum(self, state: FloatArray) -> FloatArray:
+        """Return spatial momenta (..., dim) of states: their own, or those of pose and twist."""
+        k = self._entries
+        if self.momenta:
+            return state[..., k : k + self.body.group.dim]
+        return self.body.momentum(*self.unpack(state))
+
+    def run(
+        self, state: FloatArray, h: float, steps: int, wrench: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the states (steps + 1, ..., size); a loop in machine code.
+
+        Raises SingularError where an implicit scheme does not converge.
+        """
+        loads = () if wrench is None else (wrench,)
+        return self.kernel.iterate(state, h, *loads, steps=steps)
+
+    # -- equations ---------------------------------------------------------------------------------
+
+    def _made(self, equations: Callable[..., Any], name: str, step: bool = True) -> Kernel:
+        inputs: dict[str, tuple[int, ...]] = {"state": (self.size,)}
+        if step:
+            inputs["h"] = ()
+        if self.takes_wrenches:
+            inputs["wrench"] = (self.body.group.dim,)
+        kept = self.momenta, self.kind, self._alpha, self.takes_wrenches, self.backend
+        key, kernels = (name, *kept), self.body.kernels
+        if key not in kernels:
+            kernels[key] = Kernel(trace(equations, inputs, name=name), backend=self.backend)
+        return kernels[key]
+
+    def _parts(self, state: Array) -> tuple[Array, list[Array]]:
+        """Return the pose and the vectors of a state."""
+        dim, k = self.body.group.dim, self._entries
+        vectors = [state[k + i * dim : k + (i + 1) * dim] for i in range(self._vectors)]
+        return pose_of(self.body.group, state), vectors
+
+    def _equations(self, state: Array, h: Any, wrench: Array | None = None) -> Array:
+        body, h, (C, vectors) = self.body.under(wrench), h[()], self._parts(state)
+        after: tuple[Array, ...]
+        if self.method == "generalized_alpha":
+            after = generalized_alpha(body, C, vectors[0], vectors[1], vectors[2], h, self._alpha)
+        elif self.method == "momentum_midpoint":
+            after = momentum_midpoint(body, C, vectors[0], h)[:2]
+        else:
+            order = int(self.method[-1])
+            after = munthe_kaas(body, C, vectors[0], h, order, self.momenta, self.kind)
+        return np.concatenate([np.ravel(x) for x in after])
+
+    def _with_instant(self, state: Array, h: Any, wrench: Array) -> dict[str, Array]:
+        body, h, (C, vectors) = self.body.under(wrench), h[()], self._parts(state)
+        after: tuple[Array, ...]
+        if self.method == "generalized_alpha":
+            after = generalized_alpha(body, C, vectors[0], vectors[1], vectors[2], h, self._alpha)
+            C, V = after[:2]
+        else:
+            C_new, Pi, C, V = momentum_midpoint(body, C, vectors[0], h)
+            after = C_new, Pi
+        return {"state": np.concatenate([np.ravel(x) for x in after]), "C": C, "V": V}
+
+    def _rate(self, state: Array, wrench: Array | None = None) -> Array:
+        body, (C, (y,)) = self.body.under(wrench), self._parts(state)
+        V = body.twist_of(C, y) if self.momenta else y
+        rate = body.momentum_rate(C, V) if self.momenta else body.acceleration(C, V)
+        return np.concatenate([V, rate])

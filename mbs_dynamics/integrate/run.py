@@ -1,0 +1,236 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What drives every simulation: steps, events, progress, and what is kept when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
+from mbs_dynamics.integrate.drive import Inputs, State, finite
+from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
+from mbs_dynamics.integrate.progress import Progress
+from mbs_dynamics.integrate.schemes import Scheme
+
+Result = TypeVar("Result")
+
+CHUNK = 1000
+"""Steps between two looks at whether all is well."""
+
+
+class Course(NamedTuple):
+    """How long a simulation goes on, what is looked for meanwhile, and what is kept."""
+
+    h: float
+    steps: int
+    every: int
+    watch: Watch
+    progress: bool | None
+
+    @classmethod
+    def of(
+        cls,
+        duration: float,
+        step: float,
+        every: int = 1,
+        events: Mapping[str, EventFunction] | None = None,
+        stop: EventFunction | None = None,
+        progress: bool | None = None,
+    ) -> Course:
+        """Return one from the arguments of a simulation, or raise ArgumentError."""
+        h, total = checks.number("step", step), checks.number("duration", duration)
+        if h <= 0.0:
+            raise ArgumentError(f"step must be positive; got {h:g} s")
+        if not 0.5 * h <= total <= 1e9 * h:
+            raise ArgumentError(
+                f"duration must be at least a step of {h:g} s and at most 1e9; got {total:g} s"
+            )
+        if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
+            raise ArgumentError(f"every must be a positive integer; got {every!r}")
+        return cls(h, max(round(total / h), 1), int(every), Watch(events, stop), progress)
+
+
+class Record(NamedTuple):
+    """What a run has kept: N instants."""
+
+    t: FloatArray
+    state: State
+    """Arrays (N, ..., *shape) of what the layout records."""
+    acted: State
+    """Arrays (N, ..., *shape), one for each drive."""
+    events: list[Crossing]
+
+
+class Run:
+    """A simulation as far as it is."""
+
+    def __init__(
+        self,
+        course: Course,
+        inputs: Inputs,
+        method: str,
+        start: State,
+        batch: tuple[int, ...],
+        interpolated: Interpolation,
+        extra: int = 0,
+    ) -> None:
+        self.course, self.inputs, self.method = course, inputs, method
+        self.batch, self.interpolated = batch, interpolated
+        self.seen = len(start) - extra
+        """How many of the arrays that are recorded laws and events see."""
+        self.steps = 0
+        self.end: float | None = None
+        """When all simulations have stopped, if they have."""
+        self.states: list[State] = [tuple(x[None] for x in start)]
+        self.acted: list[State] = []
+        self.events: list[Crossing] = []
+        self._running = np.ones(batch, dtype=bool)
+
+    def go(self, made: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
+        """Make the scheme, let it advance, and return the result of what was kept.
+
+        Raises SimulationError where it cannot go on, with the result of what there is until then.
+        """
+        progress = Progress(self.course.steps * self.course.h, self.course.progress)
+        with np.errstate(over="ignore", invalid="ignore"):  # said by an error of our own
+            try:
+                self._go(made, progress)
+            except SimulationError as error:
+                error.motion = result(self._record())
+                raise
+            finally:
+                progress.close()
+            return result(self._record())
+
+    def _go(self, made: Callable[[], Scheme], progress: Progress) -> None:
+        h, watch = self.course.h, self.course.watch
+        try:
+            scheme = made()
+            watch.begin(0.0, scheme.layout.seen(scheme.x), self.batch)
+            # a law must not be asked beyond a stop, nor a member of a batch go on after its own
+            single = watch and (self.inputs.laws or (watch.stops and self.batch))
+            while self.steps < self.course.steps and self.end is None:
+                count = 1 if single else min(CHUNK, self.course.steps - self.steps)
+                self._advance(scheme, count)
+                progress.update(self.steps * h)
+        except SingularError as error:
+            t = self.steps * h
+            raise SimulationError(f"at t = {t:.9g} s: {error}", time=t) from error
+
+    def _advance(self, scheme: Scheme, count: int) -> None:
+        """Make some steps, keep them as far as they are finite, and look for events."""
+        before = scheme.x
+        states, acted = scheme.advance(count)
+        good = len(states)
+        if not finite(states):
+            good = int(np.argmin(np.isfinite(states).all(axis=tuple(range(1, states.ndim)))))
+        if self.course.watch and good:
+            states, good = self._watched(scheme, before, states, good)
+        if good:
+            self._keep(scheme.layout.recorded(states[:good]), acted, good)
+            self.steps += good
+        if self.end is None and good < len(states):
+            h, t = self.course.h, self.steps * self.course.h
+            raise SimulationError(
+                f"{self.method}: the state is not finite after the step of {h:g} s from "
+                f"t = {t:.9g} s; take smaller steps, or see what accelerates",
+                time=t,
+            )
+
+    def _keep(self, states: State, acted: State, count: int) -> None:
+        """Keep every so manieth state and what acted then."""
+        every = self.course.every
+        begun = slice(-self.steps % every, count, every)
+        picked: Any = slice(-(self.steps + 1) % every, count, every)
+        if self.end is not None:  # the instant of a stop is kept in any case
+            picked = sorted({*range(*picked.indices(count)), count - 1})
+        thinned = every > 1  # a view would keep all that is left out
+        self.states.append(tuple(x[picked].copy() if thinned else x[picked] for x in states))
+        kept = []
+        for drive, x in zip(self.inputs.drives, acted, strict=True):
+            inner = (1,) * (len(self.batch) - (x.ndim - 1 - len(drive.shape)))  # one for all
+            x = x.reshape(len(x), *inner, *x.shape[1:])
+            x = x if len(x) == 1 else x[:count]
+            rows = np.broadcast_to(x, (count, *self.batch, *drive.shape))[begun]
+            kept.append(rows.copy() if thinned else rows)
+        self.acted.append(tuple(kept))
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _watched(
+        self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int
+    ) -> tuple[FloatArray, int]:
+        """Look for events in the first ``good`` steps; return the states up to the end of all."""
+        h, watch = self.course.h, self.course.watch
+        seen = scheme.layout.seen
+        path = seen(np.concatenate([before[None], states[:good]]))
+        for k in range(good):
+            t = (self.steps + k) * h
+            pair = (tuple(x[k] for x in path), tuple(x[k + 1] for x in path))
+            found = watch.between(t, *pair, h, self.interpolated)
+            self.events += found
+            stopped = [crossing for crossing in found if crossing.name == STOP]
+            if stopped:
+                states = states[: k + 1].copy()
+                states[k] = self._stopped(scheme, states[k], stopped)
+                if not self._running.any():
+                    self.end = stopped[-1].t if not self.batch else t + h
+                return states, k + 1
+        return states, good
+
+    def _stopped(self, scheme: Scheme, x: FloatArray, stopped: list[Crossing]) -> FloatArray:
+        """Return the array x with the states of simulations at their stop, and hold these."""
+        state = tuple(np.array(part) for part in scheme.layout.seen(x))
+        members = np.zeros(self.batch, dtype=bool)
+        for crossing in stopped:
+            members[crossing.member] = True
+            for part, value in zip(state, crossing.state, strict=True):
+                part[crossing.member] = value
+        self._running &= ~members
+        mask = members.reshape(members.shape + (1,) * scheme.layout.axes)
+        x = np.where(mask, scheme.layout.pack(*state), x)
+        if self._running.any():
+            scheme.hold(~self._running, x)
+        return x
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    def _record(self) -> Record:
+        states = tuple(np.concatenate(x) for x in zip(*self.states, strict=True))
+        h, every, count = self.course.h, self.course.every, len(states[0])
+        t: FloatArray = h * every * np.arange(count, dtype=np.float64)
+        if self.end is not None:
+            t[-1] = self.end
+        acted = []
+        for i, drive in enumerate(self.inputs.drives):
+            rows = [x[i] for x in self.acted]
+            missing = count - sum(map(len, rows))
+            last = self._last(drive, float(t[-1]), states)
+            rows += [np.broadcast_to(last, (1, *self.batch, *drive.shape))] * missing
+            acted.append(np.concatenate(rows))
+        return Record(t, states, tuple(acted), self.events)
+
+    def _last(self, drive: Any, t: float, states: State) -> FloatArray:
+        """Return what a drive says of the last state that was kept."""
+        seen, k = tuple(x[-1] for x in states[: self.seen]), int(t / self.course.h * (1.0 + 1e-12))
+        try:
+            value: FloatArray = drive.at(k, t, seen, self.batch)
+        except SimulationError:  # the law of an arm that is lost may return anything
+            value = np.full(drive.shape, np.nan)
+        return value

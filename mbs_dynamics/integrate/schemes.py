@@ -1,0 +1,327 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The integrators behind one interface, whatever they move: joints, a body, a floating mechanism.
+
+A scheme works on arrays of its own; a :class:`Layout` says how what laws and events see is packed
+into them. Drives that are no laws are held over each step. A law is evaluated where the scheme
+needs it: once a step (:class:`Held`, :class:`Midpoint`), at every stage (:class:`Explicit`,
+:class:`Adaptive`), or at the instant of an implicit scheme (:class:`Implicit`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
+from mbs_dynamics.integrate.drive import Inputs, State, finite
+from mbs_dynamics.integrate.runge_kutta import (
+    VECTORS,
+    Chart,
+    DormandPrince,
+    Tableau,
+    runge_kutta_step,
+)
+from mbs_dynamics.tracing import Kernel
+
+Arguments = Callable[[State], tuple[Any, ...]]
+"""The values of the drives to what a kernel takes after its first inputs."""
+
+Field = Callable[[FloatArray, State], FloatArray]
+"""An array of states and the values of the drives to its rate."""
+
+SMALLEST_RTOL = 1e-14
+"""Relative tolerances as small as this are rounding."""
+
+TOLERANCE = 1e-13
+"""Change relative to one plus the size at which the iteration of an implicit scheme ends."""
+
+AGREEMENT = 1e-11
+"""Change of the value of a law, in the same way, at which step and law agree."""
+
+ITERATIONS = 60
+
+LARGEST = 1e100
+"""Rates beyond this are those of an iteration that runs away."""
+
+
+class Layout(ABC):
+    """How the states of a scheme lie in its arrays."""
+
+    axes = 1
+    """Of one state; all before them are a batch."""
+
+    @abstractmethod
+    def pack(self, *state: FloatArray) -> FloatArray:
+        """Return the array of a state."""
+
+    @abstractmethod
+    def seen(self, x: FloatArray) -> State:
+        """Return what laws and events see of an array."""
+
+    def recorded(self, x: FloatArray) -> State:
+        """Return what is kept of an array: what is seen, and then what else there is."""
+        return self.seen(x)
+
+
+class Scheme(ABC):
+    """A state ``x`` that advances by steps of ``h``, one by one."""
+
+    def __init__(self, layout: Layout, inputs: Inputs, h: float, x: FloatArray) -> None:
+        self.layout, self.inputs, self.h = layout, inputs, h
+        self.x, self.k = x, 0
+        self.batch = x.shape[: x.ndim - layout.axes]
+        self._held: Any = None
+
+    @abstractmethod
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after the step that begins at t with these values of the drives."""
+
+    def values(self, t: float, x: FloatArray) -> State:
+        """Return what the drives say at t, in the present step."""
+        return self.inputs.at(self.k, t, self.layout.seen(x), self.batch)
+
+    def hold(self, members: FloatArray, x: FloatArray) -> None:
+        """Let these members of the batch (a mask) stay what they are in x from now on."""
+        mask = members.reshape(members.shape + (1,) * self.layout.axes)
+        self._held = mask
+        self.x = np.where(mask, x, self.x)
+
+    def advance(self, steps: int) -> tuple[FloatArray, State]:
+        """Return the next arrays (steps, ...) and what acted in each step.
+
+        There are fewer where a step fails, so that those before it are not lost. The step that
+        failed is then the first one of the next call, and its error is raised.
+        """
+        states, acted = [], []
+        for i in range(steps):
+            t = self.k * self.h
+            try:
+                values = self.values(t, self.x)
+                x = self.once(t, values)
+            except (SimulationError, SingularError):
+                if i == 0:
+                    raise
+                break
+            if self._held is not None:
+                x = np.where(self._held, self.x, x)
+            states.append(x)
+            acted.append(values)
+            self.x, self.k = x, self.k + 1
+            if not finite(x):
+                break
+        return np.array(states), tuple(np.array(x) for x in zip(*acted, strict=True))
+
+
+class Held(Scheme):
+    """Steps that are one kernel each; a loop in machine code where no law decides."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        inputs: Inputs,
+        h: float,
+        x: FloatArray,
+        kernel: Kernel,
+        arguments: Arguments,
+    ) -> None:
+        super().__init__(layout, inputs, h, x)
+        self.kernel, self.arguments = kernel, arguments
+
+    def advance(self, steps: int) -> tuple[FloatArray, State]:
+        """Return the next arrays and what acted."""
+        if self.inputs.laws:
+            return super().advance(steps)
+        rows = self.inputs.rows_from(self.k, steps)
+        try:
+            states = self.kernel.iterate(self.x, *self.arguments(rows), steps=steps)
+        except SingularError as error:
+            if error.trajectory is None or len(error.trajectory) < 2:
+                raise
+            states = error.trajectory
+        states = states[1:]
+        if self._held is not None:
+            states = np.where(self._held, self.x, states)
+        self.x, self.k = states[-1], self.k + len(states)
+        return states, rows
+
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after a step."""
+        found: FloatArray = self.kernel.call(self.x, *self.arguments(values))
+        return found
+
+
+class Explicit(Scheme):
+    """Explicit Runge-Kutta steps, with control laws evaluated at every stage."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        inputs: Inputs,
+        h: float,
+        x: FloatArray,
+        field: Field,
+        tableau: Tableau,
+        chart: Chart = VECTORS,
+    ) -> None:
+        super().__init__(layout, inputs, h, x)
+        self.field, self.tableau, self.chart = field, tableau, chart
+
+    def rate(self, t: float, x: FloatArray) -> FloatArray:
+        """Return the rate of an array."""
+        return self.field(x, self.values(t, x))
+
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after the step that begins at t."""
+        return runge_kutta_step(self.tableau, self.rate, t, self.x, self.h, self.chart)
+
+
+class Adaptive(Scheme):
+    """Dormand and Prince's pair; the steps of ``h`` are read off its dense output.
+
+    Values given row by row would make it stop at every row: they need a law, or a constant.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        inputs: Inputs,
+        h: float,
+        x: FloatArray,
+        field: Field,
+        tolerances: tuple[float, float],
+        chart: Chart = VECTORS,
+    ) -> None:
+        super().__init__(layout, inputs, h, x)
+        for drive in inputs.drives:
+            if drive.rows is not None and len(drive.rows) > 1:
+                raise ArgumentError(
+                    f"dormand_prince takes {drive.name} as a constant or as a function of t, "
+                    f"{drive.seen}, not row by row"
+                )
+        self.field = field
+        rtol, atol = tolerances
+        self.pair = DormandPrince(self.rate, 0.0, x, rtol=rtol, atol=atol, chart=chart)
+
+    def rate(self, t: float, x: FloatArray) -> FloatArray:
+        """Return the rate of an array; none of members that are held."""
+        found = self.field(x, self.values(t, x))
+        if self._held is None:
+            return found
+        mask = self._held.reshape(self.batch + (1,) * (found.ndim - len(self.batch)))
+        return np.where(mask, 0.0, found)
+
+    def hold(self, members: FloatArray, x: FloatArray) -> None:
+        """Let these members stay what they are."""
+        super().hold(members, x)
+        self.pair.renew(np.where(self._held, x, self.pair.y))
+
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after the step that begins at t."""
+        return self.pair.at((self.k + 1) * self.h)
+
+
+def tolerances(rtol: float, atol: float) -> tuple[float, float]:
+    """Return the tolerances of :class:`Adaptive`, or raise ArgumentError."""
+    for name, value, least in (("rtol", rtol, SMALLEST_RTOL), ("atol", atol, 0.0)):
+        if checks.number(name, value) <= least:
+            raise ArgumentError(f"{name} must be more than {least:g}; got {value:g}")
+    return float(rtol), float(atol)
+
+
+class Midpoint(Scheme):
+    """Implicit steps, whose rates v are found by iteration, over many simulations at once.
+
+    ``improved(x, v, ...)`` returns the next iterate of v, and ``finished(x, v, ...)`` the array
+    after the step, in which the slice ``guess`` is v once more, to begin the next step with.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        inputs: Inputs,
+        h: float,
+        x: FloatArray,
+        kernels: tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]],
+        guess: Any,
+    ) -> None:
+        super().__init__(layout, inputs, h, x)
+        (self.improved, self.of_improved), (self.finished, self.of_finished) = kernels
+        self.guess = guess
+
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after the step that begins at t."""
+        given = self.of_improved(values)
+        v = np.ascontiguousarray(self.x[self.guess])
+        for _ in range(ITERATIONS):
+            before, v = v, self.improved.call(self.x, v, *given)
+            change, size = _change(before, v)
+            if change <= TOLERANCE * (1.0 + size):
+                found: FloatArray = self.finished.call(self.x, v, *self.of_finished(values))
+                return found
+            if not size < LARGEST:
+                break
+        raise _not_convergent("midpoint", t, self.h)
+
+
+class Implicit(Scheme):
+    """Implicit steps that are one kernel each, under a law at the instant ``share`` of the step.
+
+    ``kernel(x, h, value)`` returns the array after the step, pose and twist at that instant. The
+    law and the kernel are evaluated in turn until the law returns what it did before.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        inputs: Inputs,
+        h: float,
+        x: FloatArray,
+        kernel: Kernel,
+        share: float,
+    ) -> None:
+        super().__init__(layout, inputs, h, x)
+        self.kernel, self.share = kernel, share
+
+    def once(self, t: float, values: State) -> FloatArray:
+        """Return the array after the step that begins at t."""
+        (drive,), (value,), h = self.inputs.drives, values, self.h
+        for _ in range(ITERATIONS):
+            found, *state = self.kernel.call(self.x, np.array(h), value)
+            if not finite(found):
+                return np.asarray(found)  # for the run to say so
+            before = value
+            value = drive.at(self.k, t + self.share * h, tuple(state), self.batch)
+            change, size = _change(before, value)
+            if change <= AGREEMENT * (1.0 + size):
+                return np.asarray(found)
+        raise _not_convergent("implicit", t, self.h)
+
+
+def _change(before: FloatArray, after: FloatArray) -> tuple[float, float]:
+    """Return the largest change of an entry, and the largest entry."""
+    return float(np.abs(after - before).max(initial=0.0)), float(np.abs(after).max(initial=0.0))
+
+
+def _not_convergent(what: str, t: float, h: float) -> SimulationError:
+    return SimulationError(
+        f"the {what} scheme does not converge at t = {t:.9g} s with steps of {h:g} s; take "
+        "smaller ones",
+        time=t,
+    )

@@ -1,0 +1,152 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Files of motions: of joints, of a body, of a floating mechanism; and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate import (
+    BodyMotion,
+    FloatingMotion,
+    Motion,
+    free_body,
+    load_motion,
+    pivoted_body,
+    simulate,
+    simulate_body,
+    simulate_floating,
+)
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
+
+CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
+START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
+
+
+def floating(joints):
+    M, names = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3)), ["base", "first", "second"]
+    kinds = macro_joint("free"), macro_joint("revolute", axis=(0, 1, 0))
+    parts = [
+        Connection(
+            name=f"of {name}", joint=kinds[k > 0], body=name, M_body=M,
+            **({"parent": names[k - 1]} if k else {}),
+        )
+        for k, name in enumerate(names[: joints + 1])
+    ]  # fmt: skip
+    return mbs.Model.from_joints(parts)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_saved_and_loaded(tmp_path, suffix):
+    motion = simulate(CHAIN, *START, duration=0.05, events={"now": lambda t, q, qd: t - 0.02})
+    motion.save(tmp_path / f"motion{suffix}")
+    loaded = Motion.load(tmp_path / f"motion{suffix}")
+    for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
+    assert loaded.joint_names == motion.joint_names
+    if suffix == ".npz":
+        assert loaded.method == "rk4"
+        assert [event.name for event in loaded.events] == ["now"]
+        np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
+
+
+def test_events_of_a_batch_are_saved(tmp_path):
+    motion = simulate(CHAIN, [START[0]] * 2, duration=0.02, events={"now": lambda t, *x: t - 0.01})
+    motion.save(tmp_path / "batch.npz")
+    loaded = Motion.load(tmp_path / "batch.npz")
+    assert [event.member for event in loaded.events] == [(0,), (1,)]
+    assert_close(loaded.events[1].q, motion.events[1].q)
+    with np.load(tmp_path / "batch.npz") as file:
+        data = {name: array for name, array in file.items() if name != "event_member"}
+    np.savez(tmp_path / "before.npz", **data)  # as it was before
+    assert [event.member for event in Motion.load(tmp_path / "before.npz").events] == [(), ()]
+
+
+@pytest.mark.parametrize("body", [pivoted_body(np.eye(3)), free_body(np.eye(6))])
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_motions_of_bodies_are_saved(tmp_path, body, suffix):
+    size, dim = body.group.size, body.group.dim
+    motion = simulate_body(
+        body, np.eye(size), np.arange(dim), duration=0.02, wrenches=lambda t, C, V: -V,
+        events={"now": lambda t, C, V: t - 0.01},
+    )  # fmt: skip
+    motion.save(tmp_path / f"body{suffix}")
+    loaded = BodyMotion.load(tmp_path / f"body{suffix}")
+    for name in BodyMotion.arrays():
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
+    if suffix == ".npz":
+        assert loaded.method == motion.method
+        np.testing.assert_array_equal(loaded.events[0].V, motion.events[0].V)
+        assert loaded.events[0].q.shape == (0,)
+    with pytest.raises(ArgumentError, match=r"is no file of a motion: (it has no q|its first)"):
+        Motion.load(tmp_path / f"body{suffix}")
+
+
+def test_bad_files(tmp_path):
+    batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
+    with pytest.raises(ArgumentError, match="one motion, not a batch"):
+        batch.save(tmp_path / "batch.csv")
+    batch.save(tmp_path / "batch.npz")
+    assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
+    with pytest.raises(ArgumentError, match=r"must end in \.npz, \.csv"):
+        batch.save(tmp_path / "batch.bag")
+    with pytest.raises(FileNotFoundError):
+        Motion.load(tmp_path / "nothing.npz")
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(ArgumentError, match=r"text\.npz is no \.npz file"):
+        Motion.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", t=np.zeros(3))
+    with pytest.raises(ArgumentError, match="it has no q, qd"):
+        Motion.load(tmp_path / "other.npz")
+    with np.load(tmp_path / "batch.npz") as file:
+        data = dict(file)
+    np.savez(tmp_path / "shape.npz", **{**data, "qd": data["qd"][:5]})
+    with pytest.raises(ArgumentError, match=r"qd is float64 \(5, 2, 3\); valid is .*\(11, 2, 3\)"):
+        Motion.load(tmp_path / "shape.npz")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ArgumentError, match="first line is not the header"):
+        Motion.load(tmp_path / "other.csv")
+    simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
+    lines = (tmp_path / "good.csv").read_text().splitlines()
+    (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
+    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: there must be 21 numbers"):
+        Motion.load(tmp_path / "short.csv")
+    (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
+    with pytest.raises(ArgumentError, match="could not convert"):
+        Motion.load(tmp_path / "text.csv")
+
+
+@pytest.mark.parametrize("joints", [0, 2])
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_motions_of_floating_mechanisms_are_saved(tmp_path, suffix, joints):
+    motion = simulate_floating(
+        floating(joints), np.eye(4), np.arange(6), 0.1 * np.arange(joints), duration=0.02,
+        control=lambda t, C, V, q, qd: -q, events={"now": lambda t, *state: t - 0.01},
+    )  # fmt: skip
+    path = tmp_path / f"motion{suffix}"
+    motion.save(path)
+    loaded = FloatingMotion.load(path)
+    for name in FloatingMotion.arrays():
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
+    assert loaded.joint_names == ("of first", "of second")[:joints]
+    if suffix == ".npz":
+        assert loaded.method == "rk4"
+        np.testing.assert_array_equal(loaded.events[0].C, motion.events[0].C)
+    assert f"FloatingMotion (21, {joints}), to 0.02 s, rk4" in repr(motion)
+    assert isinstance(load_motion(path), FloatingMotion)
