@@ -32,6 +32,7 @@ import numpy as np
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
+from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
@@ -43,6 +44,12 @@ from mbs_dynamics.tracing import (
     default_backend,
     trace,
 )
+from mbs_dynamics.tracing.graph import LARGE
+from mbs_dynamics.tracing.loop_program import LoopProgram, trace_loops
+from mbs_dynamics.tracing.loops import Loops, Unsuitable
+
+MANY = 48
+"""From so many bodies on, loops over bodies stay loops."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,11 +82,14 @@ MODEL_INPUTS = frozenset({"gravity", "payload"})
 class Algorithm:
     """Equations, with the kernels that they are compiled to."""
 
-    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
+    def __init__(
+        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, generic: bool
+    ) -> None:
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
         self.of_joints = of_joints
+        self.generic = generic
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -212,7 +222,43 @@ class Algorithm:
             return self.equations(loaded(same, gravity, payload), **symbols, **options)
 
         inputs.update(model_inputs(model))
-        return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+        def straight() -> Program:
+            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+        looped = None
+        if self.generic and model.nb >= MANY and model.n == model.nb and not model.carriers:
+            with contextlib.suppress(Unsuitable):
+                looped = self._trace_loops(same, inputs, options, straight)
+        small = looped is None or looped.operations.total <= LARGE
+        return straight() if looped is None or small else looped
+
+    def _trace_loops(
+        self,
+        model: Model,
+        inputs: Mapping[str, tuple[int, ...]],
+        options: Mapping[str, Any],
+        straight: Callable[[], Program],
+    ) -> LoopProgram:
+        """Return the equations traced with generic bodies; raise Unsuitable if they cannot be."""
+        ordered, order = depth_first(model)
+
+        def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
+            return self.equations(GenericModel(ordered, loops, gravity), **symbols, **options)
+
+        rows = {name: "coordinate" for name in (*COORDINATES, "tau") if name in inputs}
+        rows.update({name: "body" for name in ("wrenches",) if name in inputs})
+        coordinates = [body.joint.coordinate for body in ordered.bodies]
+        return trace_loops(
+            on_generic,
+            inputs,
+            name=self.name,
+            droppable=MODEL_INPUTS,
+            forest=forest_of(ordered),
+            places={"coordinate": coordinates, "body": order},
+            rows=rows,
+            expand=straight,
+        )
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""
@@ -269,7 +315,7 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False
+    *, invariant: bool, of_joints: bool = False, generic: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -277,11 +323,13 @@ def algorithm(
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
     that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`.
+    :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
+    body in place of all of its kind, so that the loops of large models stay loops: see
+    :mod:`mbs_dynamics.model.generic`.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant, of_joints)
+        compiled = Algorithm(equations, invariant, of_joints, generic)
         required = len(compiled.required)
 
         @functools.wraps(equations)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -204,6 +204,8 @@ class Model:
     """The n joints that own a coordinate, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
     """Index of each body's parent; GROUND (-1) for a root."""
+    generic: ClassVar[bool] = False
+    """Whether a body stands for all of its kind, as in a GenericModel."""
     carriers: tuple[int, ...] = field(init=False)
     """The bodies that carry a payload, in order."""
 
@@ -300,9 +302,24 @@ class Model:
             yield pair
         self.turned()
 
-    def per_body(self, ground: Any) -> list[Any]:
+    def supporting(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the bodies between body i and the ground, each with its child on the way to i."""
+        j = self.parents[i]
+        while j != GROUND:
+            yield j, i
+            i, j = j, self.parents[j]
+
+    def per_body(self, ground: Any = None) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
+
+    def per_pair(self) -> Array:
+        """Return an array (nb, nb) of zeros, with an entry for each pair of bodies."""
+        return np.full((self.nb, self.nb), 0.0, dtype=object)
+
+    def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return what has these values, in the order of the coordinates."""
+        return values
 
     def joint_positions(self, q: Array) -> list[Any]:
         """Return the position of each body's joint from the coordinates, mimic joints included."""
@@ -322,14 +339,21 @@ class Model:
             tau[k] = tau[k] + body.joint.ratio * value
         return tau
 
-    def generalized_matrix(self, M_joint: Array) -> Array:
-        """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints."""
+    def generalized_matrix(self, M_joint: Array, *, symmetric: bool = False) -> Array:
+        """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints.
+
+        A symmetric one is exactly so also where joints share a coordinate.
+        """
         M: list[list[Any]] = [[0.0] * self.n for _ in range(self.n)]
         for a, row in zip(self.bodies, M_joint, strict=True):
             for b, value in zip(self.bodies, row, strict=True):
                 j, k = a.joint.coordinate, b.joint.coordinate
                 M[j][k] = M[j][k] + (a.joint.ratio * b.joint.ratio) * value
-        return np.array(M).reshape(self.n, self.n)
+        generalized: Array = np.array(M).reshape(self.n, self.n)
+        if symmetric:
+            for j in range(self.n):
+                generalized[j + 1 :, j] = generalized[j, j + 1 :]
+        return generalized
 
     # -- models made from this one ---------------------------------------------------------------
 
