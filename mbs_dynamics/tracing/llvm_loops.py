@@ -21,16 +21,21 @@ import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import ALIGNED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
-from mbs_dynamics.tracing.loop_program import LoopProgram, Turn, columns_of
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
 from mbs_dynamics.tracing.loops import (
     ALL,
     BEYOND,
     COLUMNS,
+    EACH,
     INWARD,
+    LOAD,
     OUTWARD,
+    OWN,
     PAIRS,
     ROWS,
+    STATE,
 )
 
 STACK = 1 << 18
@@ -73,6 +78,8 @@ class _Main(Body):
             self._sines_and_cosines()
         for step in program.steps:
             self._step(step.sort, step.direction, step.span, step.turns)
+            if self.lanes == 1 and step.sort != ROWS:
+                self._mirror(step)
         self._outputs_in_order()
         status = self._status()
         if heap:
@@ -128,6 +135,9 @@ class _Main(Body):
         room, program = self.room, self.program
         for first in program.angles:
             self._zero(self.entry("%memory", first * room.stride), room.stride)
+        for slot in self._read_beyond() if self.lanes == 1 else ():
+            end = slot * room.stride + self.forest.count
+            self._zero(self.entry("%memory", end), room.stride - self.forest.count)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
             self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
@@ -137,6 +147,25 @@ class _Main(Body):
                     self._zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain:
                 self._zero(self.entry("%memory", room.matrices[number]), size)
+            if number in room.twins and not self.forest.is_chain:
+                self._zero(self.entry("%memory", room.twins[number]), size)
+
+    def _read_beyond(self) -> list[int]:
+        """Return the values of which lanes read some that no row has.
+
+        They are not used, but what is left over in memory may look like denormal numbers, which
+        take a hundred times as long.
+        """
+        loads = [
+            node.args[0]
+            for step in self.program.steps
+            if step.sort == PAIRS
+            for turn in step.turns.values()
+            for node in turn.nodes
+            if node.op == LOAD
+        ]
+        found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
+        return sorted(found - self.room.outputs.keys())
 
     def _zero(self, at: str, count: int) -> None:
         size = 8 * self.lanes * count
@@ -199,6 +228,20 @@ class _Main(Body):
             f"  br i1 %{name}.over, label %{name}.end, label %{name}",
             f"{name}.end:",
         ]
+
+    def _mirror(self, step: Step) -> None:
+        """Emit the moves of what was stored above a diagonal to below it."""
+        lane = OWN if step.sort == PAIRS else EACH
+        for number in {k for turn in step.turns.values() for k in turn.mirrored(lane)}:
+            name = f'@"{self.names}.mirror"'
+            if "mirror" not in self._shared:
+                self._shared["mirror"] = name
+                self.functions.append(emit_mirror(name, self.forest.count))
+            port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
+            kept = self.room.matrices.get(number, 0)
+            to = self.entry("%memory", kept) if port is None else output_pointer(port)
+            from_ = to if twin is None else self.entry("%memory", twin)
+            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
         kind = self._number("kinds", i)

@@ -44,6 +44,9 @@ from mbs_dynamics.tracing.loops import (
     Place,
 )
 
+TWIN = "twin"
+"""In place of CELL: what belongs below the diagonal, stored above that of another matrix."""
+
 PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
 """Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
 
@@ -57,6 +60,8 @@ class Room(NamedTuple):
     """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
     matrices: dict[int, int]
     """Matrices that are kept in the memory, by number."""
+    twins: dict[int, int]
+    """Where what belongs below the diagonal of a matrix is stored, above that of another."""
     blocks: dict[int, int]
     size: int
 
@@ -76,11 +81,15 @@ def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
         if (number,) not in outputs:
             matrices[number] = top
             top += padded(size)
+    twins = {}
+    for number in program.twins:
+        twins[number] = top
+        top += padded(program.matrices[number][3])
     places = {}
     for number, (_, size) in program.blocks.items():
         places[number] = top
         top += blocks[number] * size * stride
-    return Room(stride, outputs, matrices, places, top + WIDTH)
+    return Room(stride, outputs, matrices, twins, places, top + WIDTH)
 
 
 def padded(count: int) -> int:
@@ -221,6 +230,10 @@ class TurnBody(Body):
         self.set("%mask", f"icmp slt {self.word} %k.all, {end}")
 
     def _store(self, place: Place, value: Any) -> None:
+        if self.inner > 1 and place.space == CELL and place.role == self.lane != place.other:
+            if place.name not in self.room.twins:  # stored above the diagonal as well
+                return
+            place = place._replace(role=place.other, other=self.lane, space=TWIN)
         at, step = self._address(place, writing=True)
         value = self.ref(value)
         if self.inner == 1:
@@ -293,7 +306,7 @@ class TurnBody(Body):
             return self._at(self._port(k), place.k), 0
         if place.space == ROW:
             return self._at(self._entries(place), place.k), 0
-        if place.space == CELL:
+        if place.space in (CELL, TWIN):
             return self._cell(place)
         return self._column(place, writing), step
 
@@ -314,9 +327,10 @@ class TurnBody(Body):
 
     def _cell(self, place: Place) -> tuple[str, int]:
         *strides, by_entry, _ = self.program.matrices[place.name]
-        port = self.room.outputs.get((place.name,))
+        port = None if place.space == TWIN else self.room.outputs.get((place.name,))
         base = "%memory" if port is None else self._output(port)
-        first = self.room.matrices[place.name] if port is None else 0
+        kept = self.room.twins if place.space == TWIN else self.room.matrices
+        first = kept[place.name] if port is None else 0
         first += place.k * by_entry
         lanes = [(role, by) for role, by in zip((place.role, place.other), strides, strict=True)]
 

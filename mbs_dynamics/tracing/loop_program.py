@@ -31,6 +31,7 @@ from mbs_dynamics.tracing.loops import (
     BEYOND,
     CELL,
     COLUMNS,
+    EACH,
     INWARD,
     LOAD,
     OWN,
@@ -76,6 +77,17 @@ class Turn:
 
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
+
+
+    def mirrored(self, lane: str) -> dict[int, bool]:
+        """Return the matrices to which lanes are stored down a column; whether also along a row."""
+        values = {store.place: store.value for store in self.stores if store.place.space == CELL}
+        found = {}
+        for place, value in values.items():
+            if place.role == lane != place.other:
+                same = values.get(place._replace(role=place.other, other=lane))
+                found[place.name] = same is value
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +157,26 @@ class LoopProgram(Program):
         counts: dict[str, int] = {}
         loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
         for sort, span, turns in loops:
-            for kind, turn in turns.items():
+            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
                 times = sum(self.passes(sort, span, kind))
                 for node in turn.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
         trigonometric = 2 * len(self.angles) * self.forest.count
         return Operations(**{**counts, "trigonometric": trigonometric})
+
+    @cached_property
+    def twins(self) -> set[int]:
+        """Matrices of which the parts above and below the diagonal are computed side by side."""
+        lanes = {PAIRS: OWN, COLUMNS: EACH}
+        return {
+            number
+            for step in self.steps
+            if step.sort in lanes
+            for turn in step.turns.values()
+            for number, same in turn.mirrored(lanes[step.sort]).items()
+            if not same
+        }
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs in their own order."""
