@@ -37,7 +37,7 @@ _mass_matrix = algorithm_of(mass_matrix).equations
 _inverse_dynamics = algorithm_of(inverse_dynamics).equations
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -138,32 +138,27 @@ def _derivatives(
     """Return dtau/dq and dtau/dqd."""
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
-    Y, Z = model.per_body(None), model.per_body(None)
+    meet, dq, dqd = meeting(rep), model.per_pair(), model.per_pair()
+    Y, Z, S_met, Y_met, Z_met = (model.per_body() for _ in range(5))
     for i, _ in model.outward():
-        Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)
-    dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    meet = meeting(rep)
-    S_met, Y_met, Z_met = (
-        [meet.twist(i, X(i)) for i, _ in model.outward()]
-        for X in (rep.screw, Y.__getitem__, Z.__getitem__)
-    )
-    for i, p in model.inward():
         S = rep.screw(i)
-        by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
-        moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
-        by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        row_rate = M[i] @ S
-        dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
-        moved, by_qd, row_rate = (meet.wrench(i, W) for W in (moved, by_qd, row_rate))
-        row = meet.moment(i, 2.0 * B[i].transposed(S))
-        child, j = i, p
-        while j != GROUND:
+        Y[i], Z[i] = rep.rates_of_screw(i, S, V, A)
+        S_met[i], Y_met[i], Z_met[i] = (meet.twist(i, X) for X in (S, Y[i], Z[i]))
+    moved, by_qd, row, row_rate = (model.per_body() for _ in range(4))
+    for i, _ in model.inward():
+        S = rep.screw(i)
+        own_by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
+        own_by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
+        dq[i, i], dqd[i, i] = S @ own_by_q, S @ own_by_qd
+        moved[i] = meet.wrench(i, own_by_q + ad_dual(W[i]) @ S)  # of what does not turn with it
+        by_qd[i], row_rate[i] = meet.wrench(i, own_by_qd), meet.wrench(i, M[i] @ S)
+        row[i] = meet.moment(i, 2.0 * B[i].transposed(S))
+        for j, child in model.supporting(i):
             carry = meet.carry(child)
-            moved, by_qd, row_rate = (carry.T @ x for x in (moved, by_qd, row_rate))
-            row, S_j = carry.back(row), S_met[j]
-            dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
-            dq[i, j] = row @ Y_met[j][:3] + row_rate @ Z_met[j]
-            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y_met[j])
-            child, j = j, model.parents[j]
+            for wrench in (moved, by_qd, row_rate):
+                wrench[i] = carry.T @ wrench[i]
+            row[i], S_j = carry.back(row[i]), S_met[j]
+            dq[j, i], dqd[j, i] = S_j @ moved[i], S_j @ by_qd[i]
+            dq[i, j] = row[i] @ Y_met[j][:3] + row_rate[i] @ Z_met[j]
+            dqd[i, j] = row[i] @ S_j[:3] + 2.0 * (row_rate[i] @ Y_met[j])
     return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))

@@ -147,16 +147,20 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
     The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
     that is rounding beside the inertia it feels while they are locked counts as none.
     """
-    rep = BodyFixed(model, np.zeros(model.n))
+    known, names = model.with_numbers, model.joint_names
+    rep = BodyFixed(known, np.zeros(model.n))
     locked = [0.0] * model.n
-    for i, M in enumerate(composite_inertias(model, rep)[:-1]):
-        joint, S = model.bodies[i].joint, rep.screw(i)
+    for i, M in enumerate(composite_inertias(known, rep)[:-1]):
+        joint, S = known.bodies[i].joint, rep.screw(i)
         felt = joint.ratio**2 * (S @ (M @ S))
         if isinstance(felt, float):  # with a payload it is a symbol
             locked[joint.coordinate] += felt
 
+    said = [f"the mass matrix is singular: joint {name!r} moves no inertia" for name in names]
+    messages = model.per_coordinate(said)
+    least = model.per_coordinate([max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked])
+
     def pivot(k: int, value: Any) -> Any:
-        message = f"the mass matrix is singular: joint {model.joint_names[k]!r} moves no inertia"
-        return positive(value, message, above=max(PIVOT_TOLERANCE * locked[k], 0.0))
+        return positive(value, messages[k], above=least[k])
 
     return pivot

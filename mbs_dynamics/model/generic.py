@@ -99,6 +99,7 @@ class GenericModel:
 
     def __init__(self, model: Model, loops: Loops, gravity: Any) -> None:
         self.model, self.loops, self.gravity = model, loops, gravity
+        self.with_numbers, self.joint_names = model, model.joint_names
         self.n, self.nb = model.n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
@@ -181,6 +182,14 @@ class GenericModel:
         for i, _ in self.outward():
             weighted[i] = self._joint(i).ratio * tau_joint[i]
         return Result(weighted, "coordinate", (self.n,))
+
+    def at_hand(self, M: Any) -> Any:
+        """Raise Unsuitable: loops know no single entries."""
+        raise Unsuitable
+
+    def by_coordinate(self, values: Values) -> Any:
+        """Return what bodies have in the order of the coordinates."""
+        return Result(values, "coordinate", (self.n,))
 
     def generalized_matrix(self, M: Matrix, *, symmetric: bool = False) -> Any:
         """Return the matrix of the coordinates from that of the joints."""

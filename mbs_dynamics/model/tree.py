@@ -317,6 +317,15 @@ class Model:
         """Return an array (nb, nb) of zeros, with an entry for each pair of bodies."""
         return np.full((self.nb, self.nb), 0.0, dtype=object)
 
+    @property
+    def with_numbers(self) -> Model:
+        """The model of which the bodies have numbers for constants: itself."""
+        return self
+
+    def at_hand(self, M: Array) -> Array:
+        """Return a matrix of which each entry can be asked for; generic bodies have none."""
+        return M
+
     def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return what has these values, in the order of the coordinates."""
         return values
@@ -332,12 +341,22 @@ class Model:
         return [joint.ratio * qd[joint.coordinate] for joint in joints]
 
     def generalized(self, tau_joint: Sequence[Any]) -> list[Any]:
-        """Return the forces of the n coordinates from those of the nb joints."""
+        """Return the forces of the n coordinates from those of the nb joints.
+
+        What may follow those, for the ground, is left out.
+        """
         tau: list[Any] = [0.0] * self.n
-        for body, value in zip(self.bodies, tau_joint, strict=True):
+        for body, value in zip(self.bodies, tau_joint[: self.nb], strict=True):
             k = body.joint.coordinate
             tau[k] = tau[k] + body.joint.ratio * value
         return tau
+
+    def by_coordinate(self, values: Sequence[Any]) -> Array:
+        """Return what bodies have that each own a coordinate, in the order of the coordinates."""
+        ordered: list[Any] = [0.0] * self.n
+        for body, value in zip(self.bodies, values[: self.nb], strict=True):
+            ordered[body.joint.coordinate] = value
+        return np.array(ordered)
 
     def generalized_matrix(self, M_joint: Array, *, symmetric: bool = False) -> Array:
         """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints.

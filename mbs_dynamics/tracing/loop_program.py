@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.tracing import graph as g
+from mbs_dynamics.errors import SingularError
 from mbs_dynamics.tracing.graph import Condition, Graph, Symbol
 from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
 from mbs_dynamics.tracing.loops import (
@@ -218,7 +219,11 @@ def trace_loops(
             key: Entries(loops, key, shape[1:]) if key in rows else top.input(key, shape)
             for key, shape in inputs.items()
         }
-        result = function(loops, **symbols)
+        try:
+            result = function(loops, **symbols)
+        except SingularError:  # of what is thought to be constant, too early
+            if not loops.found:
+                raise
         if not loops.found:
             break
         hints.update(loops.found)
