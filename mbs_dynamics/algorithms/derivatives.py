@@ -24,7 +24,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
-from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, newton_euler, recursion
+from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_torques, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
@@ -55,10 +55,14 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
     dqdd = _mass_matrix(model, q, representation="body_fixed")
-    return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
+    return {  # type: ignore[return-value]
+        "dtau_dq": np.asarray(model.generalized_matrix(dq)),
+        "dtau_dqd": np.asarray(model.generalized_matrix(dqd)),
+        "dtau_dqdd": dqdd,
+    }
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def forward_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -75,13 +79,13 @@ def forward_dynamics_derivatives(
     ArgumentError for a wrong shape or type.
     """
     factors = factors_of(model, q, "body_fixed")
-    h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    qdd = factors.solve((np.asarray(tau) - h)[:, None])[:, 0]
+    h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
+    qdd = factors.accelerations(tau, h)
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
     inverse = factors.inverse()
     return {  # type: ignore[return-value]
-        "dqdd_dq": factors.solve(-dq),
-        "dqdd_dqd": factors.solve(-dqd),
+        "dqdd_dq": factors.response(dq),
+        "dqdd_dqd": factors.response(dqd),
         "dqdd_dtau": inverse,
     }
 
@@ -132,10 +136,8 @@ def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) 
     return Motion(V, A, M, B, W)
 
 
-def _derivatives(
-    model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Return dtau/dq and dtau/dqd."""
+def _derivatives(model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any) -> tuple[Array, Array]:
+    """Return dtau/dq and dtau/dqd, (nb, nb) each, of the torques and positions of the bodies."""
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     meet, dq, dqd = meeting(rep), model.per_pair(), model.per_pair()
@@ -161,4 +163,4 @@ def _derivatives(
             dq[j, i], dqd[j, i] = S_j @ moved[i], S_j @ by_qd[i]
             dq[i, j] = row[i] @ Y_met[j][:3] + row_rate[i] @ Z_met[j]
             dqd[i, j] = row[i] @ S_j[:3] + 2.0 * (row_rate[i] @ Y_met[j])
-    return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))
+    return dq, dqd

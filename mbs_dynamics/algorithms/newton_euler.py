@@ -101,12 +101,20 @@ def newton_euler(
     model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the torques (n,) of the recursive Newton-Euler algorithm."""
+    tau = joint_torques(model, q, qd, qdd, representation, loads)
+    return np.array(model.generalized(tau))
+
+
+def joint_torques(
+    model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
+) -> Any:
+    """Return for each body the torque of its joint."""
     rep = dynamic_moves(representation, model, q)
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
-    for i, _ in model.outward():
+    for i, _ in model.inward():
         tau[i] = rep.screw(i) @ W[i]  # (67b) (71c) (76c)
-    return np.array(model.generalized(tau))
+    return tau
 
 
 def transmitted_wrenches(

@@ -141,6 +141,10 @@ class GenericModel:
         """Yield columns, of which there is one for each body; see :meth:`Loops.columns`."""
         return self.loops.columns(i, span)
 
+    def unit(self, i: Member, k: Member) -> Any:
+        """Return an entry of the identity matrix."""
+        return self.loops.unit(i, k)
+
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""
         return [i]
@@ -178,6 +182,8 @@ class GenericModel:
 
     def generalized(self, tau_joint: Values) -> Any:
         """Return the forces of the coordinates from those of the joints."""
+        if all(body.joint.ratio == 1.0 for body in self.model.bodies):
+            return self.by_coordinate(tau_joint)
         weighted = self.per_body()
         for i, _ in self.outward():
             weighted[i] = self._joint(i).ratio * tau_joint[i]
@@ -235,8 +241,8 @@ def _entry(q: Any, i: Member) -> Any:
     """Return the entry of a coordinate of an input, or of an array of the same numbers."""
     if isinstance(q, Entries):
         return q[i]
-    if isinstance(q, Values):
-        return q[i]
+    if isinstance(q, Result):
+        return q.of[i]
     q = np.asarray(q)
     if q.dtype == object or (q != q[0]).any():
         raise Unsuitable

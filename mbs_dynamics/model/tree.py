@@ -16,7 +16,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from mbs_dynamics.model.body import GROUND, Body, Frame, Payload
 from mbs_dynamics.model.doubts import Doubt
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.tracing.loops import ALL, BEYOND
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
@@ -325,6 +327,27 @@ class Model:
     def at_hand(self, M: Array) -> Array:
         """Return a matrix of which each entry can be asked for; generic bodies have none."""
         return M
+
+    def per_column(self, size: int) -> dict[tuple[int, int], Array]:
+        """Return what holds a vector for each body and column, zero at first."""
+        return defaultdict(lambda: np.zeros(size))
+
+    def columns(self, i: int, span: str) -> Iterable[int]:
+        """Yield columns, of which there is one for each body.
+
+        ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
+        """
+        if span != BEYOND:
+            return range(0 if span == ALL else i, self.nb)
+        moved = {i: None}
+        for k in range(i + 1, self.nb):
+            if self.parents[k] in moved:
+                moved[k] = None
+        return moved
+
+    def unit(self, i: int, k: int) -> float:
+        """Return an entry of the identity matrix."""
+        return float(i == k)
 
     def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return what has these values, in the order of the coordinates."""
