@@ -32,7 +32,7 @@ import numpy as np
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of
+from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of, largest_tree
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
@@ -49,7 +49,7 @@ from mbs_dynamics.tracing.loop_program import LoopProgram, trace_loops
 from mbs_dynamics.tracing.loops import Loops, Unsuitable
 
 MANY = 48
-"""From so many bodies on, loops over bodies stay loops."""
+"""From so many bodies of a tree on, loops over bodies stay loops."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -227,7 +227,8 @@ class Algorithm:
             return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
 
         looped = None
-        if self.generic and model.nb >= MANY and model.n == model.nb and not model.carriers:
+        own = model.n == model.nb and not model.carriers  # each body its coordinate, and no load
+        if self.generic and own and largest_tree(model) >= MANY:
             with contextlib.suppress(Unsuitable):
                 looped = self._trace_loops(same, inputs, options, straight)
         small = looped is None or looped.operations.total <= LARGE

@@ -74,7 +74,8 @@ def forward_dynamics(
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
-        method = "mass_matrix" if _is_short(model.with_numbers) else "articulated_body"
+        short = not model.generic and _is_short(model)
+        method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.n == model.nb else "mass_matrix"]
     loads = Loads(wrenches, base_twist, base_acceleration)
     return np.asarray(solver(model, q, qd, tau, representation, loads))

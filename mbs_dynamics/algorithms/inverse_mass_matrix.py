@@ -69,8 +69,11 @@ class Factors:
 
 
 def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulated:
-    """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    if is_deep(model.with_numbers) and model.n == model.nb:
+    """Return the factors of the mass matrix in the form that takes the fewest operations.
+
+    Those of articulated bodies stay loops where all bodies are treated alike.
+    """
+    if model.n == model.nb and (model.generic or is_deep(model)):
         return Articulated(model, moves(representation, model, q))
     return Factors(model, _mass_matrix(model, q, representation=representation))
 

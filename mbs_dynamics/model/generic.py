@@ -52,6 +52,15 @@ def depth_first(model: Model) -> tuple[Model, list[int]]:
     return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
 
 
+def largest_tree(model: Model) -> int:
+    """Return the number of bodies of the largest tree, of those with a root of their own."""
+    size = [1] * model.nb
+    for i, p in reversed(list(enumerate(model.parents))):
+        if p != GROUND:
+            size[p] += size[i]
+    return max(size, default=0)
+
+
 def forest_of(model: Model) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds."""
     for finely in (True, False):
@@ -95,6 +104,7 @@ class GenericModel:
     """A model with a coordinate for each joint, numbered depth first, within loops."""
 
     generic = True
+    """See :attr:`Model.generic`."""
     payloads = ()
 
     def __init__(self, model: Model, loops: Loops, gravity: Any) -> None:

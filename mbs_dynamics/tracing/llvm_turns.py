@@ -111,6 +111,7 @@ class TurnBody(Body):
         self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
+        self._ahead = False
         self._uniform: dict[int, bool] = {}
         self._pointers: dict[Any, str] = {}
 
@@ -144,7 +145,7 @@ class TurnBody(Body):
     def _node(self, node: Symbol | Condition) -> None:
         uniform = self._is_uniform(node)
         self._uniform[node.id] = uniform
-        with self._before() if uniform and self.lane else contextlib.nullcontext():
+        with self._before() if uniform else contextlib.nullcontext():
             if node.op == LOAD:
                 self.text[node.id] = self._load(node.args[0])
             else:
@@ -254,9 +255,14 @@ class TurnBody(Body):
     @contextlib.contextmanager
     def _before(self) -> Iterator[None]:
         """Emit before the loop within."""
+        if self._ahead or not self.lane:
+            yield
+            return
+        self._ahead = True
         self.lines, self.head = self.head, self.lines
         yield
         self.lines, self.head = self.head, self.lines
+        self._ahead = False
 
     def _row(self, role: str) -> str:
         """Return the number of the row in a role; of the first one of the lanes."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.tracing import graph as g
-from mbs_dynamics.errors import SingularError
+from mbs_dynamics.errors import SingularError, TraceError
 from mbs_dynamics.tracing.graph import Condition, Graph, Symbol
 from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
 from mbs_dynamics.tracing.loops import (
@@ -221,7 +221,8 @@ def trace_loops(
         }
         try:
             result = function(loops, **symbols)
-        except SingularError:  # of what is thought to be constant, too early
+        except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
+            # of what was thought to be constant, too early
             if not loops.found:
                 raise
         if not loops.found:
