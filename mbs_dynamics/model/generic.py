@@ -163,9 +163,10 @@ class GenericModel:
         """Return a container with a value for each body."""
         return Values(self.loops, ground)
 
-    def per_pair(self) -> Matrix:
-        """Return a matrix of scalars, zero at first."""
-        return Matrix(self.loops, (self.nb, 1, 1), self.nb**2)
+    def per_pair(self, entries: int = 1) -> Matrix:
+        """Return a matrix of scalars, or of so many each, zero at first."""
+        strides = self.nb * entries, entries, 1
+        return Matrix(self.loops, strides, self.nb**2 * entries)
 
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
@@ -202,6 +203,13 @@ class GenericModel:
     def at_hand(self, M: Any) -> Any:
         """Raise Unsuitable: loops know no single entries."""
         raise Unsuitable
+
+    def generalized_rows(self, Y: Matrix) -> Any:
+        """Return the rows of the coordinates from those of the joints."""
+        if any(body.joint.ratio != 1.0 for body in self.model.bodies):
+            raise Unsuitable
+        *_, size = self.loops.matrices[Y.number]
+        return Result(Y, "coordinate", (self.n, size // self.n), "body")
 
     def by_coordinate(self, values: Values) -> Any:
         """Return what bodies have in the order of the coordinates."""

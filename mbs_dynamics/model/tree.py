@@ -315,9 +315,9 @@ class Model:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
 
-    def per_pair(self) -> Array:
-        """Return an array (nb, nb) of zeros, with an entry for each pair of bodies."""
-        return np.full((self.nb, self.nb), 0.0, dtype=object)
+    def per_pair(self, *entries: int) -> Array:
+        """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
+        return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
 
     @property
     def with_numbers(self) -> Model:
@@ -373,6 +373,14 @@ class Model:
             k = body.joint.coordinate
             tau[k] = tau[k] + body.joint.ratio * value
         return tau
+
+    def generalized_rows(self, Y_joint: Array) -> Array:
+        """Return (n, nb m), the rows of the coordinates, from (nb, nb, m), the rows of the joints.
+
+        The m columns of a body stand side by side.
+        """
+        rows = [row.reshape(-1) for row in Y_joint]
+        return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
 
     def by_coordinate(self, values: Sequence[Any]) -> Array:
         """Return what bodies have that each own a coordinate, in the order of the coordinates."""

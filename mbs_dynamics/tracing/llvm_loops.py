@@ -143,9 +143,9 @@ class _Main(Body):
             self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
-                if not self.forest.is_chain:
+                if not (self.forest.is_chain and program.fills(number)):
                     self._zero(output_pointer(room.outputs[number,]), size)
-            elif not self.forest.is_chain:
+            elif not self.forest.is_chain or number in program.matrix_homes:
                 self._zero(self.entry("%memory", room.matrices[number]), size)
             if number in room.twins and not self.forest.is_chain:
                 self._zero(self.entry("%memory", room.twins[number]), size)
@@ -311,7 +311,7 @@ class _Main(Body):
             if slot not in room.outputs:
                 name, i = self._counted(count)
                 from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
-                to = self._entry_at(output_pointer(home.port), self._number(home.by, i))
+                to = self._entry_at(output_pointer(home.port), self._place(home.by, i))
                 self._copy(from_, to)
                 self._turned(name, count)
         for number, home in program.matrix_homes.items():
@@ -320,7 +320,7 @@ class _Main(Body):
             by_row, by_column, by_entry, size = program.matrices[number]
             rows, i = self._counted(count)
             columns, j = self._counted(count)
-            a, b = self._number(home.by, i), self._number(home.by, j)
+            a, b = self._place(home.by, i), self._place(home.across, j)
             here = self._offset((i, by_row), (j, by_column))
             there = self._offset((a, by_row), (b, by_column))
             for k in range(size // count**2):
@@ -329,6 +329,9 @@ class _Main(Body):
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
             self._turned(columns, count)
             self._turned(rows, count)
+
+    def _place(self, by: str, i: str) -> str:
+        return i if self.program.in_order(by) else self._number(by, i)
 
     def _offset(self, *steps: tuple[str, int]) -> str:
         a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)

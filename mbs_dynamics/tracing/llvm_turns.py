@@ -73,7 +73,10 @@ def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
     """
     homes: dict[Any, Home] = {**program.slot_homes}
     homes.update({(k,): home for k, home in program.matrix_homes.items()})
-    outputs = {k: home.port for k, home in homes.items() if program.in_order(home.by)}
+    ordered = program.in_order
+    outputs = {
+        k: home.port for k, home in homes.items() if ordered(home.by) and ordered(home.across)
+    }
     stride = padded(program.forest.count)
     top = program.slots * stride
     matrices = {}

@@ -35,8 +35,11 @@ from mbs_dynamics.tracing.loops import (
     EACH,
     INWARD,
     LOAD,
+    OUTER,
     OWN,
     PAIRS,
+    ROWS,
+    SINCE,
     STATE,
     Forest,
     Loop,
@@ -49,6 +52,16 @@ from mbs_dynamics.tracing.program import KIND, Operations, Port, Program
 
 ATTEMPTS = 24
 """Each one finds at least one layout that was too narrow, in functions that can be traced so."""
+
+PARTS = {
+    (ROWS, OWN, OWN): {0},
+    (PAIRS, OUTER, OWN): {1},
+    (PAIRS, OWN, OUTER): {-1},
+    (ALL, OWN, EACH): {-1, 0, 1},
+    (SINCE, OWN, EACH): {0, 1},
+    (SINCE, EACH, OWN): {-1, 0},
+}
+"""Parts of a matrix, on (0), above and below the diagonal, that a loop computes."""
 
 Node = Symbol | Condition
 
@@ -106,6 +119,7 @@ class Home(NamedTuple):
 
     port: str
     by: str
+    across: str
 
 
 class LoopProgram(Program):
@@ -178,6 +192,16 @@ class LoopProgram(Program):
             for number, same in turn.mirrored(lanes[step.sort]).items()
             if not same
         }
+
+    def fills(self, matrix: int) -> bool:
+        """Whether all of a matrix is computed, if rows form a chain."""
+        parts = set()
+        for step in self.steps:
+            for turn in step.turns.values():
+                for place, *_ in turn.stores:
+                    if (place.space, place.name) == (CELL, matrix):
+                        parts |= PARTS.get((step.span or step.sort, place.role, place.other), set())
+        return len(parts) == 3
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs in their own order."""
@@ -252,9 +276,9 @@ def _finished(
         if isinstance(result.of, Matrix):
             if result.of.number in matrix_homes:
                 raise Unsuitable
-            matrix_homes[result.of.number] = Home(key, result.by)
+            matrix_homes[result.of.number] = Home(key, result.by, result.across or result.by)
         elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
-            slot_homes[slots[0]] = Home(key, result.by)
+            slot_homes[slots[0]] = Home(key, result.by, result.by)
         else:
             raise Unsuitable
         outputs.append(Port(key, result.shape))

@@ -266,6 +266,9 @@ class Result:
     """Name of the numbers that say where each row stands in the output."""
     shape: tuple[int, ...]
     """Of the output."""
+    across: str = ""
+    """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
+    from those of the rows."""
 
 
 class Texts:

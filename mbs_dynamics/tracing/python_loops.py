@@ -93,10 +93,10 @@ def _cells(flat: Any, count: int, by_row: int, by_column: int, by_entry: int) ->
     return as_strided(flat, shape, (8 * by_row, 8 * by_column, 8 * by_entry))
 
 
-def _in_order(cells: Any, places: Any, flat: Any, *strides: int) -> Any:
+def _in_order(cells: Any, rows: Any, columns: Any, flat: Any, *strides: int) -> Any:
     """Return a matrix as a flat array with its rows and columns at these places."""
     ordered = np.empty_like(flat)
-    _cells(ordered, len(places), *strides)[np.ix_(places, places)] = cells
+    _cells(ordered, len(rows), *strides)[np.ix_(rows, columns)] = cells
     return ordered
 
 
@@ -132,15 +132,16 @@ class _Source:
 
     def _results(self) -> Iterator[str]:
         by_port = {home.port: (slot, home.by) for slot, home in self.program.slot_homes.items()}
-        matrices = {home.port: (m, home.by) for m, home in self.program.matrix_homes.items()}
+        matrices = {home.port: (m, home) for m, home in self.program.matrix_homes.items()}
         for port in self.program.outputs:
             if port.name in by_port:
                 slot, by = by_port[port.name]
                 yield f"[m{slot}[places_{by}.index(k)] for k in range({self.count})]"
             else:
-                number, by = matrices[port.name]
+                number, home = matrices[port.name]
+                places = f"places_{home.by}, places_{home.across}"
                 strides = ", ".join(map(str, self.program.matrices[number][:3]))
-                yield f"in_order(c{number}, places_{by}, flat{number}, {strides})"
+                yield f"in_order(c{number}, {places}, flat{number}, {strides})"
 
     def _loop(self, step: Step) -> Iterator[str]:
         arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
