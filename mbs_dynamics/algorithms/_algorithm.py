@@ -32,7 +32,7 @@ import numpy as np
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of, largest_tree
+from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of, largest_tree, mean_depth
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
@@ -42,14 +42,24 @@ from mbs_dynamics.tracing import (
     Symbol,
     checked_backend,
     default_backend,
+    graph,
     trace,
 )
-from mbs_dynamics.tracing.graph import LARGE
 from mbs_dynamics.tracing.loop_program import LoopProgram, trace_loops
 from mbs_dynamics.tracing.loops import Loops, Unsuitable
 
 MANY = 48
 """From so many bodies of a tree on, loops over bodies stay loops."""
+
+LONG = 40_000
+"""Programs of more operations than this stay loops in any case, because these are compiled sooner.
+
+Others do if they have loops over pairs or columns of a tree that is :data:`DEEP`. Elsewhere segments
+leave out more zeros, and take half of the time where a tree is shallow.
+"""
+
+DEEP = 12.0
+"""Mean number of joints that move a body, from which on loops over pairs and columns are long."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -231,8 +241,10 @@ class Algorithm:
         if self.generic and own and largest_tree(model) >= MANY:
             with contextlib.suppress(Unsuitable):
                 looped = self._trace_loops(same, inputs, options, straight)
-        small = looped is None or looped.operations.total <= LARGE
-        return straight() if looped is None or small else looped
+        if looped is None:
+            return straight()
+        least = graph.LARGE if looped.has_wide_loops and mean_depth(model) > DEEP else LONG
+        return looped if looped.operations.total > least else straight()
 
     def _trace_loops(
         self,

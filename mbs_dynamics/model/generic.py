@@ -61,6 +61,14 @@ def largest_tree(model: Model) -> int:
     return max(size, default=0)
 
 
+def mean_depth(model: Model) -> float:
+    """Return the mean number of joints that move a body."""
+    depth: list[int] = []
+    for p in model.parents:
+        depth.append(1 if p == GROUND else depth[p] + 1)
+    return float(np.mean(depth or [0]))
+
+
 def forest_of(model: Model) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds."""
     for finely in (True, False):

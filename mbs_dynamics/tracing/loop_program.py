@@ -180,6 +180,11 @@ class LoopProgram(Program):
         trigonometric = 2 * len(self.angles) * self.forest.count
         return Operations(**{**counts, "trigonometric": trigonometric})
 
+    @property
+    def has_wide_loops(self) -> bool:
+        """Whether there are loops over pairs or columns, of which lanes do several at once."""
+        return any(step.sort != ROWS for step in self.steps)
+
     @cached_property
     def twins(self) -> set[int]:
         """Matrices of which the parts above and below the diagonal are computed side by side."""
