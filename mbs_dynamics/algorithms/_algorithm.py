@@ -29,10 +29,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from mbs_dynamics.algorithms._in_loops import COORDINATES, MODEL_INPUTS, in_loops
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.generic import GenericModel, depth_first, forest_of, largest_tree, mean_depth
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
@@ -42,30 +42,11 @@ from mbs_dynamics.tracing import (
     Symbol,
     checked_backend,
     default_backend,
-    graph,
     trace,
 )
-from mbs_dynamics.tracing.loop_program import LoopProgram, trace_loops
-from mbs_dynamics.tracing.loops import Loops, Unsuitable
-
-MANY = 48
-"""From so many bodies of a tree on, loops over bodies stay loops."""
-
-LONG = 40_000
-"""Programs of more operations than this stay loops in any case, because these are compiled sooner.
-
-Others do if they have loops over pairs or columns of a tree that is :data:`DEEP`. Elsewhere segments
-leave out more zeros, and take half of the time where a tree is shallow.
-"""
-
-DEEP = 12.0
-"""Mean number of joints that move a body, from which on loops over pairs and columns are long."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
-"""Arrays of shape (n,): positions and their time derivatives."""
 
 ARRAYS = (
     *COORDINATES,
@@ -84,9 +65,6 @@ ARRAYS = (
 
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
-
-MODEL_INPUTS = frozenset({"gravity", "payload"})
-"""Properties of the model that are inputs of the kernels, so that they change without compiling."""
 
 
 class Algorithm:
@@ -237,41 +215,9 @@ class Algorithm:
             return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
 
         looped = None
-        own = model.n == model.nb and not model.carriers  # each body its coordinate, and no load
-        if self.generic and own and largest_tree(model) >= MANY:
-            with contextlib.suppress(Unsuitable):
-                looped = self._trace_loops(same, inputs, options, straight)
-        if looped is None:
-            return straight()
-        least = graph.LARGE if looped.has_wide_loops and mean_depth(model) > DEEP else LONG
-        return looped if looped.operations.total > least else straight()
-
-    def _trace_loops(
-        self,
-        model: Model,
-        inputs: Mapping[str, tuple[int, ...]],
-        options: Mapping[str, Any],
-        straight: Callable[[], Program],
-    ) -> LoopProgram:
-        """Return the equations traced with generic bodies; raise Unsuitable if they cannot be."""
-        ordered, order = depth_first(model)
-
-        def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-            return self.equations(GenericModel(ordered, loops, gravity), **symbols, **options)
-
-        rows = {name: "coordinate" for name in (*COORDINATES, "tau") if name in inputs}
-        rows.update({name: "body" for name in ("wrenches",) if name in inputs})
-        coordinates = [body.joint.coordinate for body in ordered.bodies]
-        return trace_loops(
-            on_generic,
-            inputs,
-            name=self.name,
-            droppable=MODEL_INPUTS,
-            forest=forest_of(ordered),
-            places={"coordinate": coordinates, "body": order},
-            rows=rows,
-            expand=straight,
-        )
+        if self.generic:
+            looped = in_loops(self.name, self.equations, same, inputs, options, straight)
+        return straight() if looped is None else looped
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""

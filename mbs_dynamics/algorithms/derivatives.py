@@ -28,7 +28,6 @@ from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.tracing import derivative_of, series_of

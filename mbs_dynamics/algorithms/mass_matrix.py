@@ -67,7 +67,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
 
 
 def composite_inertias(model: Model, rep: Representation) -> list[Any]:
-    """Return the inertia of all that the joint of each body moves; none for the ground, the last."""
+    """Return the inertia of all that each body's joint moves; none for the ground, the last."""
     Mc = model.per_body()
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model

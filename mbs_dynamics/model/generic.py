@@ -267,7 +267,7 @@ def _entry(q: Any, i: Member) -> Any:
     """Return the entry of a coordinate of an input, or of an array of the same numbers."""
     if isinstance(q, Entries):
         return q[i]
-    if isinstance(q, Result):
+    if isinstance(q, Result) and isinstance(q.of, Values):
         return q.of[i]
     q = np.asarray(q)
     if q.dtype == object or (q != q[0]).any():

@@ -369,7 +369,9 @@ class _Main(Body):
                 one = self.new(f"insertelement {number} poison, i32 {rank}, i64 0")
                 zeros = f"<{self.lanes} x i32> zeroinitializer"
                 rank = self.new(f"shufflevector {number} {one}, {number} poison, {zeros}")
-            self.set(f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}")
+            self.set(
+                f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}"
+            )
             self._turned(name, count, backwards=not forwards)
             status = f"%{name}.found"
         return self.said(status, len(self.program.inputs) + len(self.program.outputs))

@@ -329,7 +329,9 @@ class TurnBody(Body):
             row = self._row(place.role)
             if not self.program.in_order(by):
                 table = f'@"{self.program.name}.{self.states}.{by}"'
-                row = self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {row}')}")
+                row = self.new(
+                    f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {row}')}"
+                )
             return self._at(base, self._times(row, port.size // port.shape[0]))
 
         return self._known((place.name, place.role), emit)

@@ -23,10 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.tracing import graph as g
-from mbs_dynamics.errors import SingularError, TraceError
-from mbs_dynamics.tracing.graph import Condition, Graph, Symbol
-from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loops import (
     ALL,
     BEYOND,
@@ -34,24 +31,15 @@ from mbs_dynamics.tracing.loops import (
     COLUMNS,
     EACH,
     INWARD,
-    LOAD,
     OUTER,
     OWN,
     PAIRS,
     ROWS,
     SINCE,
-    STATE,
     Forest,
-    Loop,
-    Loops,
     Place,
-    Scope,
-    Unsuitable,
 )
-from mbs_dynamics.tracing.program import KIND, Operations, Port, Program
-
-ATTEMPTS = 24
-"""Each one finds at least one layout that was too narrow, in functions that can be traced so."""
+from mbs_dynamics.tracing.program import KIND, Operations, Program
 
 PARTS = {
     (ROWS, OWN, OWN): {0},
@@ -91,7 +79,6 @@ class Turn:
 
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
-
 
     def mirrored(self, lane: str) -> dict[int, bool]:
         """Return the matrices to which lanes are stored down a column; whether also along a row."""
@@ -157,12 +144,12 @@ class LoopProgram(Program):
         return expand()
 
     @property
-    def nodes(self) -> tuple[Node, ...]:  # type: ignore[override]
+    def nodes(self) -> tuple[Node, ...]:
         """The nodes of the same function without loops."""
         return self.expanded.nodes
 
     @property
-    def values(self) -> tuple[tuple[Symbol | float, ...], ...]:  # type: ignore[override]
+    def values(self) -> tuple[tuple[Symbol | float, ...], ...]:
         """The entries of the outputs of the same function without loops."""
         return self.expanded.values
 
@@ -222,179 +209,6 @@ class LoopProgram(Program):
         if sort != COLUMNS:
             return [1] * len(rows)
         return [count if span == ALL else (ends[i] if span == BEYOND else count) - i for i in rows]
-
-
-def trace_loops(
-    function: Callable[..., Any],
-    inputs: Mapping[str, tuple[int, ...]],
-    *,
-    name: str,
-    droppable: frozenset[str],
-    forest: Forest,
-    places: Mapping[str, Sequence[int]],
-    rows: Mapping[str, str],
-    expand: Callable[[], Program],
-) -> LoopProgram:
-    """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
-
-    ``places`` are numbers of the rows, and ``rows`` says for inputs that have entries for each row
-    which of them are meant. The function returns a :class:`Result` or a mapping of names to such.
-    Raises Unsuitable if the function needs to know which row a row is.
-    """
-    hints: dict[int, Any] = {}
-    for _ in range(ATTEMPTS):
-        loops, top = Loops(forest, hints), Graph()
-        symbols = {
-            key: Entries(loops, key, shape[1:]) if key in rows else top.input(key, shape)
-            for key, shape in inputs.items()
-        }
-        try:
-            result = function(loops, **symbols)
-        except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
-            # of what was thought to be constant, too early
-            if not loops.found:
-                raise
-        if not loops.found:
-            break
-        hints.update(loops.found)
-    else:
-        raise Unsuitable
-    results = result if isinstance(result, Mapping) else {name: result}
-    return _finished(loops, results, inputs, name, droppable, places, rows, expand)
-
-
-def _finished(
-    loops: Loops,
-    results: Mapping[str, Any],
-    inputs: Mapping[str, tuple[int, ...]],
-    name: str,
-    droppable: frozenset[str],
-    places: Mapping[str, Sequence[int]],
-    rows: Mapping[str, str],
-    expand: Callable[[], Program],
-) -> LoopProgram:
-    slot_homes, matrix_homes, outputs = {}, {}, []
-    for key, value in results.items():
-        result = value if isinstance(value, Result) else np.asarray(value, dtype=object)[()]
-        if not isinstance(result, Result):
-            raise Unsuitable
-        if isinstance(result.of, Matrix):
-            if result.of.number in matrix_homes:
-                raise Unsuitable
-            matrix_homes[result.of.number] = Home(key, result.by, result.across or result.by)
-        elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
-            slot_homes[slots[0]] = Home(key, result.by, result.by)
-        else:
-            raise Unsuitable
-        outputs.append(Port(key, result.shape))
-    guards, texts = _guards(loops)
-    keep = {Place(STATE, slot, 0, OWN) for slot in (*slot_homes, *(slot for slot, _ in guards))}
-    keep |= {Place(CELL, matrix, 0, "", "") for matrix in matrix_homes}
-    steps, early = _needed(loops, keep)
-    used = {port for turn in _turns(steps, early) for port in _ports(turn)}
-    return LoopProgram(
-        expand=expand,
-        name=name,
-        inputs=tuple(
-            Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable
-        ),
-        outputs=tuple(outputs),
-        guards=tuple((0.0, text) for text in texts),
-        turns=(),
-        forest=loops.forest,
-        steps=steps,
-        early=early,
-        angles=tuple(loops.angles),
-        slots=loops.slots,
-        tables=tuple(loops.tables),
-        matrices=tuple(loops.matrices),
-        blocks=dict(loops.blocks),
-        places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
-        rows=dict(rows),
-        slot_homes=slot_homes,
-        matrix_homes=matrix_homes,
-        guard_slots=tuple(guards),
-    )
-
-
-def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
-    """Give what must be positive a place, in the order in which rows are looked at."""
-    guards, said = [], []
-    for loop in loops.steps:
-        found = [list(scope.guards.values()) for scope in loop.scopes.values()]
-        if not any(found):
-            continue
-        if loop.sort in (PAIRS, COLUMNS) or any(len(each) != 1 for each in found):
-            raise Unsuitable
-        slot = loops.new_slots(1)
-        for scope, ((excess, text),) in zip(loop.scopes.values(), found, strict=True):
-            scope.store(Place(STATE, slot, 0, OWN), excess)
-            if not isinstance(text, Texts):
-                raise Unsuitable
-        guards.append((slot, loop.direction))
-        said += text.texts[::-1] if loop.direction == INWARD else text.texts
-    return guards, said
-
-
-# -- what is needed --------------------------------------------------------------------------------
-
-
-def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int, Turn]]:
-    """Return the loops without what nobody loads."""
-    wanted = {_target(place) for place in keep}
-    scopes = [s for loop in loops.steps for s in loop.scopes.values()] + [*loops.early.values()]
-    for k in loops.angles:
-        wanted.add((STATE, k))
-    turns: dict[int, Turn] = {}
-    before = -1
-    while len(wanted) != before:
-        before = len(wanted)
-        turns = {id(scope): _turn(scope, wanted) for scope in scopes}
-        for turn in turns.values():
-            wanted |= {_target(node.args[0]) for node in turn.nodes if node.op == LOAD}
-    steps = []
-    for loop in loops.steps:
-        live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
-        live = {kind: turn for kind, turn in live.items() if turn.stores}
-        if live:
-            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
-                raise Unsuitable
-            steps.append(Step(loop.sort, loop.direction, loop.span, live))
-    return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}
-
-
-def _target(place: Place) -> tuple[str, Any]:
-    return place.space, place.name
-
-
-def _turn(scope: Scope, wanted: set[tuple[str, Any]]) -> Turn:
-    stores = [
-        Store(place, value, after)
-        for place, (value, after) in scope.stores.items()
-        if _target(place) in wanted
-    ]
-    needed = bytearray(len(scope.nodes))
-    for store in stores:
-        if isinstance(store.value, Symbol):
-            if store.value.graph is not scope:
-                raise Unsuitable
-            needed[store.value.id] = 1
-    for node in reversed(scope.nodes):
-        if needed[node.id] and node.op != LOAD:
-            for x in node.args:
-                if type(x) is not float:
-                    needed[x.id] = 1
-    return Turn(tuple(node for node in scope.nodes if needed[node.id]), tuple(stores))
-
-
-def _turns(steps: Sequence[Step], early: Mapping[int, Turn]) -> list[Turn]:
-    return [turn for step in steps for turn in step.turns.values()] + list(early.values())
-
-
-def _ports(turn: Turn) -> set[str]:
-    """Return the names of the inputs that a turn reads."""
-    places = [node.args[0] for node in turn.nodes if node.op == LOAD]
-    return {place.name for place in places if isinstance(place.name, str)}
 
 
 def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:

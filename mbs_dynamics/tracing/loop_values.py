@@ -50,13 +50,13 @@ class Layout(NamedTuple):
     """For each entry the number (float) that it always is, or the index (int) of its variable."""
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of variables."""
         return 1 + max((k for k in self.entries if isinstance(k, int)), default=-1)
 
     def variables(self, leaves: Sequence[Any]) -> list[Any]:
         """Return what of the entries is stored."""
-        values: list[Any] = [0.0] * self.count
+        values: list[Any] = [0.0] * self.size
         for k, leaf in zip(self.entries, leaves, strict=True):
             if isinstance(k, int):
                 values[k] = leaf
@@ -167,8 +167,8 @@ class Values:
         """The numbers of the values of a row that make one of this container."""
         assert self.layout is not None
         if self.first is None:
-            self.first = self.loops.new_slots(self.layout.count)
-        return range(self.first, self.first + self.layout.count)
+            self.first = self.loops.new_slots(self.layout.size)
+        return range(self.first, self.first + self.layout.size)
 
     def _conforming(self, value: Any) -> list[Any]:
         """Return the entries of a value; note it if the layout is too narrow for them."""
@@ -178,7 +178,7 @@ class Values:
             value = value.matrix()
             form, leaves = _apart(value)
         if form != layout.form:  # an operator of a more general kind
-            narrow = layout.built([0.0] * layout.count)
+            narrow = layout.built([0.0] * layout.size)
             if not hasattr(narrow, "matrix"):
                 raise Unsuitable
             self.loops.found[self.number] = _layout(value)

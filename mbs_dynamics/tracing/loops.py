@@ -190,7 +190,7 @@ class Loops:
         self.angles: list[int] = []
         """The first of three values each: an angle, its sine and its cosine."""
         self.matrices: list[tuple[int, int, int, int]] = []
-        """For each matrix how far apart rows, columns and further entries of a cell are; its size."""
+        """For each matrix how far apart rows, columns and entries of a cell are, and its size."""
         self.blocks: dict[int, tuple[str, int]] = {}
         """For each block of columns the direction in which it goes, and its number of entries."""
         self.containers = 0

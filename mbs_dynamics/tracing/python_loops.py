@@ -114,7 +114,8 @@ class _Source:
             yield f"    m{slot} = [0.0] * {self.count}"
         for number, (*strides, size) in enumerate(program.matrices):
             yield f"    flat{number} = zeros({size})"
-            yield f"    c{number} = cells(flat{number}, {self.count}, {', '.join(map(str, strides))})"
+            apart = ", ".join(map(str, strides))
+            yield f"    c{number} = cells(flat{number}, {self.count}, {apart})"
         for number in program.blocks:
             yield f"    b{number} = zeros(shape{number})"
         if program.angles:
