@@ -67,7 +67,7 @@ class _Main(Body):
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
-        program, forest = self.program, self.forest
+        program = self.program
         self._tables()
         self.lines.append("entry:")
         self.pointers(program)
@@ -87,7 +87,6 @@ class _Main(Body):
         self.lines.append(f"  ret i32 {status}")
         if heap:
             self.lines += ["full:", f"  ret i32 {NO_MEMORY}"]
-        del forest
         head = f"define i32 @{program.name}(ptr %ports) nounwind {{"
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
