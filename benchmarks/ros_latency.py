@@ -19,6 +19,9 @@ that both see the same machine, and are started anew for each round, since it ma
 they come to run.
 
     python -m benchmarks.ros_latency [--robot PATH] [--messages 1000] [--rounds 5]
+
+With --kernels it measures without ROS what one message computes: by the one kernel that the node
+has, and by a kernel for each of its parts.
 """
 
 from __future__ import annotations
@@ -47,8 +50,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
+from benchmarks.timing import Call, interleaved, median
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.messages import EffortMessage, JacobianMessage, topic_names
+from mbs_dynamics.ros.robot import Robot
+from mbs_dynamics.ros.settings import Settings
 
 
 def outputs(model: mbs.Model) -> dict[str, Any]:
@@ -222,6 +229,41 @@ def report(rounds: list[Round]) -> None:
             print(f"{key}: {value}")
 
 
+def kernels(robot: str) -> None:
+    """Print what one kernel takes, for a compilation and a call, beside its parts."""
+    os.environ["MBS_CACHE"] = "0"
+    more = ("mass_matrix", "energy", "external_torques", "tool_wrench")
+    for asked in ((), more):
+        settings = Settings(**{f"publish_{name}": True for name in asked})
+        model, other = (mbs.Model.from_urdf(robot) for _ in range(2))
+        mbs.compile(mbs.momenta, other)  # the first compilation also starts the compiler
+        begin = time.thread_time()
+        one = Robot(model, settings)
+        built = time.thread_time() - begin
+        parts = []
+        for entry in one.algorithms.values():
+            function, options = entry if isinstance(entry, tuple) else (entry, {})
+            parts.append(mbs.compile(function, other, **options))
+        compiled = time.thread_time() - begin - built
+        q, qd, _ = model.random_state(0)
+        known = {"q": q, "qd": qd, "gravity": np.array(model.gravity)}
+        together = mbs.compile_together(one.algorithms, model, defaults=False)
+        pairs = [(kernel, [known[port.name] for port in kernel.inputs]) for kernel in parts]
+
+        def separately(pairs: list[tuple[Any, Any]] = pairs) -> None:
+            for kernel, arrays in pairs:
+                kernel(*arrays)
+
+        calls = {
+            "one kernel": Call(together, tuple(known[port.name] for port in together.inputs)),
+            "the node's evaluation with it": Call(one.evaluate, (Reading(q, qd),)),
+            f"{len(parts)} kernels": Call(separately),
+        }
+        taken = {name: median(times) for name, times in interleaved(calls).items()}
+        print(f"{model.name}: built in {built:.3f} s, {len(parts)} kernels in {compiled:.3f} s")
+        print("  " + ", ".join(f"{name} {each:.2f} us" for name, each in taken.items()))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Round trip of the dynamics node and of a relay.")
     parser.add_argument("--robot", default=None, help="URDF; the arm that comes along by default")
@@ -229,9 +271,13 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=5, help="new processes each; where they run matters"
     )
+    parser.add_argument("--kernels", action="store_true", help="what is computed, without ROS")
     parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     robot = options.robot or str(robot_path("arm7"))
+    if options.kernels:
+        kernels(robot)
+        return 0
     if options.relay:
         relay(robot)
         return 0

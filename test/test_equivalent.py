@@ -23,6 +23,7 @@ from mechanisms import MECHANISMS
 from robots import robot, robot_files
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.equivalent import equivalent, regrouped
 from mbs_dynamics.model.inertia import Inertia
@@ -32,8 +33,8 @@ pytestmark = pytest.mark.backend_independent
 
 ROBOTS = ("panda.urdf", "ur5_robot.urdf", "kinova.urdf", "talos_reduced.urdf", "solo12.urdf")
 
-tau_of = mbs.inverse_dynamics.algorithm.equations
-mass_matrix_of = mbs.mass_matrix.algorithm.equations
+tau_of = algorithm_of(mbs.inverse_dynamics).equations
+mass_matrix_of = algorithm_of(mbs.mass_matrix).equations
 
 
 def torques(model, state, **loads):

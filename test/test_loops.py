@@ -25,6 +25,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import _in_loops as in_loops
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of
 from mbs_dynamics.tracing.loops import INWARD, OUTWARD
 
@@ -77,7 +78,7 @@ def kernel(function: Any, model: mbs.Model, looped: bool, **options: Any) -> Any
 
 def arrays(function: Any, model: mbs.Model, *batch: int) -> list[Any]:
     rng = np.random.default_rng(3)
-    count = len(function.algorithm.required)
+    count = len(algorithm_of(function).required)
     return [rng.uniform(-2.0, 2.0, (*batch, model.n)) for _ in range(count)]
 
 

@@ -20,6 +20,7 @@ import pytest
 from native_bench import (
     DEFAULT,
     PROGRAM,
+    SHAPES,
     Pretender,
     Subclass,
     Watched,
@@ -92,6 +93,42 @@ def test_neat_arrays_take_the_fast_path(kernel):
 
 
 @ordinary
+@pytest.mark.parametrize("rows", [1, 2, 7, 255])
+def test_small_batches_take_the_fast_path(kernel, rows):
+    rng = np.random.default_rng(rows)
+    batched = [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
+    x, A, s, g = neat()
+    before = kernel.slow_calls
+    for arguments in (
+        tuple(batched),
+        tuple(batched[:3]),
+        (batched[0], A, s),
+        (x, batched[1], s, g),
+        (x, A, batched[2], g),
+        (x, A, s, batched[3]),
+    ):
+        found = kernel.call(*arguments)
+        for k in range(rows):
+            shapes = list(SHAPES.values())[: len(arguments)]
+            one = [
+                np.asarray(a[k] if a.ndim > len(shape) else a)
+                for a, shape in zip(arguments, shapes, strict=True)
+            ]
+            assert same([x[k] for x in found], kernel.call(*one))
+    assert kernel.slow_calls == before
+
+
+@ordinary
+def test_a_small_batch_names_the_state_where_a_guard_fails(kernel):
+    x, A, s, g = neat()
+    several = np.repeat(x[None], 9, 0)
+    several[6] = -9.5
+    for _ in range(3):
+        with pytest.raises(SingularError, match=r"state \[6\]"):
+            kernel.call(several, A, s, g)
+
+
+@ordinary
 def test_anything_else_takes_the_slow_path(kernel):
     x, A, s, g = neat()
     for arguments in (
@@ -103,7 +140,11 @@ def test_anything_else_takes_the_slow_path(kernel):
         (np.ma.masked_array(x), A, s, g),
         (np.zeros(6)[::2], A, s, g),
         (x[::-1], A, s, g),
-        (x[None], A, s, g),
+        (x[None, None], A, s, g),
+        (np.zeros((0, 3)), A, s, g),
+        (np.repeat(x[None], 2, 0), np.repeat(A[None], 2, 0)[::-1], s, g),
+        (np.repeat(x[None], 2, 0), A[None], s, g),
+        (np.repeat(x[None], 256, 0), A, s, g),
         (Pretender(), A, s, g),
         (x, np.asfortranarray(A), s, g),
         (x, A, 2.0, g),

@@ -20,6 +20,7 @@ import pytest
 from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.operation_counts import slender_chain
 from mbs_dynamics.representation import pairs
 
@@ -36,7 +37,7 @@ def matrices(function, model, state):
     """Return what the equations give, on floats and on this very model."""
     arrays = [getattr(state, name) for name in MATRICES[function]]
     options = {"representation": "body_fixed"} if function is mbs.mass_matrix else {}
-    found = function.algorithm.equations(model, *arrays, **options)
+    found = algorithm_of(function).equations(model, *arrays, **options)
     return found if isinstance(found, dict) else {"": found}
 
 

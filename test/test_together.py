@@ -84,6 +84,22 @@ def test_gravity_and_payload_are_inputs_and_compile_nothing(arm):
     assert mbs.compile_together(functions, heavier).program is kernel.program
 
 
+def test_without_defaults_every_call_gives_gravity_and_payloads(arm):
+    functions = [mbs.gravity_torques, (mbs.jacobian, {"body": "tool"})]
+    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
+    other = held.with_payload("tool", mass=3.0).with_gravity((0.0, 0.0, -1.0))
+    kernel = mbs.compile_together(functions, held, defaults=False)
+    assert mbs.compile_together(functions, other, defaults=False) is kernel
+    assert mbs.compile_together(functions, held) is not kernel
+    q, _, _ = arm.random_state(3)
+    for model in (held, other):
+        g, J = kernel(q, model.gravity, model.payload_parameters)
+        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
+        np.testing.assert_allclose(J, mbs.jacobian(model, q, "tool"), atol=1e-14)
+    with pytest.raises(mbs.ArgumentError, match="gravity"):
+        kernel(q)
+
+
 @pytest.mark.backend_independent
 def test_what_is_shared_is_computed_once(arm):
     functions = [mbs.gravity_torques, mbs.bias_torques, mbs.inverse_dynamics]

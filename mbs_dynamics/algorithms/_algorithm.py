@@ -25,7 +25,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.tracing import (
+    Dispatcher,
     Kernel,
     Operations,
     Program,
@@ -67,12 +68,14 @@ BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
 
 
-class Algorithm:
-    """Equations, with the kernels that they are compiled to."""
+class Algorithm(Dispatcher):
+    """Equations, with the kernels that they are compiled to; a function of model and arrays."""
 
     def __init__(
         self, equations: Callable[..., Any], invariant: bool, of_joints: bool, generic: bool
     ) -> None:
+        super().__init__()
+        functools.update_wrapper(self, equations)
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
@@ -87,8 +90,26 @@ class Algorithm:
         self.options = {p.name: p.default for p in options}
         self.positional = tuple(p.name for p in options if p.kind is not p.KEYWORD_ONLY)
 
+    def __get__(self, instance: Any, owner: Any = None) -> Algorithm:
+        """Return the algorithm: help() and its like take what has this for a function."""
+        return self
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<algorithm {self.name}{inspect.signature(self.equations)}>"
+
     def __call__(self, model: Model, *args: Any, **named: Any) -> Any:
-        shortcut = self, args[len(self.required) :], tuple(named.items())
+        required = len(self.required)
+        shortcut = self, args[required:], tuple(named.items())
+        if len(args) >= required:
+            try:  # most calls: the arrays first, and options known from before
+                kernel, properties = model.bound[shortcut]
+            except (KeyError, TypeError, AttributeError):
+                pass
+            else:
+                return kernel(*args[:required], *properties)
         arrays, rest = args[: len(self.arrays)], args[len(self.arrays) :]
         for name in self.arrays[len(arrays) :]:
             if named and name in named:
@@ -103,12 +124,11 @@ class Algorithm:
         except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
             kernel, takes = self._prepared(model, given, rest, named)
         properties = tuple([getattr(model, name) for name in takes])
-        if len(args) >= len(self.required) == sum(given):
+        if len(args) >= required == sum(given):
             with contextlib.suppress(TypeError):  # an option that cannot be hashed
-                model.bound[shortcut] = kernel.call, properties
-                if shortcut[1:] == ((), ()):
-                    model.bound[self] = kernel.call, properties
-        return kernel.call(*[x for x in arrays if x is not None], *properties)
+                model.bound[shortcut] = kernel, properties
+                self.remember(model, required, *shortcut[1:], kernel, properties)
+        return kernel(*[x for x in arrays if x is not None], *properties)
 
     def _prepared(
         self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
@@ -288,40 +308,21 @@ def algorithm(
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        compiled = Algorithm(equations, invariant, of_joints, generic)
-        required = len(compiled.required)
-
-        @functools.wraps(equations)
-        def call(model: Any, *args: Any, **named: Any) -> Any:
-            given = len(args)
-            if given < required:
-                return compiled(model, *args, **named)
-            try:  # most calls: the arrays first, and options known from before
-                if given == required and not named:
-                    kernel, properties = model.bound[compiled]
-                    return kernel(*args, *properties)
-                kernel, properties = model.bound[compiled, args[required:], tuple(named.items())]
-            except (KeyError, TypeError, AttributeError):
-                return compiled(model, *args, **named)
-            return kernel(*args[:required], *properties)
-
-        call.algorithm = compiled  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
+        return cast(Callable[P, R], Algorithm(equations, invariant, of_joints, generic))
 
     return decorate
 
 
 def algorithm_of(function: Callable[..., Any]) -> Algorithm:
     """Return the algorithm behind a function of this package, or raise ArgumentError."""
-    found = getattr(function, "algorithm", None)
-    if not isinstance(found, Algorithm):
+    if not isinstance(function, Algorithm):
         kind = type(function).__name__
         name = function if isinstance(function, str) else getattr(function, "__name__", kind)
         raise ArgumentError(
             f"{name!r} is not an algorithm of this package that can be compiled, such as "
             "mbs_dynamics.inverse_dynamics"
         )
-    return found
+    return function
 
 
 def compile(

@@ -229,14 +229,16 @@ class DynamicsNode(DescribedNode):
         efforts = None
         if robot.settings.needs_effort:
             efforts = self._efforts.read(message.name, message.effort)
-        if robot.settings.observes and efforts is not None:
-            self._contact.hear(robot, stamp_ns, reading, efforts)
-        if not self._limit.passes(begin):
+        answering = self._limit.passes(begin)
+        if answering or robot.settings.observes:
+            results = robot.evaluate(reading, efforts)
+            if robot.settings.observes and efforts is not None:
+                self._contact.hear(robot, stamp_ns, reading, efforts, results)
+        if not answering:
             self._statistics.skipped(begin)
             return
         if not stamp_ns:
             stamp = self.get_clock().now().to_msg()
-        results = robot.evaluate(reading, efforts)
         ready = self._outputs.filled(stamp, results)
         if robot.settings.observes:
             ready += self._outputs.filled_contact(stamp, self._contact)

@@ -144,6 +144,11 @@ class GravityCompensationNode(DescribedNode):
         self._lifecycle = "finalized"
         return TransitionCallbackReturn.SUCCESS
 
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Ramp out and begin anew; if that fails as well, at least refuse to be enabled."""
+        self._lifecycle = "finalized"
+        return super().on_error(state)
+
     def _forget(self) -> None:
         while self._configured:
             self.destroy_subscription(self._configured.pop())
@@ -155,6 +160,7 @@ class GravityCompensationNode(DescribedNode):
     def _let_go(self) -> None:
         """Bring all torques to zero before anything else happens; at most for ramp_time."""
         self._core.disable(time.monotonic())
+        self._settle()  # ~/enabled is false from now on, not from the end of the ramp
         while not self._core.policy.at_rest:
             self._send(self._core.tick(time.monotonic()))
             time.sleep(STOP_PERIOD)
@@ -305,7 +311,7 @@ class GravityCompensationNode(DescribedNode):
             response.success = False
             response.message = f"refused: the lifecycle state is {state!r}; activate the node first"
         else:
-            reason = self._core.enable(now)
+            reason = self._core.enable(now, self._outputs.rivals())
             response.success = not reason
             response.message = f"refused: {reason}" if reason else self._core.policy.state.value
         self._settle()

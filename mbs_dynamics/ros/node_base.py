@@ -85,6 +85,14 @@ class DescribedNode(CarefulNode, LifecycleNode):
         self._forget()
         return TransitionCallbackReturn.SUCCESS
 
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Be as before it was configured after a transition that has raised an error."""
+        # rclpy keeps the error to itself
+        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
+        self.on_deactivate(state)
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
     def _describe_from(self, path: Path) -> bool:
         try:
             return self._describe(path.read_text(encoding="utf-8"))

@@ -18,7 +18,8 @@ Knows no ROS.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.effort_input import NO_EFFORTS, Efforts
 from mbs_dynamics.ros.joint_friction import JointFriction
 from mbs_dynamics.ros.joint_input import Reading
@@ -38,6 +39,19 @@ Vector = tuple[float, float, float]
 
 LARGEST_LOAD = 1e6
 """A number of a load above this, in kg, m or kg m^2, is taken for a mistake."""
+
+NAMES = (
+    "gravity_torques",
+    "mass_matrix",
+    "tool_jacobian",
+    "bias_torques",
+    "twists",
+    "kinetic_energy",
+    "potential_energy",
+    "coriolis_matrix",
+    "joint_wrenches",
+)
+"""What a kernel may give beside Jacobians; the first three take no velocities."""
 
 
 class Gravity(NamedTuple):
@@ -60,23 +74,36 @@ class Load(NamedTuple):
     """(3, 3) in kg m^2, axes of the link's frame."""
 
 
+class Momentum(NamedTuple):
+    """The generalised momentum of a robot, and what changes it beside torques at the joints."""
+
+    p: FloatArray
+    """(n,) M qd, in N m s or N s."""
+    rate: FloatArray
+    """(n,) C^T qd - g, in N m or N; with the torques at the joints it is the rate of ``p``."""
+
+
 class Results(NamedTuple):
     """What was computed from one reading."""
 
     gravity_torques: FloatArray | None
-    """(n,); None if not asked for."""
+    """(n,); None if nothing takes it."""
     bias_torques: FloatArray | None
     """(n,); None if not asked for, or without velocities."""
     twists: FloatArray | None
     """(k, 6), one row per body, angular part first; None as for bias torques."""
-    jacobians: list[FloatArray]
+    jacobians: tuple[FloatArray, ...]
     """One (6, n) per body, angular part first; empty if not asked for."""
     mass_matrix: FloatArray | None = None
-    """(n, n); None if not asked for."""
+    """(n, n); None if nothing takes it."""
     energy: FloatArray | None = None
     """Kinetic and potential energy in J, and the power of the efforts in W where they are known."""
     joint_wrenches: FloatArray | None = None
     """(k, 6), one row per joint, moment first, in the frame of the body that the joint moves."""
+    momentum: Momentum | None = None
+    """For the momentum observer; None if it does not run, or without velocities."""
+    tool_jacobian: FloatArray | None = None
+    """(6, n) of ``tool_body``, body-fixed, angular part first; None if no tool wrench is asked."""
     why_less: str = ""
     """Why something is missing for want of efforts."""
 
@@ -170,26 +197,77 @@ class Robot:
             JointFriction(model, settings.friction_speed) if settings.joint_friction else None
         )
         self.backend = default_backend()
-        rep = settings.body_representation
-        # twists and Jacobians depend on neither, and so are not compiled again with them
-        plain = model.with_gravity(STANDARD_GRAVITY).without_payloads()
-        self._twists = None
-        if settings.publish_twists:
-            twists = mbs.compile(mbs.twists, plain, bodies=self.bodies, representation=rep)
-            self._twists = twists.call
-        self._jacobians = [
-            mbs.compile(mbs.jacobian, plain, body=body, representation=rep).call
-            for body in (self.bodies if settings.publish_jacobians else ())
-        ]
-        rest = np.zeros(model.n)
+        self._rest = np.zeros(model.n)
+        self._compile()
+        self._bind()
+        rest = self._rest
         self.evaluate(Reading(rest, rest), Efforts(rest))  # compiles the rest
-        if settings.observes:
-            self.tool_jacobian(rest)
-            mbs.mass_matrix(model, rest)
-            mbs.coriolis_matrix(model, rest, rest)
-            mbs.gravity_torques(model, rest)
         if settings.publish_desired_torques:
             self.torques_for(rest, rest, rest)
+
+    def _compile(self) -> None:
+        """Compile all that a message takes, except for accelerations, into one kernel."""
+        settings, rep = self.settings, self.settings.body_representation
+        jacobians = self.bodies if settings.publish_jacobians else ()
+        still: dict[str, Any] = {  # what takes no velocities
+            f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
+            for k, body in enumerate(jacobians)
+        }
+        moving: dict[str, Any] = {}
+        if settings.publish_gravity_torques or settings.observes:
+            still["gravity_torques"] = mbs.gravity_torques
+        if settings.publish_mass_matrix or settings.observes:
+            still["mass_matrix"] = mbs.mass_matrix
+        if settings.publish_tool_wrench:
+            tool = {"body": self.tool_body, "representation": "body_fixed"}
+            still["tool_jacobian"] = mbs.jacobian, tool
+        if settings.publish_bias_torques:
+            moving["bias_torques"] = mbs.bias_torques
+        if settings.publish_twists:
+            moving["twists"] = mbs.twists, {"bodies": self.bodies, "representation": rep}
+        if settings.publish_energy:
+            moving["kinetic_energy"] = mbs.kinetic_energy
+            moving["potential_energy"] = mbs.potential_energy
+        if settings.observes:
+            moving["coriolis_matrix"] = mbs.coriolis_matrix
+        if self.wrench_bodies:
+            moving["joint_wrenches"] = mbs.joint_wrenches, {"representation": "body_fixed"}
+        self.algorithms = still | moving
+        """What the kernel computes, by the names of the results."""
+        self._kernel = (
+            mbs.compile_together(self.algorithms, self.model, defaults=False)
+            if self.algorithms
+            else None
+        )
+        self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
+        # what takes accelerations takes velocities, and these positions
+        self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
+        self._jacobians = len(jacobians)
+        places = {name: k for k, name in enumerate(self.algorithms)}
+        self._places = [places.get(name, -1) for name in NAMES]
+
+    def _bind(self) -> None:
+        """Note what the kernel takes of the model."""
+        self._of_model = [
+            values
+            for name, values in (
+                ("gravity", np.asarray(self.model.gravity, dtype=float)),
+                ("payload", self.model.payload_parameters),
+            )
+            if name in self._inputs
+        ]
+
+    def under(self, model: Model) -> Robot:
+        """Return this robot with another gravity or other loads: ``model`` differs in no more.
+
+        It compiles only if bodies carry loads that carried none before.
+        """
+        if model.carriers != self.model.carriers:
+            return Robot(model, self.settings)
+        changed = copy.copy(self)
+        changed.model = model
+        changed._bind()
+        return changed
 
     def twist_frame(self, body: str) -> str:
         """Return the frame in which the twist of a body is resolved."""
@@ -200,57 +278,65 @@ class Robot:
     def evaluate(self, reading: Reading, efforts: Efforts | None = None) -> Results:
         """Return what the settings ask for; without velocities, what can be had without them.
 
-        Without the efforts of all joints there is no power, and no joint wrench that takes them.
+        One kernel computes all of it. Without the efforts of all joints there is no power, and no
+        joint wrench that takes them.
         """
-        model, settings = self.model, self.settings
         q, qd, _ = reading
-        gravity, bias, twists, energy, wrenches, why_less = None, None, None, None, None, ""
-        mass_matrix = mbs.mass_matrix(model, q) if settings.publish_mass_matrix else None
-        if settings.publish_gravity_torques:
-            gravity = mbs.gravity_torques(model, q)
-        if qd is not None:
-            if settings.publish_bias_torques:
-                bias = mbs.bias_torques(model, q, qd)
-            if self._twists is not None:
-                twists = self._twists(q, qd)
-            if settings.needs_effort:
-                efforts = efforts or Efforts(np.full(model.n, np.nan), NO_EFFORTS)
-                why_less = efforts.why_not
-            if settings.publish_energy:
-                energy = self._energy(q, qd, efforts)
-            if self.wrench_bodies:
-                try:
-                    wrenches = self._joint_wrenches(q, qd, efforts)
-                except SingularError as error:
-                    why_less = f"no accelerations from efforts: {error}"
-        jacobians = [jacobian(q) for jacobian in self._jacobians]
-        return Results(gravity, bias, twists, jacobians, mass_matrix, energy, wrenches, why_less)
+        qdd: FloatArray | None = self._rest
+        why_less = ""
+        if qd is not None and self.settings.needs_effort:
+            efforts = efforts or Efforts(np.full(self.model.n, np.nan), NO_EFFORTS)
+            why_less = efforts.why_not
+            if self.settings.accelerates:
+                qdd, failed = self._accelerations(q, qd, efforts)
+                why_less = failed or why_less
+        rest = self._rest
+        values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
+        g, M, J, h, V, T, U, C, W = [values[k] for k in self._places]
+        energy, momentum = None, None
+        if qd is None:
+            h = V = W = None
+        else:
+            energy = None if T is None else _energy(T, U, qd, efforts)
+            momentum = None if C is None else Momentum(M @ qd, qd @ C - g)
+        if W is not None:
+            W = None if qdd is None else W[self.wrench_bodies]
+        return Results(g, h, V, values[: self._jacobians], M, energy, W, momentum, J, why_less)
 
-    def tool_jacobian(self, q: FloatArray) -> FloatArray:
-        """Return the Jacobian (6, n) of ``tool_body``, body-fixed, angular part first."""
-        J: FloatArray = mbs.jacobian(self.model, q, self.tool_body, representation="body_fixed")
-        return J
+    def momentum(self, q: FloatArray, qd: FloatArray) -> Momentum:
+        """Return the momentum in a state; only where the observer runs."""
+        values = self._computed(q, qd, self._rest)
+        g, M, *_, C, _ = [values[k] for k in self._places]
+        return Momentum(M @ qd, qd @ C - g)
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
         return mbs.inverse_dynamics(self.model, q, qd, qdd)
 
-    def _energy(self, q: FloatArray, qd: FloatArray, efforts: Efforts | None) -> FloatArray:
-        energies = [mbs.kinetic_energy(self.model, q, qd), mbs.potential_energy(self.model, q)]
-        if efforts is not None and efforts.complete:
-            energies.append(efforts.tau @ qd)
-        return np.array(energies, dtype=float)
+    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[Any, ...]:
+        """Return what the kernel gives, and None in the end, for what it does not give."""
+        if self._kernel is None:
+            return (None,)
+        found = self._kernel.call(*(q, qd, qdd)[: self._takes], *self._of_model)
+        return (*found, None) if len(self.algorithms) > 1 else (found, None)
 
-    def _joint_wrenches(
-        self, q: FloatArray, qd: FloatArray, efforts: Efforts | None
-    ) -> FloatArray | None:
-        qdd = np.zeros(self.model.n)
-        if self.settings.joint_wrench_acceleration == "effort":
-            if efforts is None or not efforts.complete:
-                return None
-            friction = self.friction.torques(qd) if self.friction is not None else 0.0
-            qdd = mbs.forward_dynamics(self.model, q, qd, efforts.tau + friction)
-        wrenches: FloatArray = mbs.joint_wrenches(
-            self.model, q, qd, qdd, representation="body_fixed"
-        )
-        return wrenches[self.wrench_bodies]
+    def _accelerations(
+        self, q: FloatArray, qd: FloatArray, efforts: Efforts
+    ) -> tuple[FloatArray | None, str]:
+        """Return the accelerations (n,) that the efforts cause, or None and why not."""
+        if not efforts.complete:
+            return None, efforts.why_not
+        friction = self.friction.torques(qd) if self.friction is not None else 0.0
+        try:
+            return mbs.forward_dynamics(self.model, q, qd, efforts.tau + friction), ""
+        except SingularError as error:
+            return None, f"no accelerations from efforts: {error}"
+
+
+def _energy(
+    kinetic: FloatArray, potential: FloatArray, qd: FloatArray, efforts: Efforts | None
+) -> FloatArray:
+    energies = [kinetic, potential]
+    if efforts is not None and efforts.complete:
+        energies.append(efforts.tau @ qd)
+    return np.array(energies, dtype=float)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -250,12 +251,12 @@ class Settings(DescribedSettings):
         """The representation of what is published per body: ``auto`` stands for body_fixed."""
         return "body_fixed" if self.representation == "auto" else self.representation
 
-    @property
+    @cached_property
     def observes(self) -> bool:
         """Whether the momentum observer runs."""
         return self.publish_external_torques or self.publish_tool_wrench
 
-    @property
+    @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
         """What is published that takes velocities, in words."""
         asked = {
@@ -268,11 +269,15 @@ class Settings(DescribedSettings):
         }
         return tuple(name for name, wanted in asked.items() if wanted)
 
-    @property
+    @cached_property
+    def accelerates(self) -> bool:
+        """Whether joint wrenches take the accelerations that efforts cause."""
+        return self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
+
+    @cached_property
     def needs_effort(self) -> bool:
         """Whether anything is published that takes efforts."""
-        by_effort = self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
-        return self.observes or self.publish_energy or by_effort
+        return self.observes or self.publish_energy or self.accelerates
 
 
 def check_once(name: str, kind: str, given: Iterable[str]) -> None:

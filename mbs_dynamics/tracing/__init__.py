@@ -13,6 +13,7 @@
 # limitations under the License.
 """Tracing of NumPy code into graphs, and their compilation. Knows nothing of robots."""
 
+from mbs_dynamics.tracing.dispatch import Dispatcher
 from mbs_dynamics.tracing.elementary import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.tracing.graph import Graph, Symbol
 from mbs_dynamics.tracing.kernel import BACKENDS, Kernel, checked_backend, default_backend
@@ -21,6 +22,7 @@ from mbs_dynamics.tracing.taylor import Series, derivative_of, series_of
 
 __all__ = [
     "BACKENDS",
+    "Dispatcher",
     "Graph",
     "Kernel",
     "Operations",

@@ -66,6 +66,10 @@ class Kernel:
     float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
     may be left out.
 
+    A result is the caller's: no later call changes it while anything refers to it. When nothing
+    does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
+    therefore takes ``refcheck=False``.
+
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
     float64 array of the right shape, or one whose batch axes come last in memory, such as
     ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and

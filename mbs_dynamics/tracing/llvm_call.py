@@ -17,75 +17,44 @@ It looks at the arguments itself (exact type ndarray, float64, native byte order
 C-contiguous, aligned), lets NumPy allocate the results, and hands everything else to a Python
 function. What a kernel expects stands in a table of 64-bit words, which its object points to. The
 IR holds no address: those of Python and NumPy are symbols.
+
+To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
+of each output, and once nobody else has one of them any more, returns it again as a new one. Who
+still holds a result, or a view of it, keeps it as it is.
 """
 
 from __future__ import annotations
 
-TYPE, DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS = 8, 16, 24, 32, 56, 64
-"""Offsets in bytes of the fields of an array object."""
-
-TUPLE_SIZE, TUPLE_ITEMS = 16, 24
-"""Offsets in bytes of the fields of a tuple."""
-
-READABLE = 0x0101
-"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
-
-WRITEABLE = READABLE | 0x0400
-"""And NPY_ARRAY_WRITEABLE."""
-
-NPY_DOUBLE = 12
-
-HEAD = ("function", "otherwise", "required", "inputs", "outputs")
-"""The first words of a kernel's table: the address of its machine code, the Python function for
-all that is not neat, called with the kernel and the arguments, and how many inputs there are
-without a default, inputs in all, and outputs."""
-
-PORT = ("ndim", "shape", "bytes", "default")
-"""The words of each port, inputs first: the number of axes, the address of the shape, the size in
-bytes, and the address of the default's entries."""
-
-MOST_PORTS = 32
-
-EXTERNALS = """\
-@mbs.ndarray = external global i8
-@mbs.float64 = external global i8
-@mbs.out = external global i8
-declare ptr @mbs.PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
-declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare void @mbs.Py_IncRef(ptr)
-declare void @mbs.Py_DecRef(ptr)
-declare ptr @mbs.PyTuple_New(i64)
-declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
-"""
-"""Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
+from mbs_dynamics.tracing.llvm_objects import (
+    ARRAY_FLAGS,
+    DATA,
+    DESCR,
+    EXTERNALS,
+    HEAD,
+    MOST_PORTS,
+    NDIM,
+    NPY_DOUBLE,
+    OWN,
+    PACKED,
+    READABLE,
+    REFERENCES,
+    SHAPE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
+    TYPE,
+    WEAK_REFERENCES,
+    WRITEABLE,
+    fields,
+    port_words,
+)
 
 
-def _fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
-    """Emit loads of fields at byte offsets."""
-    return "".join(
-        f"  %{prefix}{name}.at = getelementptr i8, ptr {of}, i64 {offset}\n"
-        f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at\n"
-        for name, (offset, kind) in names.items()
-    )
-
-
-def _port(prefix: str, k: str) -> str:
-    """Emit the address of a port's words, as %<prefix>port, and loads of them."""
-    words = {name: (8 * w, "ptr" if w in (1, 3) else "i64") for w, name in enumerate(PORT)}
-    return (
-        f"  %{prefix}index = mul i64 {k}, {8 * len(PORT)}\n"
-        f"  %{prefix}offset = add i64 %{prefix}index, {8 * len(HEAD)}\n"
-        f"  %{prefix}port = getelementptr i8, ptr %table, i64 %{prefix}offset\n"
-        + _fields(f"%{prefix}port", words, prefix + "port.")
-    )
-
-
-def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
-    """Emit the check of an object against a port; it goes on at ``good`` or at slow.
+def _neat(prefix: str, value: str, k: str, flags: int, good: str, bad: str = "slow") -> str:
+    """Emit the check of an object against a port; it goes on at ``good`` or at ``bad``.
 
     The first load is safe for any object, the rest for arrays. The entries are at %<prefix>data.
     """
-    fields = {
+    others = {
         "ndim": (NDIM, "i32"),
         "descr": (DESCR, "ptr"),
         "flags": (ARRAY_FLAGS, "i32"),
@@ -94,12 +63,12 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
     }
     p = "%" + prefix
     return f"""\
-{_fields(value, {"type": (TYPE, "ptr")}, prefix)}\
+{fields(value, {"type": (TYPE, "ptr")}, prefix)}\
   {p}is.array = icmp eq ptr {p}type, @mbs.ndarray
-  br i1 {p}is.array, label {p}array, label %slow
+  br i1 {p}is.array, label {p}array, label %{bad}
 {prefix}array:
-{_fields(value, fields, prefix)}\
-{_port(prefix, k)}\
+{fields(value, others, prefix)}\
+{port_words(prefix, k)}\
   {p}axes = sext i32 {p}ndim to i64
   {p}same.axes = icmp eq i64 {p}axes, {p}port.ndim
   {p}same.type = icmp eq ptr {p}descr, @mbs.float64
@@ -107,7 +76,7 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
   {p}same.flags = icmp eq i32 {p}masked, {flags}
   {p}ok0 = and i1 {p}same.axes, {p}same.type
   {p}ok1 = and i1 {p}ok0, {p}same.flags
-  br i1 {p}ok1, label {p}axis, label %slow
+  br i1 {p}ok1, label {p}axis, label %{bad}
 {prefix}axis:
   {p}j = phi i64 [ 0, {p}array ], [ {p}j.next, {p}size ]
   {p}left = icmp slt i64 {p}j, {p}axes
@@ -119,7 +88,26 @@ def _neat(prefix: str, value: str, k: str, flags: int, good: str) -> str:
   {p}valid = load i64, ptr {p}valid.at
   {p}j.next = add i64 {p}j, 1
   {p}same = icmp eq i64 {p}came, {p}valid
-  br i1 {p}same, label {p}axis, label %slow
+  br i1 {p}same, label {p}axis, label %{bad}
+"""
+
+
+def _spare(slot: int, otherwise: str) -> str:
+    """Emit the look at a result that is kept: if nobody else has it, on to again."""
+    s = f"s{slot}."
+    p = "%" + s
+    return f"""\
+  {p}at = getelementptr ptr, ptr %o.port.kept, i64 {slot}
+  {p}kept = load ptr, ptr {p}at
+{fields(f"{p}kept", {"references": (REFERENCES, "i32")}, s)}\
+  {p}alone = icmp eq i32 {p}references, 1
+  br i1 {p}alone, label {p}look, label %{otherwise}
+{s}look:
+{_neat(s, f"{p}kept", "%p", OWN, f"{s}whole", otherwise)}\
+{s}whole:
+{fields(f"{p}kept", {"weak": (WEAK_REFERENCES, "ptr")}, s)}\
+  {p}unwatched = icmp eq ptr {p}weak, null
+  br i1 {p}unwatched, label %again, label %{otherwise}
 """
 
 
@@ -127,29 +115,31 @@ def emit_call(offset: int) -> str:
     """Return IR of ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
 
     The kernel holds the address of its table at this offset. Arguments are either the inputs
-    without a default, or all inputs, and ``out`` by name.
+    without a default, or all inputs, and ``out`` by name. It calls ``mbs.rows`` of
+    :mod:`mbs_dynamics.tracing.llvm_rows`, which has to stand beside it.
     """
     head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
     return (
         EXTERNALS
+        + PACKED
         + f"""\
 define ptr @mbs.call(ptr %kernel, ptr %args, i64 %flagged, ptr %names) nounwind {{
 entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %results = alloca [{MOST_PORTS} x ptr]
-{_fields("%kernel", {"table": (offset, "ptr")})}\
-{_fields("%table", head)}\
+{fields("%kernel", {"table": (offset, "ptr")})}\
+{fields("%table", head)}\
   %given = and i64 %flagged, {2**63 - 1}
   %unnamed = icmp eq ptr %names, null
   br i1 %unnamed, label %count, label %named
 named:
-{_fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
+{fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
   %one.name = icmp eq i64 %names.size, 1
   %one.output = icmp eq i64 %outputs, 1
   %perhaps = and i1 %one.name, %one.output
   br i1 %perhaps, label %which, label %slow
 which:
-{_fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
+{fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
   %is.out = icmp eq ptr %name, @mbs.out
   %into.at = getelementptr ptr, ptr %args, i64 %given
   %into.given = load ptr, ptr %into.at
@@ -178,9 +168,9 @@ rest:
   %r.more = icmp slt i64 %r, %inputs
   br i1 %r.more, label %default, label %targets
 default:
-{_port("r.", "%r")}\
+{port_words("r.", "%r")}\
   %r.to = getelementptr ptr, ptr %ports, i64 %r
-  store ptr %r.port.default, ptr %r.to
+  store ptr %r.port.kept, ptr %r.to
   %r.next = add i64 %r, 1
   br label %rest
 targets:
@@ -193,7 +183,7 @@ apart:
   %a.more = icmp slt i64 %a, %inputs
   br i1 %a.more, label %compare, label %direct
 compare:
-{_port("a.", "%a")}\
+{port_words("a.", "%a")}\
   %a.at = getelementptr ptr, ptr %ports, i64 %a
   %a.data = load ptr, ptr %a.at
   %a.end = getelementptr i8, ptr %a.data, i64 %a.port.bytes
@@ -220,18 +210,43 @@ allocate:
   br i1 %o.more, label %make, label %run
 make:
   %p = add i64 %inputs, %o
-{_port("o.", "%p")}\
+{port_words("o.", "%p")}\
+  %keeps = icmp ne ptr %o.port.kept, null
+  br i1 %keeps, label %spare, label %anew
+spare:
+{_spare(0, "second")}\
+second:
+{_spare(1, "anew")}\
+again:
+  %spared = phi ptr [ %s0.kept, %s0.whole ], [ %s1.kept, %s1.whole ]
+{fields("%spared", {"data": (DATA, "ptr")}, "spared.")}\
+  store i32 2, ptr %spared
+  br label %made
+anew:
   %axes = trunc i64 %o.port.ndim to i32
   %new = call ptr @mbs.PyArray_New(ptr @mbs.ndarray, i32 %axes, ptr %o.port.shape,
       i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)
   %none = icmp eq ptr %new, null
-  br i1 %none, label %drop, label %made
+  br i1 %none, label %drop, label %born
+born:
+{fields("%new", {"data": (DATA, "ptr")}, "new.")}\
+  br i1 %keeps, label %keep, label %made
+keep:
+  %older.at = getelementptr ptr, ptr %o.port.kept, i64 1
+  %older = load ptr, ptr %o.port.kept
+  %oldest = load ptr, ptr %older.at
+  call void @mbs.Py_IncRef(ptr %new)
+  store ptr %new, ptr %o.port.kept
+  store ptr %older, ptr %older.at
+  call void @mbs.Py_DecRef(ptr %oldest)
+  br label %made
 made:
+  %result = phi ptr [ %spared, %again ], [ %new, %born ], [ %new, %keep ]
+  %result.data = phi ptr [ %spared.data, %again ], [ %new.data, %born ], [ %new.data, %keep ]
   %result.at = getelementptr ptr, ptr %results, i64 %o
-  store ptr %new, ptr %result.at
-{_fields("%new", {"new.data": (DATA, "ptr")})}\
+  store ptr %result, ptr %result.at
   %p.to = getelementptr ptr, ptr %ports, i64 %p
-  store ptr %new.data, ptr %p.to
+  store ptr %result.data, ptr %p.to
   %o.next = add i64 %o, 1
   br label %allocate
 run:
@@ -239,12 +254,12 @@ run:
   %good = icmp eq i32 %status, 0
   br i1 %good, label %done, label %drop
 drop:
-  %kept = phi i64 [ %o, %make ], [ %outputs, %run ]
-  %failed = phi i1 [ true, %make ], [ false, %run ]
+  %count.made = phi i64 [ %o, %anew ], [ %outputs, %run ]
+  %failed = phi i1 [ true, %anew ], [ false, %run ]
   br label %release
 release:
   %d = phi i64 [ 0, %drop ], [ %d.next, %released ]
-  %d.more = icmp slt i64 %d, %kept
+  %d.more = icmp slt i64 %d, %count.made
   br i1 %d.more, label %released, label %dropped
 released:
   %d.at = getelementptr ptr, ptr %results, i64 %d
@@ -263,38 +278,21 @@ only:
   %only.result = load ptr, ptr %results
   ret ptr %only.result
 several:
-  %tuple = call ptr @mbs.PyTuple_New(i64 %outputs)
-  %no.tuple = icmp eq ptr %tuple, null
-  br i1 %no.tuple, label %no.memory, label %pack
-no.memory:
-  br label %drop.all
-drop.all:
-  %e = phi i64 [ 0, %no.memory ], [ %e.next, %drop.all ]
-  %e.at = getelementptr ptr, ptr %results, i64 %e
-  %e.result = load ptr, ptr %e.at
-  call void @mbs.Py_DecRef(ptr %e.result)
-  %e.next = add i64 %e, 1
-  %e.more = icmp slt i64 %e.next, %outputs
-  br i1 %e.more, label %drop.all, label %error
-pack:
-  %t = phi i64 [ 0, %several ], [ %t.next, %packed ]
-  %t.more = icmp slt i64 %t, %outputs
-  br i1 %t.more, label %packed, label %whole
-packed:
-  %t.at = getelementptr ptr, ptr %results, i64 %t
-  %t.result = load ptr, ptr %t.at
-  %ignored = call i32 @mbs.PyTuple_SetItem(ptr %tuple, i64 %t, ptr %t.result)
-  %t.next = add i64 %t, 1
-  br label %pack
-whole:
-  ret ptr %tuple
+  %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
+  ret ptr %packed
 slow:
-  br i1 %unnamed, label %copy, label %add.names
+  br i1 %unnamed, label %batch, label %add.names
+batch:
+  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given)
+  %no.batch = icmp eq ptr %batch.result, null
+  br i1 %no.batch, label %copy, label %return
+return:
+  ret ptr %batch.result
 add.names:
-{_fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
+{fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
   br label %copy
 copy:
-  %extra = phi i64 [ 0, %slow ], [ %names.count, %add.names ]
+  %extra = phi i64 [ 0, %batch ], [ %names.count, %add.names ]
   %passed = add i64 %given, %extra
   %room = add i64 %passed, 1
   %stack = alloca ptr, i64 %room

@@ -29,11 +29,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
+from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Port, Program
-
-LEAST_STATES = 256
-"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
 
 STATES_PER_THREAD = 50_000
 """No thread is started for fewer states."""
@@ -85,7 +83,10 @@ def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool)
     """
     if array.ndim == len(port.shape):
         return Rows(_contiguous(array), 0)
-    size = math.prod(port.shape)
+    size = port.size
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and size > 1 and array.shape == batch + port.shape:
+        return Rows(array, 8 * size)
     if array.shape != batch + port.shape:
         array = np.broadcast_to(array, batch + port.shape)
     axes = len(batch)

@@ -27,27 +27,35 @@ import importlib
 import sys
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.tracing import llvm
-from mbs_dynamics.tracing.llvm_call import (
+from mbs_dynamics.tracing.llvm_call import emit_call
+from mbs_dynamics.tracing.llvm_objects import (
     ARRAY_FLAGS,
     DATA,
     DESCR,
+    LIST_ITEMS,
     MOST_PORTS,
     NDIM,
+    OWN,
     READABLE,
+    REFERENCES,
     SHAPE,
+    SPARES,
     TUPLE_ITEMS,
     TUPLE_SIZE,
     TYPE,
+    WEAK_REFERENCES,
     WRITEABLE,
-    emit_call,
 )
+from mbs_dynamics.tracing.llvm_rows import MOST_AXES, emit_rows
 from mbs_dynamics.tracing.program import Program
 
 VERSIONS = (3, 10), (3, 13)
@@ -63,10 +71,14 @@ PYTHON = {
     "Py_DecRef": "Py_DecRef",
     "PyTuple_New": "PyTuple_New",
     "PyTuple_SetItem": "PyTuple_SetItem",
+    "PyErr_Clear": "PyErr_Clear",
 }
 """Functions of CPython by their names in the IR."""
 if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
     PYTHON["PyObject_Vectorcall"] = "_PyFunction_Vectorcall"
+
+LARGEST_KEPT = 1 << 20
+"""Results of more bytes than this are not kept to be used again."""
 
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
@@ -112,8 +124,9 @@ def supported() -> bool:
     strided = probe[:, ::2]
     frozen = np.zeros(2)
     frozen.flags.writeable = False
-    at = id(probe)
+    at, watch = id(probe), weakref.ref(strided)
     names = ("first", "second")
+    items = list(names)
     return (
         ctypes.c_void_p.from_address(at + TYPE).value == id(np.ndarray)
         and ctypes.c_void_p.from_address(at + DATA).value == probe.ctypes.data
@@ -121,7 +134,11 @@ def supported() -> bool:
         and list((ctypes.c_int64 * 2).from_address(_pointer(at + SHAPE))) == [2, 3]
         and ctypes.c_void_p.from_address(at + DESCR).value == id(np.dtype(np.float64))
         and [_flags(x) & WRITEABLE for x in (probe, frozen)] == [WRITEABLE, READABLE]
+        and [_flags(x) & OWN for x in (frozen.copy(), probe[:1])] == [OWN, WRITEABLE]
         and _flags(strided) & READABLE != READABLE
+        and ctypes.c_int32.from_address(id(items) + REFERENCES).value == 1
+        and [_pointer(id(x) + WEAK_REFERENCES) for x in (frozen, strided)] == [0, id(watch)]
+        and _pointer(_pointer(id(items) + LIST_ITEMS) + 8) == id(names[1])
         and ctypes.c_ssize_t.from_address(id(names) + TUPLE_SIZE).value == 2
         and _pointer(id(names) + TUPLE_ITEMS) == id(names[0])
     )
@@ -148,22 +165,28 @@ def _array_new() -> int:
 
 _lock = threading.Lock()
 _types: dict[type, type] = {}
-_entries: dict[int, tuple[llvm.MachineCode, int]] = {}
+_entries: dict[tuple[str, int], tuple[llvm.MachineCode, int]] = {}
 _forever: list[Any] = []
 """What types and code point to."""
 
 
 def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
-    return supported() and len(program.inputs) + len(program.outputs) <= MOST_PORTS
+    ports = (*program.inputs, *program.outputs)
+    plain = len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
+    return plain and supported()
 
 
-def callable_type(base: type) -> type:
-    """Return the subclass of a class of kernels whose objects are called through machine code."""
+def callable_type(base: type, *, at_once: bool = True) -> type:
+    """Return the subclass of a class whose objects are called through machine code.
+
+    ``at_once`` says that each has its code from the beginning. Else the class's ``__call__`` is
+    called until it has, and for calls with ``*args``.
+    """
     with _lock:
         made = _types.get(base)
         if made is None:
-            made = _types[base] = _new_type(base)
+            made = _types[base] = _new_type(base, at_once)
             _types[made] = made
         return made
 
@@ -173,14 +196,14 @@ def is_callable_type(kind: type) -> bool:
     return _types.get(kind) is kind
 
 
-def _new_type(base: type) -> type:
-    offset = (
-        base.__basicsize__
-    )  # behind what Python keeps: the function and the table, 8 bytes each
+def _new_type(base: type, at_once: bool) -> type:
+    # behind what Python keeps: the function and the table, 8 bytes each
+    offset = base.__basicsize__
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", T_PYSSIZET, offset, READONLY, None))
     api = ctypes.pythonapi
     call = ctypes.cast(api.PyVectorcall_Call, ctypes.c_void_p).value
-    slots = (_Slot * 3)(_Slot(TP_MEMBERS, ctypes.addressof(members)), _Slot(TP_CALL, call))
+    used = [_Slot(TP_MEMBERS, ctypes.addressof(members)), *[_Slot(TP_CALL, call)] * at_once]
+    slots = (_Slot * 3)(*used)
     name = f"{base.__module__}.{base.__qualname__}".encode()
     spec = _Spec(name, offset + 16, 0, FLAGS, ctypes.addressof(slots))
     new = api.PyType_FromSpecWithBases
@@ -191,25 +214,43 @@ def _new_type(base: type) -> type:
     return made
 
 
-def _entry(offset: int) -> int:
-    """Return the address of the call of kernels whose table stands at this offset."""
+@functools.lru_cache(maxsize=1)
+def _name_symbols() -> None:
+    """Tell LLVM where the objects and functions are that the IR names."""
+    out = sys.intern("out")
+    _forever.append(out)
+    symbols = {
+        "ndarray": id(np.ndarray),
+        "float64": id(np.dtype(np.float64)),
+        "out": id(out),
+        "PyArray_New": _array_new(),
+    }
+    for name, real in PYTHON.items():
+        symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, real), ctypes.c_void_p).value or 0
+    llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
+
+
+def _entry(name: str, emit: Callable[[int], str], offset: int) -> int:
+    """Return the address of the function of this name for tables whose address stands there."""
     with _lock:
-        if offset not in _entries:
-            api = ctypes.pythonapi
-            out = sys.intern("out")
-            _forever.append(out)
-            symbols = {
-                "ndarray": id(np.ndarray),
-                "float64": id(np.dtype(np.float64)),
-                "out": id(out),
-                "PyArray_New": _array_new(),
-            }
-            for name, real in PYTHON.items():
-                symbols[name] = ctypes.cast(getattr(api, real), ctypes.c_void_p).value or 0
-            llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
-            code = llvm.MachineCode(emit_call(offset))
-            _entries[offset] = code, code.address("mbs.call")
-        return _entries[offset][1]
+        if (name, offset) not in _entries:
+            _name_symbols()
+            code = llvm.MachineCode(emit(offset))
+            _entries[name, offset] = code, code.address(name)
+        return _entries[name, offset][1]
+
+
+def attach(callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[int], str]) -> None:
+    """Let calls of an object of a type from :func:`callable_type` run code that reads a table."""
+    offset = type(callee).__basicsize__ - 16
+    ctypes.c_void_p.from_address(id(callee) + offset + 8).value = table.ctypes.data
+    ctypes.c_void_p.from_address(id(callee) + offset).value = _entry(name, emit, offset + 8)
+
+
+def code_of(callee: Any) -> int:
+    """Return the address of the function that calls of an object run."""
+    offset = type(callee).__basicsize__ - 16
+    return _pointer(id(callee) + offset)
 
 
 def connect(
@@ -228,12 +269,12 @@ def connect(
     ports = (*program.inputs, *program.outputs)
     required = len(program.inputs) - len(defaults)
     shapes = [np.array(port.shape or (0,), dtype=np.int64) for port in ports]
-    given = [*[0] * required, *(x.ctypes.data for x in defaults), *[0] * len(program.outputs)]
+    kept = [[None] * SPARES if 8 * x.size <= LARGEST_KEPT else None for x in program.outputs]
+    spares = [0 if items is None else _pointer(id(items) + LIST_ITEMS) for items in kept]
+    given = [*[0] * required, *(x.ctypes.data for x in defaults), *spares]
     words = [function, id(otherwise), required, len(program.inputs), len(program.outputs)]
-    for port, shape, default in zip(ports, shapes, given, strict=True):
-        words += [len(port.shape), shape.ctypes.data, 8 * port.size, default]
+    for port, shape, address in zip(ports, shapes, given, strict=True):
+        words += [len(port.shape), shape.ctypes.data, 8 * port.size, address]
     table = np.array(words, dtype=np.int64)
-    offset = type(kernel).__basicsize__ - 16
-    ctypes.c_void_p.from_address(id(kernel) + offset + 8).value = table.ctypes.data
-    ctypes.c_void_p.from_address(id(kernel) + offset).value = _entry(offset + 8)
-    return table, shapes, tuple(defaults), otherwise
+    attach(kernel, table, "mbs.call", lambda offset: emit_call(offset) + emit_rows(offset))
+    return table, shapes, tuple(defaults), kept, otherwise

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -37,7 +38,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds to wait for what must come; nothing is measured by it."""
 
 SETTLING = 0.5
@@ -61,6 +62,7 @@ class NodeProcess:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             cwd=Path(__file__).parents[2],
+            start_new_session=True,
         )
 
     def command(self, *arguments):
@@ -83,9 +85,9 @@ class NodeProcess:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        with contextlib.suppress(ProcessLookupError):  # none is left, mostly
+            os.killpg(self.process.pid, signal.SIGKILL)  # and what launch has started
+        self.process.wait()
         self._log.close()
 
 
@@ -113,6 +115,11 @@ class Probe:
         self._clients = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
         self._stamp = time.time_ns()
+
+    @property
+    def latest_stamp(self):
+        """The stamp of the latest state that was sent, in ns."""
+        return self._stamp
 
     def __enter__(self):
         return self

@@ -35,7 +35,8 @@ SETTINGS = Settings(publish_external_torques=True, publish_tool_wrench=True, obs
 
 def heard(contact, robot, efforts, messages, start, reading=REST):
     for k in range(messages):
-        contact.hear(robot, start + 10_000_000 * k, reading, efforts)
+        results = robot.evaluate(reading, efforts)
+        contact.hear(robot, start + 10_000_000 * k, reading, efforts, results)
 
 
 def held(model, external=EXTERNAL):

@@ -28,6 +28,7 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
 from rclpy.parameter import parameter_value_to_python
+from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
 from mbs_dynamics.ros.compensation.parameters import BY_JOINT, WHOLE
@@ -80,6 +81,9 @@ STOPS = {
     ),
     "joint4 moves at -99; its velocity limit is": lambda arm: arm.send(
         JOINTS, Q, np.where(np.arange(7) == 3, -99.0, REST)
+    ),
+    "joint1 jumped by 0.6 in 0.01 s": lambda arm: arm.send(
+        JOINTS, Q + 0.6 * np.eye(7)[0], REST, stamp=arm.latest_stamp + 10**7
     ),
     "callback_timeout is": overrun,
 }
@@ -247,6 +251,19 @@ def test_enabling_is_refused_until_all_is_in_order(ros):
         )
         arm.waits(lambda: "nobody subscribes to" in arm.said("command"))
         assert arm.level("command") == DiagnosticStatus.WARN
+
+
+def test_enabling_is_refused_while_another_node_commands(ros):
+    with GravityProcess() as process, Driver(process) as arm:
+        topic = f"{process.namespace}/commands"
+        rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
+        arm.waits(lambda: arm.node.count_publishers(topic) == 2)
+        arm.waits(lambda: "1 other publisher(s) on commands" in arm.ask(True).message)
+        assert arm.enabled == [False]
+        arm.node.destroy_publisher(rival)
+        arm.enable()
+        rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
+        arm.waits(lambda: arm.said("command") == "enabled; 1 other publisher(s) on " + topic)
 
 
 def test_deactivation_ramps_out(ros):

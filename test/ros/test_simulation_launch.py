@@ -62,6 +62,7 @@ def test_every_argument_is_described():
 
 def test_the_arm_falls_and_floats_once_gravity_is_compensated(installed):
     with Launched() as process, Watcher(process) as probe:
+        probe.node.destroy_publisher(probe.commands)  # beside which nothing can be enabled
         external = []
         topic = f"{process.namespace}/dynamics_node/external_torques"
         probe.node.create_subscription(JointState, topic, external.append, 10)

@@ -25,7 +25,8 @@ from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.joint_friction import JointFriction
-from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.robot import Load, Robot
+from mbs_dynamics.ros.settings import Settings
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World
 
@@ -274,7 +275,8 @@ def test_a_robot_without_joints_is_refused():
 
 def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else():
     simulated = world(initial_positions=START, friction_speed=0.05, disturbance_duration=10.0)
-    observer = MomentumObserver(ARM, gain=20.0, longest=1.0, friction=JointFriction(ARM, 0.05))
+    observer = MomentumObserver(gain=20.0, longest=1.0, friction=JointFriction(ARM, 0.05))
+    robot = Robot(ARM, Settings(publish_external_torques=True))
     push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
 
     def watch(seconds):
@@ -283,7 +285,8 @@ def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else
             hold = 300.0 * (START - q) - 5.0 * qd  # else the push moves the wrist into its stop
             simulated.advance(mbs.gravity_torques(ARM, q) + hold)
             q, qd = simulated.state
-            observer.hear(1 + round(1e9 * simulated.time), q, qd, simulated.efforts)
+            stamp = 1 + round(1e9 * simulated.time)
+            observer.hear(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
 
     watch(0.5)
     assert np.abs(observer.residual).max() < 0.01

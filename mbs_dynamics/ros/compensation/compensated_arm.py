@@ -26,7 +26,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.compensation.torque_law import Gains, TorqueLaw
-from mbs_dynamics.ros.compensation.watchdog import Envelope
+from mbs_dynamics.ros.compensation.watchdog import Continuity, Envelope
 from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
 from mbs_dynamics.tracing import default_backend
@@ -57,6 +57,7 @@ class CompensatedArm:
             stale_timeout=settings.stale_timeout,
             velocity_from_position=settings.velocity_from_position,
         )
+        self.continuity = Continuity(model)
         self.backend = default_backend()
         self.adapt(settings)
 

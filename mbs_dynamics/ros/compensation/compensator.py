@@ -241,12 +241,16 @@ class Compensator:
         self._stamp = stamp
         if reading.qd is None:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
-        beyond = self.arm.envelope.check(reading.q, reading.qd)
+        positions, rates = reading.q.tolist(), reading.qd.tolist()
+        beyond = self.arm.envelope.check(positions, rates)
+        jump = self.arm.continuity.check(positions, stamp)
+        if self.policy.engaged:  # else a robot may be put elsewhere, as simulated ones are
+            beyond = beyond or jump
         if beyond is not None:
             self.joint_watch.feed(now)
             return self._reject(now, Rejection(*beyond))
         self.joint_watch.feed(now)
-        return Answer(self.policy.command(now, self.arm.law.torques(reading.q, reading.qd, now)))
+        return Answer(self.policy.command(now, self.arm.law.torques(reading.q, rates, now)))
 
     def _reject(self, now: float, rejection: Rejection) -> Answer:
         if rejection.kind not in IGNORED:
@@ -286,10 +290,15 @@ class Compensator:
 
     # -- the service ------------------------------------------------------------------------------
 
-    def problems(self, now: float) -> list[str]:
-        """Return all reasons why torques must not be enabled now; empty if there are none."""
+    def problems(self, now: float, rivals: int = 0) -> list[str]:
+        """Return all reasons why torques must not be enabled now; empty if there are none.
+
+        ``rivals`` is how many others publish on the topic of the commands.
+        """
         settings = self.settings
         found = []
+        if rivals:
+            found.append(f"{rivals} other publisher(s) on {settings.command_topic}")
         if not settings.joints:
             found.append("the parameter joints is empty: name the controller's joints in its order")
         if settings.compensates_itself is None:
@@ -334,11 +343,11 @@ class Compensator:
         efforts = self.arm.efforts if self.arm is not None else ()
         return Limits(efforts, self.settings.effort_rate_limit, self.settings.ramp_time)
 
-    def enable(self, now: float) -> str:
-        """Begin to ramp in; return why not, empty if it does."""
+    def enable(self, now: float, rivals: int = 0) -> str:
+        """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
         if self.policy.engaged:
             return ""
-        problems = self.problems(now)
+        problems = self.problems(now, rivals)
         if not problems:
             try:
                 self.policy.enable(now, self.limits)

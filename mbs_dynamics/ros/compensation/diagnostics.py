@@ -31,8 +31,8 @@ class Traffic(NamedTuple):
 
     topic: str
     subscribers: int
-    publishers: int
-    """This node's own included."""
+    rivals: int
+    """Others that publish on it."""
     commands: int
     """Sent since the report before."""
     limited_effort: int
@@ -53,7 +53,7 @@ def diagnostics(
     """Return the message about model, input and command."""
     array = DiagnosticArray()
     array.header.stamp = stamp
-    problems = core.problems(now)
+    problems = core.problems(now, traffic.rivals)
     if lifecycle != "active":
         problems.insert(0, f"the lifecycle state is {lifecycle!r}; activate the node first")
     statuses = [
@@ -126,7 +126,7 @@ def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> 
         "on_fault": core.settings.on_fault,
         "command topic": traffic.topic,
         "subscribers": traffic.subscribers,
-        "publishers": traffic.publishers,
+        "other publishers": traffic.rivals,
         "commands in the last second": traffic.commands,
         "of these at an effort limit": traffic.limited_effort,
         "of these at the rate limit": traffic.limited_rate,
@@ -149,9 +149,9 @@ def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> 
         said = f"{policy.state.value}, at the effort limit of {_limited(core)}"
     elif traffic.limited_rate:
         level, said = DiagnosticStatus.WARN, f"{policy.state.value}, at the rate limit"
-    if traffic.publishers > 1 and level == DiagnosticStatus.OK:
+    if traffic.rivals and level == DiagnosticStatus.OK:
         level = DiagnosticStatus.WARN
-        said += f"; {traffic.publishers} nodes publish on {traffic.topic}"
+        said += f"; {traffic.rivals} other publisher(s) on {traffic.topic}"
     return status("command", level, said, values)
 
 

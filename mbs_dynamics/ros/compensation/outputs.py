@@ -84,10 +84,14 @@ class CommandOutputs:
         if self._commands is not None:
             self._commands.wait_for_all_acked(LAST_WORDS)
 
+    def rivals(self) -> int:
+        """Return how many others publish on the topic of the commands."""
+        publishing: int = self._node.count_publishers(self._resolved)
+        return max(0, publishing - (self._commands is not None))
+
     def traffic(self) -> Traffic:
         """Return who listens and what went out, and begin to count anew."""
         listening = self._commands.get_subscription_count() if self._commands is not None else 0
-        publishing = self._node.count_publishers(self._resolved)
-        traffic = Traffic(self._resolved, listening, publishing, *self._counts)
+        traffic = Traffic(self._resolved, listening, self.rivals(), *self._counts)
         self._counts = [0, 0, 0]
         return traffic

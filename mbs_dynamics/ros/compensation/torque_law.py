@@ -95,7 +95,7 @@ class TorqueLaw:
         self._call = kernel.call
         names = [port.name for port in kernel.inputs]
         self._takes = [source for name, source in self._sources().items() if name in names]
-        self.torques(np.zeros(model.n), np.zeros(model.n), 0.0)  # binds what is bound once
+        self.torques(np.zeros(model.n), [0.0] * model.n, 0.0)  # binds what is bound once
 
     def _sources(self) -> dict[str, Slew]:
         return {"gravity": self.gravity, "payload": self.loads}
@@ -104,12 +104,11 @@ class TorqueLaw:
         """Move to other gains."""
         self._gains.aim(np.array(gains), now, duration)
 
-    def torques(self, q: FloatArray, qd: FloatArray, now: float) -> list[float]:
-        """Return the torques of the commanded joints at positions q (n,) and velocities qd (n,)."""
+    def torques(self, q: FloatArray, rates: Sequence[float], now: float) -> list[float]:
+        """Return the torques of the commanded joints at positions q (n,) and velocities (n,)."""
         if self._gains.moving:
             self._current = Gains(*map(tuple, self._gains.at(now).tolist()))
         g = self._call(q, *[source.at(now) for source in self._takes]).tolist()
-        rates = qd.tolist()
         tau = []
         for k, scale, damping, friction in zip(self._joints, *self._current, strict=True):
             rate = rates[k]

@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
+
+SLACK = 0.05
+"""How far a joint may jump, rad or m, beside what its velocity explains: stamps jitter."""
 
 
 class Watchdog:
@@ -92,9 +94,8 @@ class Envelope:
                 self.unlimited_speed.append(joint.name)
             self._rows.append((joint.name, k, low, high, fastest))
 
-    def check(self, q: FloatArray, qd: FloatArray) -> Fault | None:
-        """Return what is beyond a limit at positions q (n,) and velocities qd (n,), or None."""
-        positions, rates = q.tolist(), qd.tolist()
+    def check(self, positions: Sequence[float], rates: Sequence[float]) -> Fault | None:
+        """Return what is beyond a limit at these positions and velocities, each (n,), or None."""
         for name, k, low, high, fastest in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -106,5 +107,47 @@ class Envelope:
                 return Fault(
                     "velocity_limit",
                     f"{name} moves at {rates[k]:.4g}; its velocity limit is {fastest:.4g}",
+                )
+        return None
+
+
+class Continuity:
+    """Knows whether positions can follow from those before, at the speeds that joints can have.
+
+    They cannot where two publishers speak for one robot, or an encoder slips. Joints whose velocity
+    limit is not stated are not watched.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._rows = []
+        for k, joint in enumerate(model.joints):
+            limits = joint.limits
+            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
+            if limits.velocity:
+                self._rows.append((joint.name, k, limits.velocity, turns))
+        self._before: Sequence[float] = ()
+        self._stamp = 0
+
+    def check(self, positions: Sequence[float], stamp: int) -> Fault | None:
+        """Return what cannot be at positions (n,) measured at ``stamp`` in ns, or None.
+
+        They are kept until the next call.
+        """
+        before = self._before
+        elapsed = 1e-9 * (stamp - self._stamp)
+        self._before, self._stamp = positions, stamp
+        if not len(before) or elapsed <= 0.0:
+            return None
+        if math.dist(positions, before) <= SLACK:  # mostly, and quick to find
+            return None
+        for name, k, fastest, turns in self._rows:
+            moved = positions[k] - before[k]
+            if turns:
+                moved = math.remainder(moved, math.tau)
+            if abs(moved) > SLACK + 2.0 * fastest * elapsed:
+                return Fault(
+                    "position_jump",
+                    f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
+                    f"{fastest:.4g}. Are there two publishers of joint_states?",
                 )
         return None

@@ -68,6 +68,7 @@ def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
 
     def float_() -> Iterator[Claim]:
         stage.reset()
+        stage.until("a robot at its place", lambda: _moved(stage, plan.posture) < STILL)
         refused = stage.enable()
         yield Claim(f"~/enable {'refuses: ' + refused if refused else 'is granted'}", not refused)
         stage.until("word that it is enabled", lambda: stage.enabled is True)

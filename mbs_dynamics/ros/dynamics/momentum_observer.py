@@ -15,14 +15,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.ros.robot import Momentum
 
 JUST_STARTED = "the observer has just started: it needs two messages"
 UNSTAMPED = "the message has no time stamp"
@@ -35,7 +36,6 @@ class _Sample(NamedTuple):
     stamp: int
     q: FloatArray
     qd: FloatArray
-    tau: FloatArray
     p: FloatArray
     """(n,) M qd, generalised momentum in N m s or N s."""
     rate: FloatArray
@@ -60,9 +60,8 @@ class MomentumObserver:
     """
 
     def __init__(
-        self, model: Model, *, gain: float, longest: float, friction: JointFriction | None = None
+        self, *, gain: float, longest: float, friction: JointFriction | None = None
     ) -> None:
-        self.model = model
         self.gain = gain
         self.longest = longest
         self.friction = friction
@@ -83,40 +82,49 @@ class MomentumObserver:
         """Forget the past."""
         self._r, self._before, self.why_not = None, None, JUST_STARTED
 
-    def adopt(self, model: Model, friction: JointFriction | None) -> None:
-        """Go on with the same joints under another gravity or load, from the residual as it is."""
-        self.model, self.friction = model, friction
-        before = self._before
-        if before is not None:  # the momentum changes with the model, what it went by does not
-            p = mbs.mass_matrix(model, before.q) @ before.qd
-            self._before = before._replace(p=p)
+    def adopt(self, momentum: Callable[[FloatArray, FloatArray], Momentum]) -> None:
+        """Go on with the same joints under another gravity or load, from the residual as it is.
 
-    def hear(self, stamp: int, q: FloatArray, qd: FloatArray | None, tau: FloatArray) -> None:
+        ``momentum`` gives that of the robot as it is now, at q and qd.
+        """
+        before = self._before
+        if before is not None:  # the momentum changes with the load, what it went by does not
+            self._before = before._replace(p=momentum(before.q, before.qd).p)
+
+    def hear(
+        self,
+        stamp: int,
+        q: FloatArray,
+        qd: FloatArray | None,
+        tau: FloatArray,
+        momentum: Momentum | None,
+    ) -> None:
         """Take in a state q, qd (n,) with the efforts tau (n,), NaN where there are none.
 
-        ``stamp`` is the time of measurement in ns, 0 if it is not known.
+        ``stamp`` is the time of measurement in ns, 0 if it is not known. ``momentum`` is that of
+        the robot in this state; it may be None without velocities.
         """
-        if qd is None or not stamp:
+        if qd is None or momentum is None or not stamp:
             self.restart()
             self.why_not = UNSTAMPED if qd is not None else NO_VELOCITY
             return
         before = self._before
         if before is not None and stamp == before.stamp:  # a repetition holds nothing new
             return
-        sample = self._before = self._sample(stamp, q.copy(), qd.copy(), tau.copy())
+        sample = self._before = self._sample(stamp, q.copy(), qd.copy(), tau, momentum)
         elapsed = 1e-9 * (stamp - before.stamp) if before is not None else 0.0
         if before is None or not 0.0 < elapsed <= self.longest:
             self._r, self.why_not = None, JUST_STARTED
             return
         external = (sample.p - before.p) / elapsed - 0.5 * (sample.rate + before.rate)
-        r = np.zeros(self.model.n) if self._r is None else np.nan_to_num(self._r, nan=0.0)
-        kept = np.exp(-self.gain * elapsed)
+        r = np.zeros(q.size) if self._r is None else np.where(np.isnan(self._r), 0.0, self._r)
+        kept = math.exp(-self.gain * elapsed)
         self._r, self.why_not = kept * r + (1.0 - kept) * external, ""
 
-    def _sample(self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray) -> _Sample:
-        model = self.model
-        p = mbs.mass_matrix(model, q) @ qd
-        rate = tau + mbs.coriolis_matrix(model, q, qd).T @ qd - mbs.gravity_torques(model, q)
+    def _sample(
+        self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, momentum: Momentum
+    ) -> _Sample:
+        rate = tau + momentum.rate
         if self.friction is not None:
-            rate = rate + self.friction.torques(qd)
-        return _Sample(stamp, q, qd, tau, p, rate)
+            rate += self.friction.torques(qd)
+        return _Sample(stamp, q, qd, momentum.p, rate)

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -97,44 +98,39 @@ class Outputs:
                 )
 
     def filled(self, stamp: Time, results: Results) -> list[tuple[Any, Any]]:
-        """Return publishers and the messages to publish with them."""
-        ready: list[tuple[Any, Any]] = []
-
-        def add(topic: str, message: Any) -> None:
-            ready.append((self._publishers[topic], message))
-
+        """Return publishers and the messages to publish with them, for topics that are heard."""
+        ready = _Ready(self._publishers)
         if results.gravity_torques is not None:
-            add("~/gravity_torques", self._gravity.fill(stamp, results.gravity_torques))
+            ready.add("~/gravity_torques", self._gravity.fill, stamp, results.gravity_torques)
         if results.bias_torques is not None:
-            add("~/bias_torques", self._bias.fill(stamp, results.bias_torques))
+            ready.add("~/bias_torques", self._bias.fill, stamp, results.bias_torques)
         if results.twists is not None:
             for (topic, twist), V in zip(self._twists, results.twists, strict=True):
-                add(topic, twist.fill(stamp, V))
+                ready.add(topic, twist.fill, stamp, V)
         for (topic, jacobian), J in zip(self._jacobians, results.jacobians, strict=False):
-            add(topic, jacobian.fill(J))
+            ready.add(topic, jacobian.fill, J)
         if results.mass_matrix is not None:
-            add("~/mass_matrix", self._mass_matrix.fill(results.mass_matrix))
+            ready.add("~/mass_matrix", self._mass_matrix.fill, results.mass_matrix)
         if results.energy is not None:
-            add("~/energy", energy_message(results.energy))
+            ready.add("~/energy", energy_message, results.energy)
         if results.joint_wrenches is not None:
             for (topic, wrench), W in zip(
                 self._joint_wrenches, results.joint_wrenches, strict=True
             ):
-                add(topic, wrench.fill(stamp, W))
-        return ready
+                ready.add(topic, wrench.fill, stamp, W)
+        return ready.messages
 
     def filled_contact(self, stamp: Time, contact: Contact) -> list[tuple[Any, Any]]:
         """Return the same for what the momentum observer sees."""
-        ready: list[tuple[Any, Any]] = []
-        if contact.torques is not None and "~/external_torques" in self._publishers:
+        ready = _Ready(self._publishers)
+        if contact.torques is not None:
             if tuple(self._external.message.name) != contact.joints:
                 self._external = EffortMessage(contact.joints)
-            filled = self._external.fill(stamp, contact.torques)
-            ready.append((self._publishers["~/external_torques"], filled))
-        if contact.wrench is not None:
-            wrench = self._tool_wrench.fill(stamp, contact.wrench.W)
-            ready.append((self._publishers["~/tool_wrench"], wrench))
-        return ready
+            ready.add("~/external_torques", self._external.fill, stamp, contact.torques)
+        wrench = contact.wrench if ready.hears("~/tool_wrench") else None
+        if wrench is not None:
+            ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, wrench.W)
+        return ready.messages
 
     def answer(self, stamp: Time, tau: FloatArray) -> None:
         """Publish the torques of a desired point."""
@@ -145,6 +141,24 @@ class Outputs:
         for publisher in self._publishers.values():
             self._node.destroy_publisher(publisher)
         self._publishers.clear()
+
+
+class _Ready:
+    """Messages that are filled, each only if its topic is published and somebody subscribes."""
+
+    def __init__(self, publishers: dict[str, Publisher]) -> None:
+        self._publishers = publishers
+        self.messages: list[tuple[Any, Any]] = []
+
+    def hears(self, topic: str) -> bool:
+        """Return whether somebody hears what is published on a topic."""
+        publisher = self._publishers.get(topic)
+        return publisher is not None and publisher.get_subscription_count() > 0
+
+    def add(self, topic: str, fill: Callable[..., Any], *values: Any) -> None:
+        """Fill a message for a topic, if somebody hears it."""
+        if self.hears(topic):
+            self.messages.append((self._publishers[topic], fill(*values)))
 
 
 def _plain_topics(settings: Settings) -> dict[str, Any]:

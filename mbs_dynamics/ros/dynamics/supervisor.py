@@ -76,7 +76,7 @@ class Supervisor:
         """
         check_gravity("gravity", gravity.vector)
         if self.robot is not None:
-            self.robot = Robot(under_gravity(self.robot.model, gravity), self.settings)
+            self.robot = self.robot.under(under_gravity(self.robot.model, gravity))
         self.gravity = gravity
 
     def set_load(self, load: Load) -> None:
@@ -88,7 +88,7 @@ class Supervisor:
         check_load(load)
         others = [other for other in self.loads if other.link != load.link]
         if self.robot is not None:
-            self.robot = Robot(under_load(self.robot.model, load), self.settings)
+            self.robot = self.robot.under(under_load(self.robot.model, load))
             body = self.robot.model.frame(load.link).body
             others = [o for o in others if self.robot.model.frame(o.link).body != body]
         self.loads = [*others, load] if load.mass > 0.0 else others

@@ -21,6 +21,8 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 
+TINY = float(np.finfo(float).tiny)
+
 
 class ToolWrench(NamedTuple):
     """An estimate, and how much of it the joints can feel."""
@@ -42,9 +44,11 @@ def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrenc
     continuous and stays finite where the arm is singular; it then lacks what no joint feels.
     """
     known = np.isfinite(torques)
+    if not known.all():
+        J, torques = J[:, known], torques[known]
     # J^T = V S U^T
-    U, s, Vt = np.linalg.svd(J[:, known], full_matrices=False)
-    weights = s / np.maximum(np.maximum(s, damping), np.finfo(float).tiny) ** 2
-    W = U @ (weights * (Vt @ torques[known]))
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    weights = s / np.maximum(s, max(damping, TINY)) ** 2
+    W = U @ (weights * (Vt @ torques))
     weakest = float(s[-1]) if s.size == 6 else 0.0
     return ToolWrench(W, int((s >= max(damping, 1e-12)).sum()), weakest)

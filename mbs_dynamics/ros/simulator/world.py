@@ -54,6 +54,7 @@ class World:
         self.period = 1.0 / settings.rate
         self.steps = max(1, math.ceil(self.period / settings.step - 1e-9))
         """Steps of the integrator per period."""
+        self._step = np.array(self.period / self.steps)
         self.periods = 0
         """Periods that were simulated."""
         self.halted = ""
@@ -92,15 +93,16 @@ class World:
         if self.halted:
             return False
         self._expire_pushes()
-        efforts = np.clip(commands, -self.effort_limits, self.effort_limits)
-        h, state = np.array(self.period / self.steps), self.state
+        efforts = np.minimum(np.maximum(commands, -self.effort_limits), self.effort_limits)
+        state = self.state
         try:
             for _ in range(self.steps):
-                state = self._stepper.step(state, efforts, h, self._wrenches)
+                state = self._stepper.step(state, efforts, self._step, self._wrenches)
         except MbsError as error:
             self.halted = f"at {self.time:.3f} s: {error}"
             return False
-        if not np.abs(state).max() < LARGEST_STATE:  # nor is it for NaN
+        # neither is true for NaN; the length is the quicker to find, and the largest is no longer
+        if not (np.vdot(state, state) < LARGEST_STATE**2 or np.abs(state).max() < LARGEST_STATE):
             self.halted = f"at {self.time:.3f} s: {self._wild(state)}"
             return False
         self.state, self.efforts = state, efforts

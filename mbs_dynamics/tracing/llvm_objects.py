@@ -1,0 +1,124 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the call of a kernel knows of objects of Python and NumPy and of the table, as IR."""
+
+from __future__ import annotations
+
+REFERENCES, TYPE = 0, 8
+"""Offsets in bytes of the fields of any object."""
+
+DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
+"""Offsets in bytes of the fields of an array object."""
+
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24
+"""Offsets in bytes of the fields of a tuple."""
+
+LIST_ITEMS = 24
+"""Offset in bytes of the address of a list's items."""
+
+READABLE = 0x0101
+"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
+
+WRITEABLE = READABLE | 0x0400
+"""And NPY_ARRAY_WRITEABLE."""
+
+OWN = WRITEABLE | 0x0004
+"""And NPY_ARRAY_OWNDATA."""
+
+SPARES = 2
+"""How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""
+
+NPY_DOUBLE = 12
+
+HEAD = ("function", "otherwise", "required", "inputs", "outputs")
+"""The first words of a kernel's table: the address of its machine code, the Python function for
+all that is not neat, called with the kernel and the arguments, and how many inputs there are
+without a default, inputs in all, and outputs."""
+
+PORT = ("ndim", "shape", "bytes", "kept")
+"""The words of each port, inputs first: the number of axes, the address of the shape, the size in
+bytes, and an address: that of an input's default entries, or of the pointers to an output's last
+results, null if they are not kept."""
+
+MOST_PORTS = 32
+
+EXTERNALS = """\
+@mbs.ndarray = external global i8
+@mbs.float64 = external global i8
+@mbs.out = external global i8
+declare ptr @mbs.PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
+declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @mbs.Py_IncRef(ptr)
+declare void @mbs.Py_DecRef(ptr)
+declare ptr @mbs.PyTuple_New(i64)
+declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
+"""
+"""Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
+
+
+def fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
+    """Emit loads of fields at byte offsets."""
+    return "".join(
+        f"  %{prefix}{name}.at = getelementptr i8, ptr {of}, i64 {offset}\n"
+        f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at\n"
+        for name, (offset, kind) in names.items()
+    )
+
+
+def port_words(prefix: str, k: str) -> str:
+    """Emit the address of a port's words, as %<prefix>port, and loads of them."""
+    words = {name: (8 * w, "ptr" if w in (1, 3) else "i64") for w, name in enumerate(PORT)}
+    return (
+        f"  %{prefix}index = mul i64 {k}, {8 * len(PORT)}\n"
+        f"  %{prefix}offset = add i64 %{prefix}index, {8 * len(HEAD)}\n"
+        f"  %{prefix}port = getelementptr i8, ptr %table, i64 %{prefix}offset\n"
+        + fields(f"%{prefix}port", words, prefix + "port.")
+    )
+
+
+PACKED = """\
+define internal ptr @mbs.packed(ptr %results, i64 %count) nounwind {
+entry:
+  %single = icmp eq i64 %count, 1
+  br i1 %single, label %only, label %several
+only:
+  %only.result = load ptr, ptr %results
+  ret ptr %only.result
+several:
+  %tuple = call ptr @mbs.PyTuple_New(i64 %count)
+  %none = icmp eq ptr %tuple, null
+  br i1 %none, label %drop, label %pack
+drop:
+  %d = phi i64 [ 0, %several ], [ %d.next, %drop ]
+  %d.at = getelementptr ptr, ptr %results, i64 %d
+  %d.result = load ptr, ptr %d.at
+  call void @mbs.Py_DecRef(ptr %d.result)
+  %d.next = add i64 %d, 1
+  %d.more = icmp slt i64 %d.next, %count
+  br i1 %d.more, label %drop, label %end
+pack:
+  %t = phi i64 [ 0, %several ], [ %t.next, %pack.one ]
+  %t.more = icmp slt i64 %t, %count
+  br i1 %t.more, label %pack.one, label %end
+pack.one:
+  %t.at = getelementptr ptr, ptr %results, i64 %t
+  %t.result = load ptr, ptr %t.at
+  %ignored = call i32 @mbs.PyTuple_SetItem(ptr %tuple, i64 %t, ptr %t.result)
+  %t.next = add i64 %t, 1
+  br label %pack
+end:
+  ret ptr %tuple
+}
+"""
+"""IR that returns the only result, or a tuple that takes several over; null after an error."""

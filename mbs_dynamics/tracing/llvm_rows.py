@@ -1,0 +1,232 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Calls of a kernel with small batches, as IR: rows of states, one after the other.
+
+What :mod:`mbs_dynamics.tracing.llvm_call` does for one state, for arrays with one batch axis: what
+Python needs to look at them takes as long as hundreds of states do. Inputs without that axis are
+the same for all states. Larger batches go to vector code, which may be still to be compiled.
+"""
+
+from __future__ import annotations
+
+from mbs_dynamics.tracing.llvm_objects import (
+    ARRAY_FLAGS,
+    DATA,
+    DESCR,
+    HEAD,
+    MOST_PORTS,
+    NDIM,
+    NPY_DOUBLE,
+    READABLE,
+    SHAPE,
+    TYPE,
+    fields,
+    port_words,
+)
+
+LEAST_STATES = 256
+"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
+
+MOST_AXES = 16
+
+
+def emit_rows(offset: int) -> str:
+    """Return IR of ``PyObject *mbs.rows(kernel, args, given)``: what ``mbs.call`` would return.
+
+    It is null, without an exception, where the arguments are anything but neat arrays of 1 to
+    LEAST_STATES - 1 rows, and where a guard fails.
+    """
+    head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
+    others = {
+        "ndim": (NDIM, "i32"),
+        "descr": (DESCR, "ptr"),
+        "flags": (ARRAY_FLAGS, "i32"),
+        "shape": (SHAPE, "ptr"),
+        "data": (DATA, "ptr"),
+    }
+    return f"""\
+declare void @mbs.PyErr_Clear()
+define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given) nounwind {{
+entry:
+  %ports = alloca [{MOST_PORTS} x ptr]
+  %steps = alloca [{MOST_PORTS} x i64]
+  %results = alloca [{MOST_PORTS} x ptr]
+  %dims = alloca [{MOST_AXES} x i64]
+{fields("%kernel", {"table": (offset, "ptr")})}\
+{fields("%table", head)}\
+  %few = icmp eq i64 %given, %required
+  %all = icmp eq i64 %given, %inputs
+  %right = or i1 %few, %all
+  br i1 %right, label %argument, label %no
+argument:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %taken ]
+  %rows = phi i64 [ -1, %entry ], [ %rows.known, %taken ]
+  %more = icmp slt i64 %k, %given
+  br i1 %more, label %inspect, label %counted
+inspect:
+  %arg.at = getelementptr ptr, ptr %args, i64 %k
+  %arg = load ptr, ptr %arg.at
+{fields("%arg", {"type": (TYPE, "ptr")})}\
+  %is.array = icmp eq ptr %type, @mbs.ndarray
+  br i1 %is.array, label %array, label %no
+array:
+{fields("%arg", others)}\
+{port_words("in.", "%k")}\
+  %axes = sext i32 %ndim to i64
+  %batched = sub i64 %axes, %in.port.ndim
+  %none.or.one = icmp ult i64 %batched, 2
+  %same.type = icmp eq ptr %descr, @mbs.float64
+  %masked = and i32 %flags, {READABLE}
+  %same.flags = icmp eq i32 %masked, {READABLE}
+  %ok0 = and i1 %none.or.one, %same.type
+  %ok1 = and i1 %ok0, %same.flags
+  br i1 %ok1, label %axis, label %no
+axis:
+  %j = phi i64 [ 0, %array ], [ %j.next, %size ]
+  %left = icmp slt i64 %j, %in.port.ndim
+  br i1 %left, label %size, label %shaped
+size:
+  %came.index = add i64 %j, %batched
+  %came.at = getelementptr i64, ptr %shape, i64 %came.index
+  %came = load i64, ptr %came.at
+  %valid.at = getelementptr i64, ptr %in.port.shape, i64 %j
+  %valid = load i64, ptr %valid.at
+  %j.next = add i64 %j, 1
+  %same = icmp eq i64 %came, %valid
+  br i1 %same, label %axis, label %no
+shaped:
+  %is.batch = icmp eq i64 %batched, 1
+  br i1 %is.batch, label %batch, label %taken
+batch:
+  %length = load i64, ptr %shape
+  %first = icmp slt i64 %rows, 0
+  %equal = icmp eq i64 %rows, %length
+  %fits = or i1 %first, %equal
+  br i1 %fits, label %taken, label %no
+taken:
+  %rows.known = phi i64 [ %rows, %shaped ], [ %length, %batch ]
+  %step = phi i64 [ 0, %shaped ], [ %in.port.bytes, %batch ]
+  %to = getelementptr ptr, ptr %ports, i64 %k
+  store ptr %data, ptr %to
+  %step.to = getelementptr i64, ptr %steps, i64 %k
+  store i64 %step, ptr %step.to
+  %k.next = add i64 %k, 1
+  br label %argument
+counted:
+  %before = add i64 %rows, -1
+  %small = icmp ult i64 %before, {LEAST_STATES - 1}
+  br i1 %small, label %rest, label %no
+rest:
+  %r = phi i64 [ %given, %counted ], [ %r.next, %default ]
+  %r.more = icmp slt i64 %r, %inputs
+  br i1 %r.more, label %default, label %allocate
+default:
+{port_words("r.", "%r")}\
+  %r.to = getelementptr ptr, ptr %ports, i64 %r
+  store ptr %r.port.kept, ptr %r.to
+  %r.step = getelementptr i64, ptr %steps, i64 %r
+  store i64 0, ptr %r.step
+  %r.next = add i64 %r, 1
+  br label %rest
+allocate:
+  %o = phi i64 [ 0, %rest ], [ %o.next, %made ]
+  %o.more = icmp slt i64 %o, %outputs
+  br i1 %o.more, label %make, label %state
+make:
+  %p = add i64 %inputs, %o
+{port_words("o.", "%p")}\
+  store i64 %rows, ptr %dims
+  br label %dim
+dim:
+  %d = phi i64 [ 0, %make ], [ %d.next, %dim.copy ]
+  %d.more = icmp slt i64 %d, %o.port.ndim
+  br i1 %d.more, label %dim.copy, label %create
+dim.copy:
+  %d.from = getelementptr i64, ptr %o.port.shape, i64 %d
+  %d.size = load i64, ptr %d.from
+  %d.next = add i64 %d, 1
+  %d.to = getelementptr i64, ptr %dims, i64 %d.next
+  store i64 %d.size, ptr %d.to
+  br label %dim
+create:
+  %o.axes = add i64 %o.port.ndim, 1
+  %axes.given = trunc i64 %o.axes to i32
+  %new = call ptr @mbs.PyArray_New(ptr @mbs.ndarray, i32 %axes.given, ptr %dims,
+      i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %no.memory, label %made
+no.memory:
+  call void @mbs.PyErr_Clear()
+  br label %drop
+made:
+{fields("%new", {"data": (DATA, "ptr")}, "new.")}\
+  %result.at = getelementptr ptr, ptr %results, i64 %o
+  store ptr %new, ptr %result.at
+  %p.to = getelementptr ptr, ptr %ports, i64 %p
+  store ptr %new.data, ptr %p.to
+  %p.step = getelementptr i64, ptr %steps, i64 %p
+  store i64 %o.port.bytes, ptr %p.step
+  %o.next = add i64 %o, 1
+  br label %allocate
+state:
+  %i = phi i64 [ 0, %allocate ], [ %i.next, %moved ]
+  %status = call i32 %function(ptr %ports)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %next, label %drop
+next:
+  %i.next = add i64 %i, 1
+  %i.more = icmp slt i64 %i.next, %rows
+  br i1 %i.more, label %move, label %pack
+move:
+  %every = add i64 %inputs, %outputs
+  br label %advance
+advance:
+  %m = phi i64 [ 0, %move ], [ %m.next, %advance ]
+  %m.at = getelementptr ptr, ptr %ports, i64 %m
+  %m.step.at = getelementptr i64, ptr %steps, i64 %m
+  %m.here = load ptr, ptr %m.at
+  %m.step = load i64, ptr %m.step.at
+  %m.there = getelementptr i8, ptr %m.here, i64 %m.step
+  store ptr %m.there, ptr %m.at
+  %m.next = add i64 %m, 1
+  %m.more = icmp slt i64 %m.next, %every
+  br i1 %m.more, label %advance, label %moved
+moved:
+  br label %state
+drop:
+  %made.count = phi i64 [ %o, %no.memory ], [ %outputs, %state ]
+  br label %release
+release:
+  %e = phi i64 [ 0, %drop ], [ %e.next, %released ]
+  %e.more = icmp slt i64 %e, %made.count
+  br i1 %e.more, label %released, label %no
+released:
+  %e.at = getelementptr ptr, ptr %results, i64 %e
+  %e.result = load ptr, ptr %e.at
+  call void @mbs.Py_DecRef(ptr %e.result)
+  %e.next = add i64 %e, 1
+  br label %release
+no:
+  ret ptr null
+pack:
+  %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
+  %no.tuple = icmp eq ptr %packed, null
+  br i1 %no.tuple, label %clear, label %return
+clear:
+  call void @mbs.PyErr_Clear()
+  br label %return
+return:
+  ret ptr %packed
+}}
+"""

@@ -1,0 +1,118 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Positions that no robot could have come to, and what else the node is not to be enabled for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gravity_bench import JOINTS, MODEL, PERIOD, Bench, Q
+
+import mbs_dynamics as mbs
+from mbs_dynamics.ros.compensation.watchdog import SLACK, Continuity
+
+FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
+WHEEL = """<robot name="wheel"><link name="base"/><link name="rim"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="axle" type="continuous"><parent link="base"/><child link="rim"/>
+  <axis xyz="0 0 1"/><limit effort="10" {limit}/></joint></robot>"""
+
+
+def seconds(t):
+    return round(1e9 * t)
+
+
+def wheel(limit='velocity="2"'):
+    return Continuity(mbs.Model.from_urdf(WHEEL.format(limit=limit)))
+
+
+def test_what_the_speed_limits_allow_is_no_jump():
+    continuity = Continuity(MODEL)
+    assert continuity.check(Q, seconds(1.0)) is None
+    q = Q + FASTEST * 0.01
+    assert continuity.check(q, seconds(1.01)) is None
+    # messages may get lost on the way
+    assert continuity.check(q + FASTEST * 0.2, seconds(1.21)) is None
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_what_they_do_not_allow_is_a_jump_of_that_joint(k):
+    continuity = Continuity(MODEL)
+    continuity.check(Q, seconds(1.0))
+    least = SLACK + 2.0 * FASTEST[k] * 0.01
+    assert continuity.check(Q + 0.999 * least * np.eye(7)[k], seconds(1.01)) is None
+    continuity.check(Q, seconds(2.0))
+    fault = continuity.check(Q - 1.001 * least * np.eye(7)[k], seconds(2.01))
+    assert fault.kind == "position_jump"
+    assert fault.reason.startswith(f"{JOINTS[k]} jumped by -")
+
+
+def test_a_joint_without_limits_may_turn_over():
+    continuity = wheel()
+    continuity.check(np.array([3.14]), seconds(1.0))
+    assert continuity.check(np.array([-3.14]), seconds(1.01)) is None
+    assert continuity.check(np.array([0.0]), seconds(1.02)).kind == "position_jump"
+
+
+def test_a_joint_without_velocity_limit_is_not_watched():
+    continuity = wheel("")
+    continuity.check(np.array([0.0]), seconds(1.0))
+    assert continuity.check(np.array([1.5]), seconds(1.01)) is None
+
+
+def test_after_time_went_back_it_begins_anew():
+    continuity = wheel()
+    continuity.check(np.array([0.0]), seconds(5.0))
+    assert continuity.check(np.array([1.0]), seconds(1.0)) is None
+    assert continuity.check(np.array([2.0]), seconds(1.01)).kind == "position_jump"
+
+
+def test_two_publishers_of_joint_states_are_a_fault_once_it_is_enabled():
+    bench = Bench()
+    for _ in range(3):  # while it is disabled a robot may be put elsewhere
+        for q in (Q, np.zeros(7)):
+            bench.now += PERIOD
+            assert bench.send(q).rejected is None
+    assert bench.core.enable(bench.now) == ""
+    bench.now += PERIOD
+    answer = bench.send(Q)
+    assert answer.rejected.kind == "position_jump"
+    assert bench.fault == "position_jump"
+    assert "two publishers" in bench.core.policy.fault.reason
+    bench.silence(1.5)
+    assert bench.core.policy.at_rest
+
+
+def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
+    bench = Bench().enabled()
+    bench.now += PERIOD
+    assert bench.send(stamp=seconds(0.5)).rejected.kind == "time_backwards"
+    assert bench.fault == "time_backwards"
+    bench.silence(1.5)
+    assert bench.core.policy.at_rest
+    for k in range(3):  # the robot is elsewhere after the reset
+        bench.now += PERIOD
+        assert bench.send(0.5 * Q, stamp=seconds(2.0 + PERIOD * k)).rejected is None
+    assert bench.state == "fault"
+    assert bench.core.enable(bench.now) == ""
+
+
+def test_enabling_is_refused_while_others_command():
+    bench = Bench()
+    bench.send()
+    assert bench.core.enable(bench.now, rivals=2) == (
+        "2 other publisher(s) on /forward_effort_controller/commands"
+    )
+    assert bench.core.enable(bench.now) == ""
+    assert bench.core.enable(bench.now, rivals=1) == ""  # it is enabled already

@@ -1,0 +1,136 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Transitions of the lifecycle: what comes first, and what becomes of one that raises an error."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.compensation.command_policy import State
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
+from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
+
+pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
+
+SUCCESS, ERROR = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.ERROR
+GIVEN = {"robot_description_file": str(robot_path("arm7")), "autostart": False}
+JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
+
+
+@pytest.fixture(params=[DynamicsNode, GravityCompensationNode])
+def node(request):
+    overrides = [Parameter(name, value=value) for name, value in GIVEN.items()]
+    made = request.param(namespace="lifecycle_errors", parameter_overrides=overrides)
+    assert made.trigger_configure() == SUCCESS
+    assert made.trigger_activate() == SUCCESS
+    yield made
+    made.destroy_node()
+
+
+@pytest.fixture
+def enabled():
+    """Make a node of gravity compensation that commands torques, without a robot."""
+    own = {"joints": list(JOINTS), "compensates_itself": False, "ramp_time": 0.2}
+    own |= {"stale_timeout": 10.0, "effort_rate_limit": 1e4}  # this machine may be busy
+    overrides = [Parameter(name, value=value) for name, value in (GIVEN | own).items()]
+    made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
+    assert made.trigger_configure() == SUCCESS
+    assert made.trigger_activate() == SUCCESS
+    message = JointState(name=JOINTS, position=[0.3] * 7, velocity=[0.0] * 7)
+
+    def hear():
+        message.header.stamp = made.get_clock().now().to_msg()
+        made._on_joint_states(message)
+
+    hear()
+    answer = made._on_enable(SetBool.Request(data=True), SetBool.Response())
+    assert answer.success, answer.message
+    end = time.monotonic() + 60.0
+    while made._core.policy.state is not State.ENABLED and time.monotonic() < end:
+        hear()
+        time.sleep(0.01)
+    yield made
+    made.destroy_node()
+
+
+def test_deactivation_says_at_once_that_it_is_disabled_and_then_ramps_out(enabled, monkeypatch):
+    events = []
+    send, publish = enabled._outputs.send, enabled._enabled.publish
+
+    def sends(command, *more):
+        events.append(command)
+        send(command, *more)
+
+    def publishes(message):
+        events.append(message.data)
+        publish(message)
+
+    monkeypatch.setattr(enabled._outputs, "send", sends)
+    monkeypatch.setattr(enabled._enabled, "publish", publishes)
+    assert enabled.trigger_deactivate() == SUCCESS
+    assert events.pop(0) is False
+    sizes = [max(map(abs, command)) for command in events if command is not None]
+    assert len(sizes) > 3
+    assert sizes[0] > 1.0
+    assert sizes[-1] == 0.0
+    assert (np.diff(sizes) <= 0.0).all()
+
+
+def heard(node):
+    """Return the names of the topics that the node hears, those of rclpy left out."""
+    return {Path(s.topic_name).name for s in node.subscriptions} - {"parameter_events"}
+
+
+def test_after_an_error_it_is_unconfigured_and_can_begin_anew(node, monkeypatch):
+    listening = heard(node)
+    assert "joint_states" in listening
+    with monkeypatch.context() as patched:
+        destroy, calls = node.destroy_subscription, []
+
+        def fails_once(subscription):
+            calls.append(subscription)
+            if len(calls) == 1:
+                raise RuntimeError("spoilt")
+            return destroy(subscription)
+
+        patched.setattr(node, "destroy_subscription", fails_once)
+        assert node.trigger_deactivate() == ERROR
+    assert node.trigger_configure() == SUCCESS  # which is possible when unconfigured only
+    assert node.trigger_activate() == SUCCESS
+
+
+@pytest.mark.parametrize("node", [GravityCompensationNode], indirect=True)
+def test_if_that_fails_as_well_torques_cannot_be_enabled(node, monkeypatch):
+    def fails(_):
+        raise RuntimeError("spoilt")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node, "destroy_subscription", fails)
+        assert node.trigger_deactivate() == ERROR
+    answer = node._on_enable(SetBool.Request(data=True), SetBool.Response())
+    assert not answer.success
+    assert "activate the node first" in answer.message

@@ -1,0 +1,186 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Functions of this package find the kernels of earlier calls again, and only the right ones."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import pickle
+import pydoc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import dispatch
+
+REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+@pytest.fixture(scope="module")
+def q(arm):
+    return np.random.default_rng(3).uniform(-2.0, 2.0, arm.n)
+
+
+def jacobian_of(model, q, body, representation="body_fixed"):
+    kernel = mbs.compile(mbs.jacobian, model, body=body, representation=representation)
+    return kernel(q)
+
+
+def test_each_choice_of_options_has_its_own_kernel(arm, q):
+    frames = list(arm.frames)
+    for _ in range(3):
+        for body in frames:  # more of them than there are places
+            for name in REPRESENTATIONS:
+                wanted = jacobian_of(arm, q, body, name)
+                assert np.array_equal(mbs.jacobian(arm, q, body, representation=name), wanted)
+                assert np.array_equal(mbs.jacobian(arm, q, body=body, representation=name), wanted)
+                assert np.array_equal(mbs.jacobian(arm, q, representation=name, body=body), wanted)
+            assert np.array_equal(mbs.jacobian(arm, q, body), jacobian_of(arm, q, body))
+    assert len(frames) * len(REPRESENTATIONS) > dispatch.ENTRIES
+
+
+def test_names_and_options_may_be_other_objects_each_time(arm, q):
+    wanted = jacobian_of(arm, q, "tool", "spatial")
+    for k in range(5):
+        options = {"".join(("rep", "resentation")): "".join(("spa", "tial"))}
+        assert np.array_equal(mbs.jacobian(arm, q, "tool" + k * "", **options), wanted)
+
+
+def test_a_list_that_changes_is_read_each_time(arm, q):
+    joints = [1, 2]
+    for k in (2, 3, 4):
+        joints[1] = k
+        found = mbs.jacobian_derivative(arm, q, "tool", joints)
+        assert np.array_equal(found, mbs.jacobian_derivative(arm, q, "tool", (1, k)))
+
+
+def test_each_model_has_its_own_gravity_and_payloads(arm, q):
+    models = [arm, arm.with_gravity((0.0, 0.0, 0.0)), arm.with_gravity((1.0, 2.0, 3.0))]
+    models.append(arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)))
+    for _ in range(3):
+        for model in models:
+            wanted = mbs.compile(mbs.gravity_torques, model)(q)
+            assert np.array_equal(mbs.gravity_torques(model, q), wanted)
+
+
+def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
+    wanted = 2.0 * mbs.gravity_torques(arm, q)
+    old = replace(arm)
+    for _ in range(2):
+        mbs.gravity_torques(old, q)
+    address = id(old)
+    del old
+    for _ in range(1_000):
+        new = replace(arm, gravity=2.0 * np.asarray(arm.gravity))
+        if id(new) == address:
+            break
+    else:
+        pytest.skip("no model was made where the old one stood")
+    for _ in range(2):
+        assert np.allclose(mbs.gravity_torques(new, q), wanted, rtol=1e-13, atol=0.0)
+
+
+def test_functions_keep_no_model_alive(q):
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    for _ in range(3):
+        mbs.jacobian(model, q, "tool")
+        mbs.gravity_torques(model, q)
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_optional_arrays_and_batches_find_their_kernels(arm, q):
+    rng = np.random.default_rng(4)
+    qd, qdd, W = rng.normal(size=arm.n), rng.normal(size=arm.n), rng.normal(size=(arm.nb, 6))
+    plain = mbs.inverse_dynamics(arm, q, qd, qdd)
+    loaded = mbs.inverse_dynamics(arm, q, qd, qdd, W)
+    assert np.abs(loaded - plain).max() > 0.1
+    batch = np.stack([q, q + 0.1])
+    for _ in range(3):
+        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd), plain)
+        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, W), loaded)
+        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, wrenches=W), loaded)
+        assert np.array_equal(mbs.inverse_dynamics(arm, *(q, qd, qdd)), plain)
+        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd=qd, qdd=qdd), plain)
+        assert mbs.inverse_dynamics(arm, batch, qd, qdd).shape == (2, arm.n)
+
+
+def test_what_is_wrong_is_said_as_at_the_first_call(arm, q):
+    for _ in range(3):
+        mbs.jacobian(arm, q, "tool")
+        with pytest.raises(mbs.ArgumentError, match="q"):
+            mbs.jacobian(arm, q[:-1], "tool")
+        with pytest.raises(mbs.ArgumentError, match="'q'"):
+            mbs.jacobian(arm)
+        with pytest.raises(mbs.ArgumentError, match="body"):
+            mbs.jacobian(arm, q)
+        with pytest.raises(mbs.ArgumentError, match="cannot take 'colour'"):
+            mbs.jacobian(arm, q, "tool", colour="red")
+        with pytest.raises(mbs.UnknownBodyError):
+            mbs.jacobian(arm, q, "tool2")
+        with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+            mbs.jacobian("arm", q, "tool")
+        with pytest.raises(TypeError):
+            mbs.jacobian()
+
+
+def test_a_full_table_is_emptied_after_many_other_calls(arm, q, monkeypatch):
+    monkeypatch.setattr(dispatch, "PATIENCE", 5)
+    frames = list(arm.frames)
+    for _ in range(3):
+        for body in frames:
+            for name in REPRESENTATIONS:
+                found = mbs.jacobian_rate(arm, q, q, body, representation=name)
+                wanted = mbs.compile(mbs.jacobian_rate, arm, body=body, representation=name)
+                assert np.array_equal(found, wanted(q, q))
+
+
+def test_threads_share_functions(arm, q):
+    frames = list(arm.frames)
+    wanted = {body: jacobian_of(arm, q, body) for body in frames}
+
+    def work(seed):
+        for k in np.random.default_rng(seed).integers(len(frames), size=2_000):
+            if not np.array_equal(mbs.jacobian(arm, q, frames[k]), wanted[frames[k]]):
+                return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+@pytest.mark.backend_independent
+def test_a_function_looks_like_one():
+    f = mbs.jacobian
+    assert f.__name__ == "jacobian"
+    assert list(inspect.signature(f).parameters) == ["model", "q", "body", "representation"]
+    assert inspect.isroutine(f)
+    assert pydoc.plain(pydoc.render_doc(f)).splitlines()[2].startswith("jacobian(")
+    assert "Return the Jacobian" in inspect.getdoc(f)
+    assert copy.deepcopy(f) is f
+    assert pickle.loads(pickle.dumps(f)) is f
