@@ -37,6 +37,10 @@ from mbs_dynamics.tracing.loops import (
     ROWS,
     STATE,
 )
+from mbs_dynamics.tracing.program import Program
+
+CACHE = 1 << 20
+"""Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
 
 STACK = 1 << 18
 """A memory of more bytes than this is taken from the heap."""
@@ -45,6 +49,19 @@ STACK = 1 << 18
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
     return _Main(program, lanes).emit()
+
+
+def is_worth_lanes(program: Program, lanes: int) -> bool:
+    """Whether several states at once take less time than one after the other.
+
+    Loops over pairs and columns fill the lanes with one state, and need less memory for that.
+    """
+    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
+        return True
+    room = sum(columns_of(way, program.forest.parents)[1] for way, _ in program.blocks.values())
+    count = program.forest.count
+    size = program.slots * count + sum(size for *_, size in program.matrices) + 6 * room * count
+    return 8 * lanes * size <= CACHE
 
 
 class _Main(Body):
