@@ -77,10 +77,8 @@ def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
     outputs = {
         k: home.port for k, home in homes.items() if ordered(home.by) and ordered(home.across)
     }
-    stride = (
-        padded(program.forest.count) // WIDTH | 1
-    )  # odd: values of a row in all sets of a cache
-    stride *= WIDTH
+    lines = padded(program.forest.count) // WIDTH
+    stride = WIDTH * (lines | 1)  # odd, so that the values of a row use all sets of a cache
     top = program.slots * stride
     matrices = {}
     for number, (*_, size) in enumerate(program.matrices):
