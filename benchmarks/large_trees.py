@@ -16,11 +16,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-import itertools
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -34,6 +34,7 @@ from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.tracing import Kernel, graph
+from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.segments import segmented
 
 LENGTHS = (10, 30, 60, 100, 200)
@@ -50,8 +51,8 @@ ROBOTS = {
 SMALLEST, LARGEST = 500, 12_000
 """Operations of the programs of which both forms are measured."""
 
-MOST = 2_500_000
-"""Programs of which more operations are expected are not traced; the table says so."""
+LARGEST_TREES = 500
+"""Joints of the largest trees, of which only the time to trace and to compile is measured."""
 
 ALGORITHMS = (
     mbs.inverse_dynamics,
@@ -62,16 +63,16 @@ ALGORITHMS = (
     mbs.coriolis_matrix,
     mbs.inverse_dynamics_derivatives,
     mbs.forward_dynamics_derivatives,
+    mbs.inverse_dynamics_regressor,
 )
 
 
 def large_trees() -> Iterator[Table]:
     """Yield where segments begin to pay, and chains beside Pinocchio."""
     yield _forms()
-    counted: dict[str, int] = {}
-    for before, n in itertools.pairwise((LENGTHS[0], *LENGTHS)):
-        growth = (n / before) ** 2
-        yield _beside_pinocchio(n, {name: x * growth for name, x in counted.items()}, counted)
+    for n in LENGTHS:
+        yield _beside_pinocchio(n)
+    yield _largest()
 
 
 # -- straight on, or in segments -------------------------------------------------------------------
@@ -160,8 +161,8 @@ def _arrays(kernel: Kernel, model: mbs.Model) -> list[Any]:
 # -- beside Pinocchio ------------------------------------------------------------------------------
 
 
-def _beside_pinocchio(n: int, expected: dict[str, float], counted: dict[str, int]) -> Table:
-    """Return one chain's table; ``expected`` are operations, ``counted`` takes what they are."""
+def _beside_pinocchio(n: int) -> Table:
+    """Return one chain's table."""
     columns = (
         "algorithm",
         "operations",
@@ -180,16 +181,34 @@ def _beside_pinocchio(n: int, expected: dict[str, float], counted: dict[str, int
     table = Table(f"A chain of {n} generic joints", columns, note=note)
     twins = chain_twins(n)
     for function, arrays, theirs in _subjects(twins):
-        name = function.__name__
-        if expected.get(name, 0.0) > MOST:
-            counted.pop(name, None)
-            missing = f"some {expected[name]:.1e} operations: not traced"
-            table.rows.append([name, missing, None, None, None, None, None, None])
-            continue
-        row = _row(twins.model, function, arrays, theirs)
-        counted[name] = row[0]
-        table.rows.append([name, *row])
+        table.rows.append([function.__name__, *_row(twins.model, function, arrays, theirs)])
     return table
+
+
+def _largest() -> Table:
+    """Return how long a chain and a binary tree take to trace and to compile."""
+    columns = ("mechanism", "algorithm", "operations", "form", "trace s", "compile s")
+    note = "In a warm process, nothing of these models in any cache; seconds of one thread."
+    table = Table(f"Trees of {LARGEST_TREES} generic joints", columns, note=note)
+    for name, branches in (("chain", 1), ("binary tree", 2)):
+        for function in ALGORITHMS:
+            model = _tree(branches)
+            begin = thread_time()
+            program = mechanisms.program(function, model, "auto")
+            traced = thread_time() - begin
+            _, compiled = _compiled(program, model)
+            form = "loops" if isinstance(program, LoopProgram) else "segments"
+            operations = program.operations.total
+            table.rows.append([name, function.__name__, operations, form, traced, compiled])
+    return table
+
+
+def _tree(branches: int) -> mbs.Model:
+    """Return a tree of which each body has so many children, numbered by their distance."""
+    model = chain(LARGEST_TREES)
+    parents = [-1, *((i - 1) // branches for i in range(1, model.nb))]
+    pairs = zip(model.bodies, parents, strict=True)
+    return replace(model, bodies=tuple(replace(body, parent=p) for body, p in pairs), frames={})
 
 
 def _row(model: mbs.Model, function: Any, arrays: tuple[Any, ...], theirs: Call) -> list[Any]:
@@ -219,6 +238,7 @@ def _subjects(twins: Twins) -> Iterator[tuple[Any, tuple[Any, ...], Call]]:
         ((q, qd), Call(pin.computeCoriolisMatrix, (model, data, p, pd))),
         ((q, qd, qdd), Call(pin.computeRNEADerivatives, (model, data, p, pd, pdd))),
         ((q, qd, qdd), Call(pin.computeABADerivatives, (model, data, p, pd, pdd))),
+        ((q, qd, qdd), Call(pin.computeJointTorqueRegressor, (model, data, p, pd, pdd))),
     )
     for function, (arrays, call) in zip(ALGORITHMS, theirs, strict=True):
         yield function, arrays, call

@@ -35,7 +35,7 @@ LENGTHS = (10, 30, 60)
 GROWTH = (20, 30, 45, 60)
 """Lengths between which the slope of the cost is fitted."""
 
-MOST = 200_000
+MOST = 1_000_000
 """Operations above which a kernel is not compiled, so that the whole takes a minute."""
 
 NOT_MEASURED = f"over {MOST} operations, not measured"

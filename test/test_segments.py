@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing import (
     Program,
@@ -260,6 +261,7 @@ def plan_of(function: Any, model: mbs.Model, **options: Any) -> Plan:
     made = algorithm_of(function)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph, "LARGE", 0)
+        patch.setattr(in_loops, "MANY", sys.maxsize)
         program = made.program(model, made.required, {**made.options, **options})
     return segmented(program, together=8)
 

@@ -29,6 +29,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from mbs_dynamics.algorithms._in_loops import COORDINATES, MODEL_INPUTS, in_loops
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
@@ -48,9 +49,6 @@ from mbs_dynamics.tracing import (
 P = ParamSpec("P")
 R = TypeVar("R")
 
-COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
-"""Arrays of shape (n,): positions and their time derivatives."""
-
 ARRAYS = (
     *COORDINATES,
     "tau",
@@ -69,20 +67,20 @@ ARRAYS = (
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
 
-MODEL_INPUTS = frozenset({"gravity", "payload"})
-"""Properties of the model that are inputs of the kernels, so that they change without compiling."""
-
 
 class Algorithm(Dispatcher):
     """Equations, with the kernels that they are compiled to; a function of model and arrays."""
 
-    def __init__(self, equations: Callable[..., Any], invariant: bool, of_joints: bool) -> None:
+    def __init__(
+        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, generic: bool
+    ) -> None:
         super().__init__()
         functools.update_wrapper(self, equations)
         self.equations = equations
         self.name = equations.__name__
         self.invariant = invariant
         self.of_joints = of_joints
+        self.generic = generic
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
@@ -232,7 +230,14 @@ class Algorithm(Dispatcher):
             return self.equations(loaded(same, gravity, payload), **symbols, **options)
 
         inputs.update(model_inputs(model))
-        return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+        def straight() -> Program:
+            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+
+        looped = None
+        if self.generic:
+            looped = in_loops(self.name, self.equations, same, inputs, options, straight)
+        return straight() if looped is None else looped
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""
@@ -289,7 +294,7 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False
+    *, invariant: bool, of_joints: bool = False, generic: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -297,11 +302,13 @@ def algorithm(
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
     that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`.
+    :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
+    body in place of all of its kind, so that the loops of large models stay loops: see
+    :mod:`mbs_dynamics.model.generic`.
     """
 
     def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        return cast(Callable[P, R], Algorithm(equations, invariant, of_joints))
+        return cast(Callable[P, R], Algorithm(equations, invariant, of_joints, generic))
 
     return decorate
 

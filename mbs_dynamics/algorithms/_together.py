@@ -23,13 +23,13 @@ import numpy as np
 from mbs_dynamics.algorithms._algorithm import (
     ARRAYS,
     BODY_LEVEL,
-    MODEL_INPUTS,
     Algorithm,
     asked_of,
     loaded,
     model_inputs,
     shape_of,
 )
+from mbs_dynamics.algorithms._in_loops import MODEL_INPUTS
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.tracing import Kernel, Program, checked_backend, default_backend, trace

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, meeting
+from mbs_dynamics.tracing.loops import ALL, BEYOND, SINCE
 
 
 class Articulated:
@@ -38,12 +39,10 @@ class Articulated:
     def __init__(self, model: Model, rep: Representation) -> None:
         self.model = model
         self.meet = meeting(rep)
-        self.S = [self.meet.twist(i, rep.screw(i)) for i, _ in model.outward()]
-        self.coordinates = [body.joint.coordinate for body in model.bodies]
-        self.psi: list[Array] = [None] * model.nb
-        self.inverse_pivot: list[Any] = [None] * model.nb
-        pivot = pivots(model)
-        M: list[Any] = [rep.inertia(i) for i, _ in model.outward()]
+        self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
+        pivot, M = pivots(model), model.per_body()
+        for i, _ in model.outward():
+            self.S[i], M[i] = self.meet.twist(i, rep.screw(i)), rep.inertia(i)
         for i, p in model.inward():
             S = rep.screw(i)
             U = M[i] @ S
@@ -53,54 +52,58 @@ class Articulated:
             if p != GROUND:
                 M[p] = plus(M[p], carried(rep.carry(i), without(M[i], S, U, d)))
 
-    def solve(self, B: Array) -> Array:
-        """Return M^-1 B (n, m) of columns of forces B (n, m), each in O(n)."""
-        n, m = np.shape(B)
-        k = self.coordinates
-        forces = [dict(enumerate(B[k[i]])) for i in range(n)]
-        X: Array = np.full((n, m), 0.0, dtype=object)
-        for i, column, value in self._solutions(forces, lambda i: range(m)):
-            X[k[i], column] = value
-        return X
+    def accelerations(self, tau: Array, h: Any) -> Array:
+        """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
+        model, meet = self.model, self.meet
+        eta, phi, mu, x = (model.per_body(np.zeros(6)) for _ in range(4))
+        for i, _ in model.outward():
+            eta[i] = np.zeros(6)
+        for i, p in model.inward():  # U^-1 b: (32)
+            phi[i] = tau[model.bodies[i].joint.coordinate] - h[i] - self.S[i] @ eta[i]
+            if p != GROUND:
+                eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + self.psi[i] * phi[i])
+        for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
+            moved = meet.carry(i) @ mu[p]
+            x[i] = phi[i] * self.inverse_pivot[i] - self.psi[i] @ moved
+            mu[i] = moved + self.S[i] * x[i]
+        return model.by_coordinate(x)
+
+    def response(self, dtau: Array) -> Array:
+        """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
+        X = self.model.per_pair()
+        for i, k, x in self._solutions(lambda i, k: -dtau[i, k], ALL, ALL):
+            X[i, k] = x
+        return self.model.generalized_matrix(X)
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric, in O(n d)."""
-        n, k = self.model.n, self.coordinates
-        X: Array = np.full((n, n), 0.0, dtype=object)
-        units = [{i: 1.0} for i in range(n)]
-        for i, j, value in self._solutions(units, lambda i: range(i, n)):
-            X[k[i], k[j]] = X[k[j], k[i]] = value
-        return X
+        X = self.model.per_pair()
+        for i, k, x in self._solutions(self.model.unit, BEYOND, SINCE):
+            X[i, k] = X[k, i] = x
+        return self.model.generalized_matrix(X)
 
     def _solutions(
-        self, forces: list[dict[int, Any]], wanted: Callable[[int], Iterable[int]]
-    ) -> Iterator[tuple[int, int, Any]]:
-        """Yield body i, column j and x_ij with M x_j = b_j, for the wanted columns of each body.
+        self, force: Callable[[Any, Any], Any], there: str, wanted: str
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield body i, column k and x_ik with M x_k = b_k, for the wanted columns of each body.
 
-        ``forces`` holds what is not zero: for each body its entry of b_j, by column. Columns stand
-        side by side in the loops over the bodies, so that they can be computed side by side.
+        ``there`` says where the forces b_ik may be other than zero. Columns stand side by side in
+        the loops over the bodies, so that they can be computed side by side.
         """
-        model, meet = self.model, self.meet
-        eta: list[dict[int, Array]] = [{} for _ in range(model.nb)]
-        phi: list[dict[int, Any]] = [{} for _ in range(model.nb)]
-        for i, p in model.inward():  # U^-1 b: (32)
-            S, psi = self.S[i], self.psi[i]
-            for j in sorted({*eta[i], *forces[i]}):
-                arrived, force = eta[i].get(j), forces[i].get(j, 0.0)
-                phi[i][j] = force if arrived is None else force - S @ arrived
+        model, meet, S, psi = self.model, self.meet, self.S, self.psi
+        eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
+        for i, p in model.inward():  # (32)
+            for k in model.columns(i, there):
+                phi[i, k] = force(i, k) - S[i] @ eta[i, k]
                 if p != GROUND:
-                    own = psi * phi[i][j]
-                    passed = meet.carry(i).T @ (own if arrived is None else arrived + own)
-                    eta[p][j] = eta[p][j] + passed if j in eta[p] else passed
-        mu: list[dict[int, Array]] = [{} for _ in range(model.nb)]
-        for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            S, psi = self.S[i], self.psi[i]
-            for j in wanted(i):
-                value = phi[i].get(j, 0.0) * self.inverse_pivot[i]
-                moved = meet.carry(i) @ mu[p][j] if p != GROUND else None
-                value = value if moved is None else value - psi @ moved
-                mu[i][j] = S * value if moved is None else moved + S * value
-                yield i, j, value
+                    arrived = eta[i, k] + psi[i] * phi[i, k]
+                    eta[p, k] = eta[p, k] + meet.carry(i).T @ arrived
+        for i, p in model.outward():  # (34)-(37)
+            for k in model.columns(i, wanted):
+                moved = meet.carry(i) @ mu[p, k]
+                x = phi[i, k] * self.inverse_pivot[i] - psi[i] @ moved
+                mu[i, k] = moved + S[i] * x
+                yield i, k, x
 
 
 def plus(A: Any, B: Any) -> Any:

@@ -33,7 +33,7 @@ from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, Representation, meeting
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew.
 
@@ -65,26 +65,24 @@ def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    C: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    # the rates of screws that move along
-    Sd = [ad(V[i]) @ rep.screw(i) for i, _ in model.outward()]
-    meet = meeting(rep)
-    S_met, Sd_met = (
-        [meet.twist(i, X(i)) for i, _ in model.outward()] for X in (rep.screw, Sd.__getitem__)
-    )
-    for j, p in model.inward():
+    meet, C = meeting(rep), model.per_pair()
+    Sd, S_met, Sd_met = (model.per_body() for _ in range(3))
+    for i, _ in model.outward():
+        Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
+        S_met[i], Sd_met[i] = meet.twist(i, rep.screw(i)), meet.twist(i, Sd[i])
+    column, row, row_rate = (model.per_body() for _ in range(3))
+    for j, _ in model.inward():
         S = rep.screw(j)
-        column, row_rate = M[j] @ Sd[j] + B[j] @ S, M[j] @ S
-        C[j, j] = S @ column
-        column, row_rate = meet.wrench(j, column), meet.wrench(j, row_rate)
-        row = meet.moment(j, B[j].transposed(S))
-        child, i = j, p
-        while i != GROUND:
+        own = M[j] @ Sd[j] + B[j] @ S
+        C[j, j] = S @ own
+        column[j], row_rate[j] = meet.wrench(j, own), meet.wrench(j, M[j] @ S)
+        row[j] = meet.moment(j, B[j].transposed(S))
+        for i, child in model.supporting(j):
             carry = meet.carry(child)
-            column, row, row_rate = carry.T @ column, carry.back(row), carry.T @ row_rate
-            C[i, j] = S_met[i] @ column
-            C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate
-            child, i = i, model.parents[i]
+            column[j], row[j] = carry.T @ column[j], carry.back(row[j])
+            row_rate[j] = carry.T @ row_rate[j]
+            C[i, j] = S_met[i] @ column[j]
+            C[j, i] = S_met[i][:3] @ row[j] + Sd_met[i] @ row_rate[j]
     return np.asarray(model.generalized_matrix(C))
 
 
@@ -134,9 +132,11 @@ class Gyration:
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
-def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Gyration]:
-    """Return for each body the sum of the gyrations of all that its joint moves."""
-    B = [Gyration.of(rep.inertia(i), V[i]) for i, _ in model.outward()]
+def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Any]:
+    """Return the sum of the gyrations of all that the joint of each body moves."""
+    B = model.per_body()
+    for i, _ in model.outward():
+        B[i] = Gyration.of(rep.inertia(i), V[i])
     for i, p in model.inward():
         if p != GROUND:
             B[p] = B[p] + B[i].carried(rep.carry(i))

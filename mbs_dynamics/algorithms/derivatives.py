@@ -24,11 +24,10 @@ from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
-from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, newton_euler, recursion
+from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_torques, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.tracing import derivative_of, series_of
@@ -37,7 +36,7 @@ _mass_matrix = algorithm_of(mass_matrix).equations
 _inverse_dynamics = algorithm_of(inverse_dynamics).equations
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -55,10 +54,14 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
     dqdd = _mass_matrix(model, q, representation="body_fixed")
-    return {"dtau_dq": dq, "dtau_dqd": dqd, "dtau_dqdd": dqdd}  # type: ignore[return-value]
+    return {  # type: ignore[return-value]
+        "dtau_dq": np.asarray(model.generalized_matrix(dq)),
+        "dtau_dqd": np.asarray(model.generalized_matrix(dqd)),
+        "dtau_dqdd": dqdd,
+    }
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def forward_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -75,13 +78,13 @@ def forward_dynamics_derivatives(
     ArgumentError for a wrong shape or type.
     """
     factors = factors_of(model, q, "body_fixed")
-    h = newton_euler(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
-    qdd = factors.solve((np.asarray(tau) - h)[:, None])[:, 0]
+    h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
+    qdd = factors.accelerations(tau, h)
     dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
     inverse = factors.inverse()
     return {  # type: ignore[return-value]
-        "dqdd_dq": factors.solve(-dq),
-        "dqdd_dqd": factors.solve(-dqd),
+        "dqdd_dq": factors.response(dq),
+        "dqdd_dqd": factors.response(dqd),
         "dqdd_dtau": inverse,
     }
 
@@ -132,38 +135,31 @@ def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) 
     return Motion(V, A, M, B, W)
 
 
-def _derivatives(
-    model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Return dtau/dq and dtau/dqd."""
+def _derivatives(model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any) -> tuple[Array, Array]:
+    """Return dtau/dq and dtau/dqd, (nb, nb) each, of the torques and positions of the bodies."""
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
-    Y, Z = model.per_body(None), model.per_body(None)
+    meet, dq, dqd = meeting(rep), model.per_pair(), model.per_pair()
+    Y, Z, S_met, Y_met, Z_met = (model.per_body() for _ in range(5))
     for i, _ in model.outward():
-        Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)
-    dq: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    dqd: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    meet = meeting(rep)
-    S_met, Y_met, Z_met = (
-        [meet.twist(i, X(i)) for i, _ in model.outward()]
-        for X in (rep.screw, Y.__getitem__, Z.__getitem__)
-    )
-    for i, p in model.inward():
         S = rep.screw(i)
-        by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
-        moved = by_q + ad_dual(W[i]) @ S  # and for bodies that do not turn with it
-        by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        row_rate = M[i] @ S
-        dq[i, i], dqd[i, i] = S @ by_q, S @ by_qd
-        moved, by_qd, row_rate = (meet.wrench(i, W) for W in (moved, by_qd, row_rate))
-        row = meet.moment(i, 2.0 * B[i].transposed(S))
-        child, j = i, p
-        while j != GROUND:
+        Y[i], Z[i] = rep.rates_of_screw(i, S, V, A)
+        S_met[i], Y_met[i], Z_met[i] = (meet.twist(i, X) for X in (S, Y[i], Z[i]))
+    moved, by_qd, row, row_rate = (model.per_body() for _ in range(4))
+    for i, _ in model.inward():
+        S = rep.screw(i)
+        own_by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
+        own_by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
+        dq[i, i], dqd[i, i] = S @ own_by_q, S @ own_by_qd
+        moved[i] = meet.wrench(i, own_by_q + ad_dual(W[i]) @ S)  # of what does not turn with it
+        by_qd[i], row_rate[i] = meet.wrench(i, own_by_qd), meet.wrench(i, M[i] @ S)
+        row[i] = meet.moment(i, 2.0 * B[i].transposed(S))
+        for j, child in model.supporting(i):
             carry = meet.carry(child)
-            moved, by_qd, row_rate = (carry.T @ x for x in (moved, by_qd, row_rate))
-            row, S_j = carry.back(row), S_met[j]
-            dq[j, i], dqd[j, i] = S_j @ moved, S_j @ by_qd
-            dq[i, j] = row @ Y_met[j][:3] + row_rate @ Z_met[j]
-            dqd[i, j] = row @ S_j[:3] + 2.0 * (row_rate @ Y_met[j])
-            child, j = j, model.parents[j]
-    return np.asarray(model.generalized_matrix(dq)), np.asarray(model.generalized_matrix(dqd))
+            for wrench in (moved, by_qd, row_rate):
+                wrench[i] = carry.T @ wrench[i]
+            row[i], S_j = carry.back(row[i]), S_met[j]
+            dq[j, i], dqd[j, i] = S_j @ moved[i], S_j @ by_qd[i]
+            dq[i, j] = row[i] @ Y_met[j][:3] + row_rate[i] @ Z_met[j]
+            dqd[i, j] = row[i] @ S_j[:3] + 2.0 * (row_rate[i] @ Y_met[j])
+    return dq, dqd

@@ -39,7 +39,7 @@ SHORT = 34
 chains of 8 to 14 joints and for twelve robots."""
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def forward_dynamics(
     model: Model,
     q: ArrayLike,
@@ -74,7 +74,8 @@ def forward_dynamics(
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
-        method = "mass_matrix" if _is_short(model) else "articulated_body"
+        short = not model.generic and _is_short(model)
+        method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.n == model.nb else "mass_matrix"]
     loads = Loads(wrenches, base_twist, base_acceleration)
     return np.asarray(solver(model, q, qd, tau, representation, loads))
@@ -86,11 +87,10 @@ def _articulated_body(
     """The articulated-body algorithm over the moves."""
     rep, pivot = dynamic_moves(representation, model, q), pivots(model)
     rate = model.joint_rates(qd)
-    tau_joint = [tau[body.joint.coordinate] for body in model.bodies]
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     drift, p, M = model.per_body(None), model.per_body(np.zeros(6)), model.per_body(None)
     U, d, u = model.per_body(None), model.per_body(None), model.per_body(None)
-    qdd: list[Any] = [0.0] * model.n
+    qdd = model.per_body(None)
     for i, parent in model.outward():
         V[i] = rep.carry(i) @ V[parent] + rep.screw(i) * rate[i]
         drift[i] = rep.drift(i, V, rate[i])
@@ -102,7 +102,7 @@ def _articulated_body(
         S = rep.screw(i)
         U[i] = M[i] @ S
         d[i] = pivot(model.bodies[i].joint.coordinate, S @ U[i])
-        u[i] = tau_joint[i] - S @ p[i]
+        u[i] = tau[model.bodies[i].joint.coordinate] - S @ p[i]
         if parent != GROUND:
             M_rest = without(M[i], S, U[i], d[i])
             p_rest = p[i] + M_rest @ drift[i] + U[i] * (u[i] / d[i])
@@ -110,10 +110,9 @@ def _articulated_body(
             p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
         a[i] = rep.carry(i) @ a[parent] + drift[i]
-        qdd_i = (u[i] - U[i] @ a[i]) / d[i]
-        a[i] = a[i] + rep.screw(i) * qdd_i
-        qdd[model.bodies[i].joint.coordinate] = qdd_i
-    return np.array(qdd)
+        qdd[i] = (u[i] - U[i] @ a[i]) / d[i]
+        a[i] = a[i] + rep.screw(i) * qdd[i]
+    return np.asarray(model.by_coordinate(qdd))
 
 
 def _udut(
@@ -154,7 +153,8 @@ def _by_mass_matrix(
     model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
     h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
-    U, D = factorize(model, _mass_matrix(model, q, representation=representation))
+    M = model.at_hand(_mass_matrix(model, q, representation=representation))
+    U, D = factorize(model, M)
     return solve(U, D, [tau[k] - h[k] for k in range(model.n)])
 
 

@@ -34,7 +34,7 @@ DEEP = 12.0
 _mass_matrix = algorithm_of(mass_matrix).equations
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse of the mass matrix (..., n, n), symmetric.
 
@@ -51,11 +51,17 @@ class Factors:
     """M = U D U^T as matrices."""
 
     def __init__(self, model: Model, M: Array) -> None:
+        self.model = model
         self.U, self.D = factorize(model, M)
 
-    def solve(self, B: Array) -> Array:
-        """Return M^-1 B (n, m)."""
-        return solved(self.U, self.D, B)
+    def accelerations(self, tau: Array, h: Any) -> Array:
+        """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
+        B = np.asarray(tau) - np.array(self.model.generalized(h))
+        return solved(self.U, self.D, B[:, None])[:, 0]
+
+    def response(self, dtau: Array) -> Array:
+        """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
+        return solved(self.U, self.D, -self.model.generalized_matrix(dtau))
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""
@@ -63,8 +69,11 @@ class Factors:
 
 
 def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulated:
-    """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    if is_deep(model) and model.n == model.nb:
+    """Return the factors of the mass matrix in the form that takes the fewest operations.
+
+    Those of articulated bodies stay loops where all bodies are treated alike.
+    """
+    if model.n == model.nb and (model.generic or is_deep(model)):
         return Articulated(model, moves(representation, model, q))
     return Factors(model, _mass_matrix(model, q, representation=representation))
 

@@ -42,7 +42,7 @@ PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 
@@ -53,25 +53,24 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
     """
     rep = moves(representation, model, q)
     Mc, meet = composite_inertias(model, rep), meeting(rep)
-    S = [meet.twist(i, rep.screw(i)) for i, _ in model.outward()]
-    M: Array = np.full((model.nb, model.nb), 0.0, dtype=object)
-    for i, p in model.inward():
-        F = Mc[i] @ rep.screw(i)
-        M[i, i] = rep.screw(i) @ F
-        F, j, k = meet.wrench(i, F), i, p
-        while k != GROUND:
-            F = meet.carry(j).T @ F
-            j, k = k, model.parents[k]
-            M[i, j] = M[j, i] = S[j] @ F
-    M = model.generalized_matrix(M)
-    for j in range(model.n):  # symmetric also where joints share a coordinate
-        M[j + 1 :, j] = M[j, j + 1 :]
-    return np.asarray(M)
+    S, F, M = model.per_body(), model.per_body(), model.per_pair()
+    for i, _ in model.outward():
+        S[i] = meet.twist(i, rep.screw(i))
+    for i, _ in model.inward():
+        F_i = Mc[i] @ rep.screw(i)
+        M[i, i] = rep.screw(i) @ F_i
+        F[i] = meet.wrench(i, F_i)
+        for j, child in model.supporting(i):
+            F[i] = meet.carry(child).T @ F[i]
+            M[i, j] = M[j, i] = S[j] @ F[i]
+    return np.asarray(model.generalized_matrix(M, symmetric=True))
 
 
 def composite_inertias(model: Model, rep: Representation) -> list[Any]:
-    """Return for each body the inertia of all that its joint moves, itself included."""
-    Mc = [rep.inertia(i) for i, _ in model.outward()]
+    """Return the inertia of all that each body's joint moves; none for the ground, the last."""
+    Mc = model.per_body()
+    for i, _ in model.outward():
+        Mc[i] = rep.inertia(i)
     for i, p in model.inward():
         if p != GROUND:
             Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
@@ -148,16 +147,20 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
     The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
     that is rounding beside the inertia it feels while they are locked counts as none.
     """
-    rep = BodyFixed(model, np.zeros(model.n))
+    known, names = model.with_numbers, model.joint_names
+    rep = BodyFixed(known, np.zeros(model.n))
     locked = [0.0] * model.n
-    for i, M in enumerate(composite_inertias(model, rep)):
-        joint, S = model.bodies[i].joint, rep.screw(i)
+    for i, M in enumerate(composite_inertias(known, rep)[:-1]):
+        joint, S = known.bodies[i].joint, rep.screw(i)
         felt = joint.ratio**2 * (S @ (M @ S))
         if isinstance(felt, float):  # with a payload it is a symbol
             locked[joint.coordinate] += felt
 
+    said = [f"the mass matrix is singular: joint {name!r} moves no inertia" for name in names]
+    messages = model.per_coordinate(said)
+    least = model.per_coordinate([max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked])
+
     def pivot(k: int, value: Any) -> Any:
-        message = f"the mass matrix is singular: joint {model.joint_names[k]!r} moves no inertia"
-        return positive(value, message, above=max(PIVOT_TOLERANCE * locked[k], 0.0))
+        return positive(value, messages[k], above=least[k])
 
     return pivot

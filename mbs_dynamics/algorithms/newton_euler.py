@@ -42,7 +42,7 @@ class Loads(NamedTuple):
 NO_LOADS = Loads()
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -74,7 +74,7 @@ def inverse_dynamics(
     return newton_euler(model, q, qd, qdd, representation, loads)
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
 
@@ -85,7 +85,7 @@ def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto")
     return newton_euler(model, q, rest, rest, representation)
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def bias_torques(
     model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
@@ -101,9 +101,20 @@ def newton_euler(
     model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the torques (n,) of the recursive Newton-Euler algorithm."""
+    tau = joint_torques(model, q, qd, qdd, representation, loads)
+    return np.array(model.generalized(tau))
+
+
+def joint_torques(
+    model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
+) -> Any:
+    """Return for each body the torque of its joint."""
     rep = dynamic_moves(representation, model, q)
-    W = transmitted_wrenches(model, rep, qd, qdd, loads)
-    return np.array(model.generalized([rep.screw(i) @ W[i] for i in range(model.nb)]))
+    _, _, W = recursion(model, rep, qd, qdd, loads)
+    tau = model.per_body()
+    for i, _ in model.inward():
+        tau[i] = rep.screw(i) @ W[i]  # (67b) (71c) (76c)
+    return tau
 
 
 def transmitted_wrenches(
@@ -130,7 +141,7 @@ def recursion(
         if loads.wrenches is not None:
             W[i] = W[i] - loads.wrenches[i]
     for i, p in model.inward():
-        W[p] = W[p] + rep.carry(i).T @ W[i]  # (67a) (71b) (76b); (67b) is S_i^T W_i
+        W[p] = W[p] + rep.carry(i).T @ W[i]  # (67a) (71b) (76b)
     return V, Vd, W
 
 

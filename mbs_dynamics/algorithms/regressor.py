@@ -23,15 +23,16 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.representation import BodyFixed, meeting
+
+PARAMETERS = 10
+"""Number of inertial parameters of a body."""
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, generic=True)
 def inverse_dynamics_regressor(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
 ) -> FloatArray:
@@ -46,21 +47,23 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    Y: list[Array] = [np.full((10 * model.nb,), 0.0, dtype=object) for _ in range(model.n)]
+    meet, S, Y = meeting(rep), model.per_body(), model.per_pair(PARAMETERS)
+    W = [model.per_body() for _ in range(PARAMETERS)]
     for i, p in model.outward():
         V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
         drift = rep.drift(i, V, rate[i])
         Vd[i] = rep.carry(i) @ Vd[p] + rep.screw(i) * acceleration[i] + drift
-        for k, unit in enumerate(np.eye(10)):
+        S[i] = meet.twist(i, rep.screw(i))
+        for k, unit in enumerate(np.eye(PARAMETERS)):
             M = Inertia.from_parameters(unit)
-            W = M @ Vd[i] - ad(V[i]).T @ (M @ V[i])  # D (41)
-            j = i
-            while j != GROUND:
-                joint = model.bodies[j].joint
-                row, column = Y[joint.coordinate], 10 * i + k
-                row[column] = row[column] + joint.ratio * (rep.screw(j) @ W)
-                W, j = rep.carry(j).T @ W, model.parents[j]
-    return np.array(Y).reshape(model.n, 10 * model.nb)
+            W_i = M @ Vd[i] - ad(V[i]).T @ (M @ V[i])  # D (41)
+            Y[i, i, k] = rep.screw(i) @ W_i
+            W[k][i] = meet.wrench(i, W_i)
+        for j, child in model.supporting(i):
+            for k in range(PARAMETERS):
+                W[k][i] = meet.carry(child).T @ W[k][i]
+                Y[j, i, k] = S[j] @ W[k][i]
+    return np.asarray(model.generalized_rows(Y))
 
 
 def inertial_parameters(model: Model) -> FloatArray:

@@ -25,7 +25,7 @@ import numpy as np
 
 from mbs_dynamics.lie import series, so3
 from mbs_dynamics.lie.arrays import Array, blocks, square, times
-from mbs_dynamics.tracing import cos, sin
+from mbs_dynamics.tracing import Symbol, cos, sin
 
 PITCH_TOLERANCE = 1e-14
 
@@ -163,18 +163,21 @@ def exp(X: Array) -> Array:
 def exp_screw(X: Array, q: Any) -> Array:
     """Return the pose exp(X^ q) of a joint with constant unit screw X (6,) and position q.
 
+    Entries of X may be symbols; what is known to be zero is then a float.
+
     Mueller (kinematics), eq. (69) for finite pitch, eq. (70) for a prismatic joint. Written with
     e e^T = I + e~ e~, so that for an axis along a coordinate axis the zeros and ones stay exact.
     """
     e, m = np.asarray(X[:3]), np.asarray(X[3:])
-    if not np.any(e):
+    if not any(isinstance(x, Symbol) or x for x in e):
         return pose(np.eye(3), m * q)
     e_hat = so3.hat(e)
     across = -(e_hat @ e_hat)
     R = (np.eye(3) - across) + cos(q) * across + sin(q) * e_hat
-    h = float(e @ m)
+    h = e @ m
     r = (np.eye(3) - R) @ (e_hat @ m)
-    return pose(R, r + h * q * e if abs(h) > PITCH_TOLERANCE else r)
+    pitched = isinstance(h, Symbol) or abs(h) > PITCH_TOLERANCE
+    return pose(R, r + h * q * e if pitched else r)
 
 
 def log(C: Array) -> Array:

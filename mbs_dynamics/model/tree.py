@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from mbs_dynamics.model.body import GROUND, Body, Frame, Payload
 from mbs_dynamics.model.doubts import Doubt
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.tree_loops import TreeLoops
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
@@ -51,7 +52,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(TreeLoops):
     """A mechanism with tree topology: n coordinates, nb bodies, one or several roots.
 
     Make one with :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
@@ -283,53 +284,6 @@ class Model:
             upper.append(high if bounded else np.pi)
         q = rng.uniform(np.array(lower, float), np.array(upper, float))
         return State(q, rng.uniform(-1.0, 1.0, self.n), rng.uniform(-1.0, 1.0, self.n))
-
-    # -- what the algorithms loop over -----------------------------------------------------------
-
-    def outward(self) -> Iterator[tuple[int, int]]:
-        """Yield (body, parent), parents before children."""
-        for pair in enumerate(self.parents):
-            self.turned()
-            yield pair
-        self.turned()
-
-    def inward(self) -> Iterator[tuple[int, int]]:
-        """Yield (body, parent), children before parents."""
-        for pair in reversed(list(enumerate(self.parents))):
-            self.turned()
-            yield pair
-        self.turned()
-
-    def per_body(self, ground: Any) -> list[Any]:
-        """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
-        return [None] * self.nb + [ground]
-
-    def joint_positions(self, q: Array) -> list[Any]:
-        """Return the position of each body's joint from the coordinates, mimic joints included."""
-        joints = [body.joint for body in self.bodies]
-        return [joint.ratio * q[joint.coordinate] + joint.offset for joint in joints]
-
-    def joint_rates(self, qd: Array) -> list[Any]:
-        """Return the rate (or acceleration) of each body's joint from those of the coordinates."""
-        joints = [body.joint for body in self.bodies]
-        return [joint.ratio * qd[joint.coordinate] for joint in joints]
-
-    def generalized(self, tau_joint: Sequence[Any]) -> list[Any]:
-        """Return the forces of the n coordinates from those of the nb joints."""
-        tau: list[Any] = [0.0] * self.n
-        for body, value in zip(self.bodies, tau_joint, strict=True):
-            k = body.joint.coordinate
-            tau[k] = tau[k] + body.joint.ratio * value
-        return tau
-
-    def generalized_matrix(self, M_joint: Array) -> Array:
-        """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints."""
-        M: list[list[Any]] = [[0.0] * self.n for _ in range(self.n)]
-        for a, row in zip(self.bodies, M_joint, strict=True):
-            for b, value in zip(self.bodies, row, strict=True):
-                j, k = a.joint.coordinate, b.joint.coordinate
-                M[j][k] = M[j][k] + (a.joint.ratio * b.joint.ratio) * value
-        return np.array(M).reshape(self.n, self.n)
 
     # -- models made from this one ---------------------------------------------------------------
 

@@ -101,6 +101,7 @@ class Representation(ABC):
         self.model = model
         self._position = model.joint_positions(q)
         self._kept: dict[tuple[str, int], Any] = {}
+        self._poses = model.per_body(np.eye(4))
 
     # -- configurations, the same in all representations -----------------------------------------
 
@@ -118,11 +119,11 @@ class Representation(ABC):
         if i == GROUND:
             return np.eye(4)
         for k in self.model.path(i):  # a loop, so that long chains do not recurse deeply
-            if ("C", k) not in self._kept:
+            if self._poses[k] is None:
                 p = self.model.bodies[k].parent
                 C_rel = self.C_rel(k)
-                self._kept["C", k] = C_rel if p == GROUND else self._kept["C", p] @ C_rel
-        return self._kept["C", i]
+                self._poses[k] = C_rel if p == GROUND else self._poses[p] @ C_rel
+        return self._poses[i]
 
     def R(self, i: int) -> Array:
         """Rotation matrix of body i."""

@@ -76,6 +76,8 @@ def meeting(rep: Representation) -> Meeting:
     To carry a wrench on costs more than the product with a twist, but a body has few pairs in a
     tree that is not deep.
     """
+    if rep.model.generic:  # loops over pairs have nothing to carry
+        return MeetingInGround(rep) if isinstance(rep, BodyFixed) else Meeting(rep)
     paths = [len(rep.model.path(i)) for i in range(rep.model.nb)]
     deep = sum(length**2 for length in paths) > DEEP * len(paths)
     return MeetingInGround(rep) if deep and isinstance(rep, BodyFixed) else Meeting(rep)

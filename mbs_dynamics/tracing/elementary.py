@@ -85,8 +85,8 @@ def positive(x: Any, message: str, above: float = 0.0) -> Any:
     A number is checked at once. ``message`` says what is not positive. What is not ``above`` that
     many counts as rounding, not as positive.
     """
-    if isinstance(x, Symbol):
-        excess = x - above
+    excess = x - above
+    if isinstance(excess, Symbol):
         excess.graph.guards.setdefault(excess.id, (excess, message))
     elif not x > above:
         raise SingularError(f"{message} (it is {x:g})")

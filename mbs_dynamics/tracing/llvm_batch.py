@@ -264,7 +264,7 @@ def _block(body: Body, rows: Sequence[str], scratch: str, storing: bool, mask: s
         ]
     else:
         loads = [f"load {vector}, ptr {x}, align 8" for x in rows]
-    turned = _transposed(body, [body.new(x) for x in loads])
+    turned = transposed(body, [body.new(x) for x in loads])
     for k, x in enumerate(turned):
         if not storing:
             body.lines.append(f"  store {vector} {x}, ptr {columns[k]}, align {8 * lanes}")
@@ -274,7 +274,7 @@ def _block(body: Body, rows: Sequence[str], scratch: str, storing: bool, mask: s
             body.lines.append(f"  store {vector} {x}, ptr {rows[k]}, align 8")
 
 
-def _transposed(body: Body, rows: Sequence[str]) -> list[str]:
+def transposed(body: Body, rows: Sequence[str]) -> list[str]:
     """Emit the transposition of a square of vectors: pairs of rows swap parts, in log2 stages."""
     values, lanes = list(rows), body.lanes
     distance = 1

@@ -188,8 +188,13 @@ class Body:
             good = self.new(f"fcmp ogt {self.real} {self.operand(x)}, {self.constant(0.0)}")
             failed = f"splat (i32 {k})" if self.lanes > 1 else str(k)
             status = self.new(f"select {self.bit} {good}, {number} {status}, {number} {failed}")
+        return self.said(status, ports)
+
+    def said(self, status: str, ports: int) -> str:
+        """Emit what tells the caller of a status, and return the i32 to be returned."""
         if self.lanes == 1:
             return status
+        number = self.type("i32")
         at = self.new(f"getelementptr ptr, ptr %ports, i64 {ports}")
         at = self.new(f"load ptr, ptr {at}")
         self.lines.append(f"  store {number} {status}, ptr {at}")

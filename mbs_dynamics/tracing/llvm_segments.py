@@ -25,6 +25,9 @@ from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
+from mbs_dynamics.tracing.llvm_loops import emit_loops
+from mbs_dynamics.tracing.llvm_memory import ALIGNED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program, uncollected
 from mbs_dynamics.tracing.segments import segmented
@@ -32,14 +35,8 @@ from mbs_dynamics.tracing.segments import segmented
 DIRECT = 64
 """So many runs of calls at most are written one after the other; more come from a table."""
 
-ALIGNED = 64
-"""Bytes at multiples of which vectors stand."""
-
 STACK = 1 << 18
 """A memory of more bytes than this is taken from the heap."""
-
-NO_MEMORY = -1
-"""What a function returns where the heap has none."""
 
 PARAMETERS = (
     "ptr noalias nocapture readonly %memory, ptr noalias nocapture writeonly %frame, "
@@ -336,9 +333,7 @@ class _Main(_Laned):
 
     def _table(self, name: str, table: np.ndarray[Any, Any]) -> str:
         """Add a constant array of bytes and return its name."""
-        data = np.ascontiguousarray(table).tobytes()
-        text = "\\" + data.hex("\\") if data else ""
-        self.globals.append(f'@"{name}" = private constant [{len(data)} x i8] c"{text}", align 64')
+        self.globals.append(byte_table(name, table))
         return f'@"{name}"'
 
 
@@ -357,6 +352,8 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
 
     See :func:`mbs_dynamics.tracing.llvm_body.emit_llvm` for the function that is written.
     """
+    if isinstance(program, LoopProgram):
+        return emit_loops(program, lanes)
     large = len(program.nodes) > g.LARGE
     return emit_segments(program, lanes) if large else emit_straight(program, lanes)
 

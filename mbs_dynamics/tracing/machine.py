@@ -29,6 +29,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
+from mbs_dynamics.tracing.llvm_loops import is_worth_lanes
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Port, Program
@@ -125,6 +126,7 @@ class Machine:
         self.function = self.code.address(program.name)
         self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
+        self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
         self._vector: Vector | None = None
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
@@ -134,7 +136,7 @@ class Machine:
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
-        return states >= LEAST_STATES
+        return states >= LEAST_STATES and self._worth_lanes
 
     def several(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""

@@ -1,0 +1,91 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The choice of loops for large models: equations traced with generic bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mbs_dynamics.model.generic import (
+    GenericModel,
+    depth_first,
+    forest_of,
+    largest_tree,
+    mean_depth,
+)
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import Program, graph
+from mbs_dynamics.tracing.loop_program import LoopProgram
+from mbs_dynamics.tracing.loop_trace import trace_loops
+from mbs_dynamics.tracing.loops import Loops, Unsuitable
+
+MANY = 48
+"""From so many bodies of a tree on, loops over bodies stay loops."""
+
+LONG = 40_000
+"""Programs of more operations than this stay loops in any case, because these are compiled sooner.
+
+Others do if they have loops over pairs or columns of a tree that is :data:`DEEP`. Elsewhere
+segments leave out more zeros, and take half of the time where a tree is shallow.
+"""
+
+DEEP = 12.0
+"""Mean number of joints that move a body, from which on loops over pairs and columns are long."""
+
+COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
+"""Arrays of shape (n,): positions and their time derivatives."""
+
+MODEL_INPUTS = frozenset({"gravity", "payload"})
+"""Properties of the model that are inputs of the kernels, so that they change without compiling."""
+
+
+def in_loops(
+    name: str,
+    equations: Callable[..., Any],
+    model: Model,
+    inputs: Mapping[str, tuple[int, ...]],
+    options: Mapping[str, Any],
+    straight: Callable[[], Program],
+) -> LoopProgram | None:
+    """Return equations traced with generic bodies, or None where they had better not be.
+
+    Each body has to have a coordinate of its own, and no payload. ``straight`` traces the same
+    equations body by body.
+    """
+    if model.n != model.nb or model.carriers or largest_tree(model) < MANY:
+        return None
+    ordered, order = depth_first(model)
+
+    def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
+        return equations(GenericModel(ordered, loops, gravity), **symbols, **options)
+
+    rows = {key: "coordinate" for key in (*COORDINATES, "tau") if key in inputs}
+    rows.update({key: "body" for key in ("wrenches",) if key in inputs})
+    coordinates = [body.joint.coordinate for body in ordered.bodies]
+    try:
+        program = trace_loops(
+            on_generic,
+            inputs,
+            name=name,
+            droppable=MODEL_INPUTS,
+            forest=forest_of(ordered),
+            places={"coordinate": coordinates, "body": order},
+            rows=rows,
+            expand=straight,
+        )
+    except Unsuitable:
+        return None
+    wide = program.has_wide_loops and mean_depth(model) > DEEP
+    return program if program.operations.total > (graph.LARGE if wide else LONG) else None

@@ -1,0 +1,275 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The model as loops see it that are traced once: one body stands for all of its kind.
+
+It has what algorithms ask of a :class:`Model`, with tables in place of the constants of the bodies
+and containers in place of lists. Bodies are of one kind if they have the same kind of joint and the
+same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.tracing.loops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.tracing import Symbol
+from mbs_dynamics.tracing.loop_values import Block, Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.loops import INWARD, OUTWARD, Forest, Loops, Member, Unsuitable
+
+KINDS = 6
+"""Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
+
+
+def depth_first(model: Model) -> tuple[Model, list[int]]:
+    """Return the model with its bodies numbered depth first, and their numbers in the given one."""
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(model.parents):
+        children.setdefault(p, []).append(i)
+    order, left = [], children.get(GROUND, [])[::-1]
+    while left:
+        order.append(left.pop())
+        left += children.get(order[-1], [])[::-1]
+    new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
+    bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
+    return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
+
+
+def largest_tree(model: Model) -> int:
+    """Return the number of bodies of the largest tree, of those with a root of their own."""
+    size = [1] * model.nb
+    for i, p in reversed(list(enumerate(model.parents))):
+        if p != GROUND:
+            size[p] += size[i]
+    return max(size, default=0)
+
+
+def mean_depth(model: Model) -> float:
+    """Return the mean number of joints that move a body."""
+    depth: list[int] = []
+    for p in model.parents:
+        depth.append(1 if p == GROUND else depth[p] + 1)
+    return float(np.mean(depth or [0]))
+
+
+def forest_of(model: Model) -> Forest:
+    """Return the bodies, numbered depth first, as what loops run over, with their kinds."""
+    for finely in (True, False):
+        keys = [_kind(model, i, finely) for i in range(model.nb)]
+        order: dict[Any, int] = {}
+        kinds = tuple(order.setdefault(key, len(order)) for key in keys)
+        if len(order) <= KINDS:
+            break
+    return Forest(model.parents, kinds)
+
+
+def _kind(model: Model, i: int, finely: bool) -> Any:
+    body = model.bodies[i]
+    key = body.parent == GROUND, body.joint.kind
+    if not finely:
+        return key
+    numbers = np.concatenate([body.home_rel.flat, body.joint.screw, body.inertia.parameters])
+    return key, np.where(np.isin(numbers, (-1.0, 0.0, 1.0)), numbers, np.nan).tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """A generic joint; its coordinate is known by the body."""
+
+    kind: str
+    screw: Array
+    ratio: Any
+    offset: Any
+    coordinate: Member
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    parent: Any
+    home_rel: Array
+    joint: _Joint
+    inertia: Inertia
+
+
+class GenericModel:
+    """A model with a coordinate for each joint, numbered depth first, within loops."""
+
+    generic = True
+    """See :attr:`Model.generic`."""
+    payloads = ()
+
+    def __init__(self, model: Model, loops: Loops, gravity: Any) -> None:
+        self.model, self.loops, self.gravity = model, loops, gravity
+        self.with_numbers, self.joint_names = model, model.joint_names
+        self.n, self.nb = model.n, model.nb
+        self.bodies = _Lookup(self._body)
+        self.parents = _Lookup(lambda i: i.parent)
+        self._columns = _constants(model)
+        self._known: dict[Member, _Body] = {}
+
+    def _body(self, i: Member) -> _Body:
+        if i.kind is None or self.loops.scope is None:
+            raise Unsuitable
+        if i not in self._known:
+            flat = [self.loops.table(column, i) for column in self._columns]
+            entries = np.array(flat, dtype=object)
+            kind = next(
+                body.joint.kind
+                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=True)
+                if k == i.kind
+            )
+            joint = _Joint(kind, _numbers(entries[16:22]), flat[32], flat[33], i)
+            home_rel = _numbers(entries[:16]).reshape(4, 4)
+            inertia = Inertia.from_parameters(entries[22:32])
+            self._known[i] = _Body(i.parent, home_rel, joint, inertia)
+        return self._known[i]
+
+    # -- what algorithms ask of a model ----------------------------------------------------------
+
+    def outward(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (body, parent), parents before children."""
+        return self.loops.rows(OUTWARD)
+
+    def inward(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (body, parent), children before parents."""
+        return self.loops.rows(INWARD)
+
+    def supporting(self, i: Member) -> Iterator[tuple[Any, Any]]:
+        """Yield the bodies between body i and the ground, each with its child on the way to i."""
+        return ((j, j) for j in self.loops.pairs(i))
+
+    def columns(self, i: Member, span: str) -> Iterator[Any]:
+        """Yield columns, of which there is one for each body; see :meth:`Loops.columns`."""
+        return self.loops.columns(i, span)
+
+    def unit(self, i: Member, k: Member) -> Any:
+        """Return an entry of the identity matrix."""
+        return self.loops.unit(i, k)
+
+    def path(self, i: Member) -> list[Member]:
+        """Return the body alone: within a loop those before it are done with."""
+        return [i]
+
+    def per_body(self, ground: Any = None) -> Values:
+        """Return a container with a value for each body."""
+        return Values(self.loops, ground)
+
+    def per_pair(self, entries: int = 1) -> Matrix:
+        """Return a matrix of scalars, or of so many each, zero at first."""
+        strides = self.nb * entries, entries, 1
+        return Matrix(self.loops, strides, self.nb**2 * entries)
+
+    def per_column(self, size: int) -> Block:
+        """Return a container with a vector for each body and column, zero at first."""
+        return Block(self.loops, size)
+
+    def per_coordinate(self, values: Sequence[Any]) -> Any:
+        """Return what has these values, floats or strings, in the order of the coordinates."""
+        own = [values[body.joint.coordinate] for body in self.model.bodies]
+        if own and isinstance(own[0], str):
+            texts = Texts(own)
+            return _Lookup(lambda i: texts)
+        return _Lookup(lambda i: self.loops.table(own, i))
+
+    def joint_positions(self, q: Any) -> _Lookup:
+        """Return the position of each body's joint."""
+        return _Lookup(lambda i: self._joint(i).ratio * _entry(q, i) + self._joint(i).offset)
+
+    def joint_rates(self, qd: Any) -> _Lookup:
+        """Return the rate (or acceleration) of each body's joint."""
+        return _Lookup(lambda i: self._joint(i).ratio * _entry(qd, i))
+
+    def _joint(self, i: Member) -> _Joint:
+        return self._body(i).joint
+
+    def generalized(self, tau_joint: Values) -> Any:
+        """Return the forces of the coordinates from those of the joints."""
+        if all(body.joint.ratio == 1.0 for body in self.model.bodies):
+            return self.by_coordinate(tau_joint)
+        weighted = self.per_body()
+        for i, _ in self.outward():
+            weighted[i] = self._joint(i).ratio * tau_joint[i]
+        return Result(weighted, "coordinate", (self.n,))
+
+    def at_hand(self, M: Any) -> Any:
+        """Raise Unsuitable: loops know no single entries."""
+        raise Unsuitable
+
+    def generalized_rows(self, Y: Matrix) -> Any:
+        """Return the rows of the coordinates from those of the joints."""
+        if any(body.joint.ratio != 1.0 for body in self.model.bodies):
+            raise Unsuitable
+        *_, size = self.loops.matrices[Y.number]
+        return Result(Y, "coordinate", (self.n, size // self.n), "body")
+
+    def by_coordinate(self, values: Values) -> Any:
+        """Return what bodies have in the order of the coordinates."""
+        return Result(values, "coordinate", (self.n,))
+
+    def generalized_matrix(self, M: Matrix, *, symmetric: bool = False) -> Any:
+        """Return the matrix of the coordinates from that of the joints."""
+        if any(body.joint.ratio != 1.0 for body in self.model.bodies):
+            raise Unsuitable
+        return Result(M, "coordinate", (self.n, self.n))
+
+
+class _Lookup:
+    """What is computed for a generic body when it is asked for."""
+
+    def __init__(self, of: Callable[[Member], Any]) -> None:
+        self._of = of
+
+    def __getitem__(self, i: Any) -> Any:
+        if not isinstance(i, Member):
+            raise Unsuitable
+        return self._of(i)
+
+
+def _constants(model: Model) -> list[list[float]]:
+    """Return the constants of the bodies, each for all bodies."""
+    rows = [
+        [
+            *body.home_rel.flat,
+            *body.joint.screw,
+            *body.inertia.parameters,
+            body.joint.ratio,
+            body.joint.offset,
+        ]
+        for body in model.bodies
+    ]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _numbers(entries: Array) -> Array:
+    """Return an array of floats if it holds no symbols."""
+    symbolic = any(isinstance(x, Symbol) for x in entries)
+    return entries if symbolic else entries.astype(np.float64)
+
+
+def _entry(q: Any, i: Member) -> Any:
+    """Return the entry of a coordinate of an input, or of an array of the same numbers."""
+    if isinstance(q, Entries):
+        return q[i]
+    if isinstance(q, Result) and isinstance(q.of, Values):
+        return q.of[i]
+    q = np.asarray(q)
+    if q.dtype == object or (q != q[0]).any():
+        raise Unsuitable
+    return float(q[0])

@@ -1,0 +1,169 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What algorithms loop over, and what they keep for each body, for each pair, for each column."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.tracing.loops import ALL, BEYOND
+
+
+class TreeLoops:
+    """The part of a model that algorithms are written with.
+
+    A :class:`mbs_dynamics.model.generic.GenericModel` has the same methods for one body in place of
+    all of its kind.
+    """
+
+    generic: ClassVar[bool] = False
+    """Whether a body stands for all of its kind."""
+
+    if TYPE_CHECKING:
+        bodies: tuple[Body, ...]
+        parents: tuple[int, ...]
+        turned: Callable[[], Any]
+
+        @property
+        def joint_names(self) -> tuple[str, ...]:
+            """Names of the joints that own a coordinate."""
+
+        @property
+        def n(self) -> int:
+            """Number of coordinates."""
+
+        @property
+        def nb(self) -> int:
+            """Number of moving bodies."""
+
+    def outward(self) -> Iterator[tuple[int, int]]:
+        """Yield (body, parent), parents before children."""
+        for pair in enumerate(self.parents):
+            self.turned()
+            yield pair
+        self.turned()
+
+    def inward(self) -> Iterator[tuple[int, int]]:
+        """Yield (body, parent), children before parents."""
+        for pair in reversed(list(enumerate(self.parents))):
+            self.turned()
+            yield pair
+        self.turned()
+
+    def supporting(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the bodies between body i and the ground, each with its child on the way to i."""
+        j = self.parents[i]
+        while j != GROUND:
+            yield j, i
+            i, j = j, self.parents[j]
+
+    def per_body(self, ground: Any = None) -> list[Any]:
+        """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
+        return [None] * self.nb + [ground]
+
+    def per_pair(self, *entries: int) -> Array:
+        """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
+        return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
+
+    @property
+    def with_numbers(self) -> Any:
+        """The model of which the bodies have numbers for constants: itself."""
+        return self
+
+    def at_hand(self, M: Array) -> Array:
+        """Return a matrix of which each entry can be asked for; generic bodies have none."""
+        return M
+
+    def per_column(self, size: int) -> dict[tuple[int, int], Array]:
+        """Return what holds a vector for each body and column, zero at first."""
+        return defaultdict(lambda: np.zeros(size))
+
+    def columns(self, i: int, span: str) -> Iterable[int]:
+        """Yield columns, of which there is one for each body.
+
+        ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
+        """
+        if span != BEYOND:
+            return range(0 if span == ALL else i, self.nb)
+        moved = {i: None}
+        for k in range(i + 1, self.nb):
+            if self.parents[k] in moved:
+                moved[k] = None
+        return moved
+
+    def unit(self, i: int, k: int) -> float:
+        """Return an entry of the identity matrix."""
+        return float(i == k)
+
+    def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return what has these values, in the order of the coordinates."""
+        return values
+
+    def joint_positions(self, q: Array) -> list[Any]:
+        """Return the position of each body's joint from the coordinates, mimic joints included."""
+        joints = [body.joint for body in self.bodies]
+        return [joint.ratio * q[joint.coordinate] + joint.offset for joint in joints]
+
+    def joint_rates(self, qd: Array) -> list[Any]:
+        """Return the rate (or acceleration) of each body's joint from those of the coordinates."""
+        joints = [body.joint for body in self.bodies]
+        return [joint.ratio * qd[joint.coordinate] for joint in joints]
+
+    def generalized(self, tau_joint: Sequence[Any]) -> list[Any]:
+        """Return the forces of the n coordinates from those of the nb joints.
+
+        What may follow those, for the ground, is left out.
+        """
+        tau: list[Any] = [0.0] * self.n
+        for body, value in zip(self.bodies, tau_joint[: self.nb], strict=True):
+            k = body.joint.coordinate
+            tau[k] = tau[k] + body.joint.ratio * value
+        return tau
+
+    def generalized_rows(self, Y_joint: Array) -> Array:
+        """Return (n, nb m), the rows of the coordinates, from (nb, nb, m), the rows of the joints.
+
+        The m columns of a body stand side by side.
+        """
+        rows = [row.reshape(-1) for row in Y_joint]
+        return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
+
+    def by_coordinate(self, values: Sequence[Any]) -> Array:
+        """Return what bodies have that each own a coordinate, in the order of the coordinates."""
+        ordered: list[Any] = [0.0] * self.n
+        for body, value in zip(self.bodies, values[: self.nb], strict=True):
+            ordered[body.joint.coordinate] = value
+        return np.array(ordered)
+
+    def generalized_matrix(self, M_joint: Array, *, symmetric: bool = False) -> Array:
+        """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints.
+
+        A symmetric one is exactly so also where joints share a coordinate.
+        """
+        M: list[list[Any]] = [[0.0] * self.n for _ in range(self.n)]
+        for a, row in zip(self.bodies, M_joint, strict=True):
+            for b, value in zip(self.bodies, row, strict=True):
+                j, k = a.joint.coordinate, b.joint.coordinate
+                M[j][k] = M[j][k] + (a.joint.ratio * b.joint.ratio) * value
+        generalized: Array = np.array(M).reshape(self.n, self.n)
+        if symmetric:
+            for j in range(self.n):
+                generalized[j + 1 :, j] = generalized[j, j + 1 :]
+        return generalized

@@ -1,0 +1,405 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The LLVM emitter of programs with loops: turns as functions, and the loops around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
+from mbs_dynamics.tracing.llvm_memory import ALIGNED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.llvm_mirror import emit_mirror
+from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
+from mbs_dynamics.tracing.loops import (
+    ALL,
+    BEYOND,
+    COLUMNS,
+    EACH,
+    INWARD,
+    LOAD,
+    OUTWARD,
+    OWN,
+    PAIRS,
+    ROWS,
+    STATE,
+)
+from mbs_dynamics.tracing.program import Program
+
+CACHE = 1 << 20
+"""Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
+
+STACK = 1 << 18
+"""A memory of more bytes than this is taken from the heap."""
+
+
+def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
+    """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
+    return _Main(program, lanes).emit()
+
+
+def is_worth_lanes(program: Program, lanes: int) -> bool:
+    """Whether several states at once take less time than one after the other.
+
+    Loops over pairs and columns fill the lanes with one state, and need less memory for that.
+    """
+    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
+        return True
+    room = sum(columns_of(way, program.forest.parents)[1] for way, _ in program.blocks.values())
+    count = program.forest.count
+    size = program.slots * count + sum(size for *_, size in program.matrices) + 6 * room * count
+    return 8 * lanes * size <= CACHE
+
+
+class _Main(Body):
+    """The body of the program's function."""
+
+    def __init__(self, program: LoopProgram, lanes: int) -> None:
+        super().__init__(lanes)
+        self.program, self.forest = program, program.forest
+        self.ends = self.forest.ends
+        self.names = f"{program.name}.{lanes}"
+        self.globals: list[str] = []
+        self.functions: list[str] = []
+        self._shared: dict[Any, str] = {}
+        self._labels = 0
+        blocks = {}
+        for number, (direction, _) in program.blocks.items():
+            columns, blocks[number] = columns_of(direction, self.forest.parents)
+            self._table(f"columns{number}", columns)
+        self.room = room_of(program, blocks)
+
+    def emit(self) -> str:
+        """Return the IR of the program: tables, functions of turns, and the function itself."""
+        program = self.program
+        self._tables()
+        self.lines.append("entry:")
+        self.pointers(program)
+        heap = self._memory()
+        self._zeros()
+        if program.angles:
+            self._step(ROWS, OUTWARD, ALL, program.early)
+            self._sines_and_cosines()
+        for step in program.steps:
+            self._step(step.sort, step.direction, step.span, step.turns)
+            if self.lanes == 1 and step.sort != ROWS:
+                self._mirror(step)
+        self._outputs_in_order()
+        status = self._status()
+        if heap:
+            self.lines.append("  call void @free(ptr %heap)")
+        self.lines.append(f"  ret i32 {status}")
+        if heap:
+            self.lines += ["full:", f"  ret i32 {NO_MEMORY}"]
+        head = f"define i32 @{program.name}(ptr %ports) nounwind {{"
+        return "\n".join(
+            [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
+        )
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _tables(self) -> None:
+        """Add the constants of the rows, and what says where they and their relatives are."""
+        program, forest = self.program, self.forest
+        tables = np.zeros((len(program.tables), self.room.stride))
+        for row, table in zip(tables, program.tables, strict=True):
+            row[: len(table)] = table
+        self._table("tables", tables)
+        self._table("parents", np.array(forest.parents, dtype=np.int64))
+        self._table("kinds", np.array(forest.kinds, dtype=np.int64))
+        self._table("ends", np.array(self.ends, dtype=np.int64))
+        for name, numbers in program.places.items():
+            if not program.in_order(name):
+                self._table(name, numbers)
+
+    def _table(self, name: str, table: np.ndarray[Any, Any]) -> None:
+        self.globals.append(byte_table(f"{self.names}.{name}", table))
+
+    def _memory(self) -> bool:
+        """Emit ``%memory``; return whether it is taken from the heap."""
+        size = 8 * self.lanes * self.room.size
+        if size <= STACK:
+            self.set("%memory", f"alloca i8, i64 {size}, align {ALIGNED}")
+            return False
+        self.lines += [
+            f"  %heap = call ptr @malloc(i64 {size + ALIGNED})",
+            "  %none = icmp eq ptr %heap, null",
+            "  br i1 %none, label %full, label %begin",
+            "begin:",
+            "  %heap.at = ptrtoint ptr %heap to i64",
+            f"  %heap.up = add i64 %heap.at, {ALIGNED - 1}",
+            f"  %heap.even = and i64 %heap.up, -{ALIGNED}",
+            "  %memory = inttoptr i64 %heap.even to ptr",
+        ]
+        return True
+
+    def _zeros(self) -> None:
+        """Fill what may be read, or stay, without having been written."""
+        room, program = self.room, self.program
+        for first in program.angles:
+            self._zero(self.entry("%memory", first * room.stride), room.stride)
+        for slot in self._read_beyond() if self.lanes == 1 else ():
+            end = slot * room.stride + self.forest.count
+            self._zero(self.entry("%memory", end), room.stride - self.forest.count)
+        for number, (direction, size) in program.blocks.items():
+            rows = columns_of(direction, self.forest.parents)[1]
+            self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
+        for number, (*_, size) in enumerate(program.matrices):
+            if (number,) in room.outputs:
+                if not (self.forest.is_chain and program.fills(number)):
+                    self._zero(output_pointer(room.outputs[number,]), size)
+            elif not self.forest.is_chain or number in program.matrix_homes:
+                self._zero(self.entry("%memory", room.matrices[number]), size)
+            if number in room.twins and not self.forest.is_chain:
+                self._zero(self.entry("%memory", room.twins[number]), size)
+
+    def _read_beyond(self) -> list[int]:
+        """Return the values of which lanes read some that no row has.
+
+        They are not used, but what is left over in memory may look like denormal numbers, which
+        take a hundred times as long.
+        """
+        loads = [
+            node.args[0]
+            for step in self.program.steps
+            if step.sort == PAIRS
+            for turn in step.turns.values()
+            for node in turn.nodes
+            if node.op == LOAD
+        ]
+        found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
+        return sorted(found - self.room.outputs.keys())
+
+    def _zero(self, at: str, count: int) -> None:
+        size = 8 * self.lanes * count
+        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"l{self._labels}"
+
+    def _function(self, sort: str, turn: Turn) -> str:
+        """Return the name of the function of a turn; turns that do the same share one."""
+        key = sort, turn.signature
+        if key not in self._shared:
+            name = self._shared[key] = f'@"{self.names}.turn{len(self._shared)}"'
+            body = TurnBody(self.program, self.room, sort, self.lanes)
+            self.functions.append(body.emit(name, turn))
+        return self._shared[key]
+
+    def _step(self, sort: str, direction: str, span: str, turns: Any) -> None:
+        """Emit a loop over the rows, and in a turn the call of what is done for its kind."""
+        name, last = self._label(), self.forest.count - 1
+        first, step, over = (0, 1, last) if direction == OUTWARD else (last, -1, 0)
+        if not self.forest.count:
+            return
+        functions = {kind: self._function(sort, turn) for kind, turn in turns.items()}
+        lines = self.lines
+        lines += [
+            f"  br label %{name}.from",
+            f"{name}.from:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
+        ]
+        i = f"%{name}.i"
+        p, end = self._number("parents", i), self._number("ends", i)
+        begin = "0"
+        if sort == PAIRS:
+            begin = self.new(f"add i64 {i}, 1")
+        elif sort == COLUMNS and span != ALL:
+            begin = i
+        if sort == COLUMNS and span != BEYOND:
+            end = str(self.forest.count)
+        arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
+        if sort == PAIRS:
+            some = self.new(f"icmp slt i64 {begin}, {end}")
+            lines += [
+                f"  br i1 {some}, label %{name}.call, label %{name}.turned",
+                f"{name}.call:",
+                f"  call void {next(iter(functions.values()))}({arguments})",
+                f"  br label %{name}.turned",
+            ]
+        else:
+            self._call_by_kind(name, i, functions, arguments)
+        lines += [
+            f"{name}.turned:",
+            f"  %{name}.next = add i64 {i}, {step}",
+            f"  %{name}.over = icmp eq i64 {i}, {over}",
+            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
+            f"{name}.end:",
+        ]
+
+    def _mirror(self, step: Step) -> None:
+        """Emit the moves of what was stored above a diagonal to below it."""
+        lane = OWN if step.sort == PAIRS else EACH
+        for number in {k for turn in step.turns.values() for k in turn.mirrored(lane)}:
+            name = f'@"{self.names}.mirror"'
+            if "mirror" not in self._shared:
+                self._shared["mirror"] = name
+                self.functions.append(emit_mirror(name, self.forest.count))
+            port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
+            kept = self.room.matrices.get(number, 0)
+            to = self.entry("%memory", kept) if port is None else output_pointer(port)
+            from_ = to if twin is None else self.entry("%memory", twin)
+            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
+
+    def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
+        kind = self._number("kinds", i)
+        cases = " ".join(f"i64 {k}, label %{name}.{k}" for k in functions)
+        self.lines.append(f"  switch i64 {kind}, label %{name}.turned [ {cases} ]")
+        for k, function in functions.items():
+            self.lines += [
+                f"{name}.{k}:",
+                f"  call void {function}({arguments})",
+                f"  br label %{name}.turned",
+            ]
+
+    def _number(self, table: str, i: str) -> str:
+        at = self.new(f'getelementptr i64, ptr @"{self.names}.{table}", i64 {i}')
+        return self.new(f"load i64, ptr {at}")
+
+    def _counted(self, count: int, *, backwards: bool = False) -> tuple[str, str]:
+        """Begin a loop of so many turns; return its label and its counter."""
+        name = self._label()
+        first = count - 1 if backwards else 0
+        self.lines += [
+            f"  br label %{name}.from",
+            f"{name}.from:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
+        ]
+        return name, f"%{name}.i"
+
+    def _turned(self, name: str, count: int, *, backwards: bool = False) -> None:
+        """End such a loop."""
+        self.lines += [
+            f"  br label %{name}.turned",
+            f"{name}.turned:",
+            f"  %{name}.next = add i64 %{name}.i, {-1 if backwards else 1}",
+            f"  %{name}.over = icmp eq i64 %{name}.i, {0 if backwards else count - 1}",
+            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
+            f"{name}.end:",
+        ]
+
+    # -- before and after ------------------------------------------------------------------------
+
+    def _sines_and_cosines(self) -> None:
+        """Emit the sines and cosines of all rows, as many at once as fit."""
+        size = WIDTH if self.lanes == 1 else self.lanes
+        count = -(-self.forest.count // WIDTH) if self.lanes == 1 else self.forest.count
+        pair = self.new(f"alloca [{2 * size} x double], align {8 * size}")
+        vector = f"<{size} x double>"
+        cosines = self.new(f"getelementptr double, ptr {pair}, i64 {size}")
+        for first in self.program.angles:
+            name, i = self._counted(count)
+            angle = self.entry("%memory", first * self.room.stride)
+            at = self.new(f"getelementptr {vector}, ptr {angle}, i64 {i}")
+            x = self.new(f"load {vector}, ptr {at}, align 8")
+            self.lines.append(f"  call void @mbs.sincos{size}({vector} {x}, ptr {pair})")
+            for k, source in ((1, pair), (2, cosines)):
+                value = self.new(f"load {vector}, ptr {source}, align 8")
+                to = self.entry("%memory", (first + k) * self.room.stride)
+                to = self.new(f"getelementptr {vector}, ptr {to}, i64 {i}")
+                self.lines.append(f"  store {vector} {value}, ptr {to}, align 8")
+            self._turned(name, count)
+
+    def _outputs_in_order(self) -> None:
+        """Copy outputs in which rows stand in another order than here."""
+        program, room, count = self.program, self.room, self.forest.count
+        for slot, home in program.slot_homes.items():
+            if slot not in room.outputs:
+                name, i = self._counted(count)
+                from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
+                to = self._entry_at(output_pointer(home.port), self._place(home.by, i))
+                self._copy(from_, to)
+                self._turned(name, count)
+        for number, home in program.matrix_homes.items():
+            if (number,) in room.outputs:
+                continue
+            by_row, by_column, by_entry, size = program.matrices[number]
+            rows, i = self._counted(count)
+            columns, j = self._counted(count)
+            a, b = self._place(home.by, i), self._place(home.across, j)
+            here = self._offset((i, by_row), (j, by_column))
+            there = self._offset((a, by_row), (b, by_column))
+            for k in range(size // count**2):
+                from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
+                to = self.entry(output_pointer(home.port), k * by_entry)
+                self._copy(self._entry_at(from_, here), self._entry_at(to, there))
+            self._turned(columns, count)
+            self._turned(rows, count)
+
+    def _place(self, by: str, i: str) -> str:
+        return i if self.program.in_order(by) else self._number(by, i)
+
+    def _offset(self, *steps: tuple[str, int]) -> str:
+        a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)
+        return self.new(f"add i64 {a}, {b}")
+
+    def _entry_at(self, pointer: str, k: str) -> str:
+        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
+
+    def _copy(self, from_: str, to: str) -> None:
+        value = self.new(f"load {self.real}, ptr {from_}, align 8")
+        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+
+    def _status(self) -> str:
+        """Emit the number of the first guard that fails, or 0; see :meth:`Body.status`."""
+        if not self.program.guard_slots:
+            return "0"
+        count = self.forest.count
+        number = self.type("i32")
+        status = "zeroinitializer" if self.lanes > 1 else "0"
+        for k, (slot, direction) in reversed(list(enumerate(self.program.guard_slots))):
+            forwards = direction == INWARD  # the first one is said, and so found last
+            name, i = self._counted(count, backwards=not forwards)
+            before = f"%{name}.status"
+            self.lines.append(
+                f"  {before} = phi {number} [ {status}, %{name}.from ], "
+                f"[ %{name}.found, %{name}.turned ]"
+            )
+            at = self._entry_at(self.entry("%memory", slot * self.room.stride), i)
+            x = self.new(f"load {self.real}, ptr {at}, align 8")
+            good = self.new(f"fcmp ogt {self.real} {x}, {self.constant(0.0)}")
+            rank = self.new(f"sub i64 {(k + 1) * count}, {i}") if forwards else None
+            rank = rank or self.new(f"add i64 {k * count + 1}, {i}")
+            rank = self.new(f"trunc i64 {rank} to i32")
+            if self.lanes > 1:
+                one = self.new(f"insertelement {number} poison, i32 {rank}, i64 0")
+                zeros = f"<{self.lanes} x i32> zeroinitializer"
+                rank = self.new(f"shufflevector {number} {one}, {number} poison, {zeros}")
+            self.set(
+                f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}"
+            )
+            self._turned(name, count, backwards=not forwards)
+            status = f"%{name}.found"
+        return self.said(status, len(self.program.inputs) + len(self.program.outputs))
+
+
+MASKED = f"""\
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.masked.store.v{WIDTH}f64.p0(<{WIDTH} x double>, ptr, i32, <{WIDTH} x i1>)
+declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
+  <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)
+declare void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0(
+  <{WIDTH} x double>, <{WIDTH} x ptr>, i32, <{WIDTH} x i1>)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+"""

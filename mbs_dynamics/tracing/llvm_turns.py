@@ -1,0 +1,372 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""LLVM IR of one turn of a loop: for a row, or for the rows beyond it, or for its columns.
+
+Values of rows lie side by side by their number, so that a loop over pairs or columns takes several
+rows or columns of one state at once; in vector code for several states every entry is a vector with
+one state per lane, and such a loop takes one at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body
+from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Turn
+from mbs_dynamics.tracing.loops import (
+    CELL,
+    COLUMNS,
+    EACH,
+    ENTRY,
+    LOAD,
+    OWN,
+    PAIRS,
+    PARENT,
+    ROW,
+    ROWS,
+    STATE,
+    TABLE,
+    UNIT,
+    Place,
+)
+
+TWIN = "twin"
+"""In place of CELL: what belongs below the diagonal, stored above that of another matrix."""
+
+PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
+"""Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
+
+
+class Room(NamedTuple):
+    """Where things stand in the memory, in entries."""
+
+    stride: int
+    """From one value of the rows to the next."""
+    outputs: dict[Any, str]
+    """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
+    matrices: dict[int, int]
+    """Matrices that are kept in the memory, by number."""
+    twins: dict[int, int]
+    """Where what belongs below the diagonal of a matrix is stored, above that of another."""
+    blocks: dict[int, int]
+    size: int
+
+
+def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
+    """Return where things stand; ``blocks`` says how many rows each block of columns has.
+
+    What becomes an output in another order than that of the rows is kept in the memory first.
+    """
+    homes: dict[Any, Home] = {**program.slot_homes}
+    homes.update({(k,): home for k, home in program.matrix_homes.items()})
+    ordered = program.in_order
+    outputs = {
+        k: home.port for k, home in homes.items() if ordered(home.by) and ordered(home.across)
+    }
+    lines = padded(program.forest.count) // WIDTH
+    stride = WIDTH * (lines | 1)  # odd, so that the values of a row use all sets of a cache
+    top = program.slots * stride
+    matrices = {}
+    for number, (*_, size) in enumerate(program.matrices):
+        if (number,) not in outputs:
+            matrices[number] = top
+            top += padded(size)
+    twins = {}
+    for number in program.twins:
+        twins[number] = top
+        top += padded(program.matrices[number][3])
+    places = {}
+    for number, (_, size) in program.blocks.items():
+        places[number] = top
+        top += blocks[number] * size * stride
+    return Room(stride, outputs, matrices, twins, places, top + WIDTH)
+
+
+def padded(count: int) -> int:
+    """Return a multiple of eight with room for a vector that begins at the last entry."""
+    return -(-count // WIDTH) * WIDTH + WIDTH
+
+
+class TurnBody(Body):
+    """The body of the function of a turn.
+
+    What does not depend on the lane stands before the loop within, if there is one.
+    """
+
+    def __init__(self, program: LoopProgram, room: Room, sort: str, lanes: int) -> None:
+        self.inner = WIDTH if lanes == 1 and sort != ROWS else 1
+        super().__init__(self.inner if lanes == 1 else lanes)
+        self.states = lanes
+        self.program, self.room = program, room
+        self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH}[sort]
+        self.head: list[str] = []
+        self.entry_type = "double" if lanes == 1 else self.real
+        self._ahead = False
+        self._uniform: dict[int, bool] = {}
+        self._pointers: dict[Any, str] = {}
+
+    def emit(self, name: str, turn: Turn) -> str:
+        """Return the IR of the function."""
+        stores = sorted(turn.stores, key=lambda store: store.after)
+        nodes = list(turn.nodes)
+        if self.lane:
+            self._mask()
+            nodes.sort(key=lambda node: node.op != LOAD)  # all before the first store
+        for node in nodes:
+            while not self.lane and stores and stores[0].after <= node.id:
+                self._store(*stores.pop(0)[:2])
+            self._node(node)
+        for store in stores:
+            self._store(*store[:2])
+        head, body = "\n".join(self.head), "\n".join(self.lines)
+        text = f"define internal void {name}({PARAMETERS}) nounwind {{\nhead:\n{head}\n"
+        if not self.lane:
+            return f"{text}{body}\n  ret void\n}}\n"
+        return (
+            f"{text}  br label %loop\nloop:\n"
+            f"  %k = phi i64 [ %begin, %head ], [ %k.next, %loop ]\n{body}\n"
+            f"  %k.next = add i64 %k, {self.inner}\n"
+            "  %more = icmp slt i64 %k.next, %end\n"
+            "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}\n"
+        )
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def _node(self, node: Symbol | Condition) -> None:
+        uniform = self._is_uniform(node)
+        self._uniform[node.id] = uniform
+        with self._before() if uniform else contextlib.nullcontext():
+            if node.op == LOAD:
+                self.text[node.id] = self._load(node.args[0])
+            else:
+                self.node(node)
+
+    def _is_uniform(self, node: Symbol | Condition) -> bool:
+        """Whether a node is the same for all that the loop within runs over."""
+        if node.op == LOAD:
+            place = node.args[0]
+            return not self.lane or self.lane not in (place.role, place.other)
+        return all(type(x) is float or self._uniform[x.id] for x in node.args)
+
+    def _load(self, place: Place) -> str:
+        if place.space == UNIT:
+            return self._unit()
+        if place.space == TABLE:
+            return self._constant_of_row(place)
+        at, step = self._address(place)
+        if self.inner == 1:
+            return self.new(f"load {self.real}, ptr {at}, align 8")
+        if step == 0:
+            return self._in_all_lanes(self.new(f"load double, ptr {at}, align 8"))
+        return self._vector(at, step, masked=place.space == CELL or place.name in self.room.outputs)
+
+    def _vector(self, at: str, step: int, masked: bool) -> str:
+        """Load entries that are so far apart."""
+        vector, mask = self.real, f"{self.bit} %mask"
+        if step == 1 and not masked:
+            return self.new(f"load {vector}, ptr {at}, align 8")
+        if step == 1:
+            return self.new(
+                f"call {vector} @llvm.masked.load.v{WIDTH}f64.p0(ptr {at}, i32 8, {mask}, "
+                f"{vector} zeroinitializer)"
+            )
+        return self.new(
+            f"call {vector} @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(<{WIDTH} x ptr> "
+            f"{self._apart(at, step)}, i32 8, {mask}, {vector} zeroinitializer)"
+        )
+
+    def _apart(self, at: str, step: int) -> str:
+        """Emit the addresses of entries that are so far apart."""
+        steps = ", ".join(f"i64 {step * lane}" for lane in range(WIDTH))
+        return self.new(f"getelementptr double, ptr {at}, <{WIDTH} x i64> <{steps}>")
+
+    def _in_all_lanes(self, number: str) -> str:
+        one = self.new(f"insertelement {self.real} poison, double {number}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
+
+    def _constant_of_row(self, place: Place) -> str:
+        stride = self.room.stride
+        table = f'@"{self.program.name}.{self.states}.tables"'
+        at = self._row(place.role)
+        entry = self.new(f"getelementptr double, ptr {table}, i64 {place.name * stride}")
+        entry = self.new(f"getelementptr double, ptr {entry}, i64 {at}")
+        if self.inner > 1 and place.role == self.lane:
+            return self.new(f"load {self.real}, ptr {entry}, align 8")
+        number = self.new(f"load double, ptr {entry}")
+        return self._in_all_lanes(number) if self.lanes > 1 else number
+
+    def _unit(self) -> str:
+        """Emit one where the column is that of the row, else zero."""
+        several = self.inner > 1
+        k, i = ("%k.all", self._whole_in_all_lanes("%i")) if several else ("%k", "%i")
+        same = self.new(f"icmp eq {self.word if several else 'i64'} {k}, {i}")
+        values = f"{self.real} {self.constant(1.0)}, {self.real} {self.constant(0.0)}"
+        return self.new(f"select {self.bit if several else 'i1'} {same}, {values}")
+
+    def _whole_in_all_lanes(self, whole: str) -> str:
+        one = self.new(f"insertelement {self.word} poison, i64 {whole}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.word} {one}, {self.word} poison, {mask}")
+
+    def _mask(self) -> None:
+        """Emit which lanes are within the range."""
+        if self.inner == 1:
+            return
+        lanes = ", ".join(f"i64 {lane}" for lane in range(WIDTH))
+        all_k = self._whole_in_all_lanes("%k")
+        self.set("%k.all", f"add {self.word} {all_k}, <{lanes}>")
+        with self._before():
+            end = self._whole_in_all_lanes("%end")
+        self.set("%mask", f"icmp slt {self.word} %k.all, {end}")
+
+    def _store(self, place: Place, value: Any) -> None:
+        if self.inner > 1 and place.space == CELL and place.role == self.lane != place.other:
+            if place.name not in self.room.twins:  # stored above the diagonal as well
+                return
+            place = place._replace(role=place.other, other=self.lane, space=TWIN)
+        at, step = self._address(place, writing=True)
+        value = self.ref(value)
+        if self.inner == 1:
+            self.lines.append(f"  store {self.real} {value}, ptr {at}, align 8")
+        elif step == 1:
+            self.lines.append(
+                f"  call void @llvm.masked.store.v{WIDTH}f64.p0({self.real} {value}, ptr {at}, "
+                f"i32 8, {self.bit} %mask)"
+            )
+        else:
+            self.lines.append(
+                f"  call void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0({self.real} {value}, "
+                f"<{WIDTH} x ptr> {self._apart(at, step)}, i32 8, {self.bit} %mask)"
+            )
+
+    # -- addresses -------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _before(self) -> Iterator[None]:
+        """Emit before the loop within."""
+        if self._ahead or not self.lane:
+            yield
+            return
+        self._ahead = True
+        self.lines, self.head = self.head, self.lines
+        yield
+        self.lines, self.head = self.head, self.lines
+        self._ahead = False
+
+    def _row(self, role: str) -> str:
+        """Return the number of the row in a role; of the first one of the lanes."""
+        if role in (self.lane, EACH):
+            return "%k"
+        return "%p" if role == PARENT else "%i"
+
+    def _at(self, pointer: str, k: str | int) -> str:
+        return self.new(f"getelementptr {self.entry_type}, ptr {pointer}, i64 {k}")
+
+    def _times(self, row: str, step: int) -> str:
+        return row if step == 1 else self.new(f"mul i64 {row}, {step}")
+
+    def _known(self, key: Any, emit: Callable[[], str]) -> str:
+        """Return a pointer that is emitted once, before the loop within."""
+        if key not in self._pointers:
+            with self._before():
+                self._pointers[key] = emit()
+        return self._pointers[key]
+
+    def _port(self, k: int) -> str:
+        """Return the address of an input, or of an output after these."""
+
+        def emit() -> str:
+            at = self.new(f"getelementptr ptr, ptr %ports, i64 {k}")
+            return self.new(f"load ptr, ptr {at}")
+
+        return self._known(k, emit)
+
+    def _output(self, name: str) -> str:
+        k = [port.name for port in self.program.outputs].index(name)
+        return self._port(len(self.program.inputs) + k)
+
+    def _address(self, place: Place, *, writing: bool = False) -> tuple[str, int]:
+        """Emit the address of a place, and say how far apart those of the lanes are."""
+        step = int(bool(self.lane) and self.lane in (place.role, place.other))
+        if place.space == STATE:
+            port = self.room.outputs.get(place.name)
+            at = "%memory" if port is None else self._output(port)
+            row = self._row(place.role)
+            pointer = at if row == "%k" else self._known((at, row), lambda: self._at(at, row))
+            if port is None:
+                pointer = self._at(pointer, place.name * self.room.stride)
+            return (self._at(pointer, row) if row == "%k" else pointer), step
+        if place.space == ENTRY:
+            k = [port.name for port in self.program.inputs].index(place.name)
+            return self._at(self._port(k), place.k), 0
+        if place.space == ROW:
+            return self._at(self._entries(place), place.k), 0
+        if place.space in (CELL, TWIN):
+            return self._cell(place)
+        return self._column(place, writing), step
+
+    def _entries(self, place: Place) -> str:
+        """Return the address of the entries of a row in an input."""
+        k = [port.name for port in self.program.inputs].index(place.name)
+        port, by = self.program.inputs[k], self.program.rows[place.name]
+        base = self._port(k)
+
+        def emit() -> str:
+            row = self._row(place.role)
+            if not self.program.in_order(by):
+                table = f'@"{self.program.name}.{self.states}.{by}"'
+                row = self.new(
+                    f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {row}')}"
+                )
+            return self._at(base, self._times(row, port.size // port.shape[0]))
+
+        return self._known((place.name, place.role), emit)
+
+    def _cell(self, place: Place) -> tuple[str, int]:
+        *strides, by_entry, _ = self.program.matrices[place.name]
+        port = None if place.space == TWIN else self.room.outputs.get((place.name,))
+        base = "%memory" if port is None else self._output(port)
+        kept = self.room.twins if place.space == TWIN else self.room.matrices
+        first = kept[place.name] if port is None else 0
+        first += place.k * by_entry
+        lanes = [(role, by) for role, by in zip((place.role, place.other), strides, strict=True)]
+
+        def emit() -> str:
+            at = self._at(base, first)
+            for role, by in lanes:
+                if self._row(role) != "%k":
+                    at = self._at(at, self._times(self._row(role), by))
+            return at
+
+        at = self._known(place, emit)
+        step = sum(by for role, by in lanes if self._row(role) == "%k")
+        return (self._at(at, self._times("%k", step)) if step else at), step
+
+    def _column(self, place: Place, writing: bool) -> str:
+        _, size = self.program.blocks[place.name]
+        which = 0 if place.role == OWN else 1 + writing
+        table = f'@"{self.program.name}.{self.states}.columns{place.name}"'
+
+        def emit() -> str:
+            at = self.new(f"getelementptr [3 x i64], ptr {table}, i64 %i, i64 {which}")
+            number = self.new(f"load i64, ptr {at}")
+            base = self._at("%memory", self.room.blocks[place.name])
+            return self._at(base, self._times(number, size * self.room.stride))
+
+        first = self._known((place.name, which), emit)
+        return self._at(self._at(first, place.k * self.room.stride), "%k")

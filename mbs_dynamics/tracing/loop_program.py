@@ -1,0 +1,255 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A traced function whose loops have stayed loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.loops import (
+    ALL,
+    BEYOND,
+    CELL,
+    COLUMNS,
+    EACH,
+    INWARD,
+    OUTER,
+    OWN,
+    PAIRS,
+    ROWS,
+    SINCE,
+    Forest,
+    Place,
+)
+from mbs_dynamics.tracing.program import KIND, Operations, Program
+
+PARTS = {
+    (ROWS, OWN, OWN): {0},
+    (PAIRS, OUTER, OWN): {1},
+    (PAIRS, OWN, OUTER): {-1},
+    (ALL, OWN, EACH): {-1, 0, 1},
+    (SINCE, OWN, EACH): {0, 1},
+    (SINCE, EACH, OWN): {-1, 0},
+}
+"""Parts of a matrix, on (0), above and below the diagonal, that a loop computes."""
+
+Node = Symbol | Condition
+
+
+class Store(NamedTuple):
+    """What goes to a place, not before so many nodes have been evaluated."""
+
+    place: Place
+    value: Any
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a turn of a loop does for one kind of row."""
+
+    nodes: tuple[Node, ...]
+    stores: tuple[Store, ...]
+
+    @cached_property
+    def signature(self) -> Any:
+        """The same for turns that do the same."""
+        order = {node.id: k for k, node in enumerate(self.nodes)}
+
+        def name(x: Any) -> Any:
+            return order[x.id] if isinstance(x, (Symbol, Condition)) else ("number", x)
+
+        nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
+        return nodes, tuple((store.place, name(store.value)) for store in self.stores)
+
+    def mirrored(self, lane: str) -> dict[int, bool]:
+        """Return the matrices to which lanes are stored down a column; whether also along a row."""
+        values = {store.place: store.value for store in self.stores if store.place.space == CELL}
+        found = {}
+        for place, value in values.items():
+            if place.role == lane != place.other:
+                same = values.get(place._replace(role=place.other, other=lane))
+                found[place.name] = same is value
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A loop over rows, in the one direction or the other, with a turn for each kind."""
+
+    sort: str
+    direction: str
+    span: str
+    turns: Mapping[int, Turn]
+
+
+class Home(NamedTuple):
+    """An output in which a container is kept, and what says where a row stands in it."""
+
+    port: str
+    by: str
+    across: str
+
+
+class LoopProgram(Program):
+    """A program as loops. Its nodes are those of the same function traced without loops."""
+
+    forest: Forest
+    steps: tuple[Step, ...]
+    early: Mapping[int, Turn]
+    """What computes the angles of each kind of row, before all steps."""
+    angles: tuple[int, ...]
+    """The first of three values each, of every row: an angle, its sine, its cosine."""
+    slots: int
+    """Number of values of every row."""
+    tables: tuple[NDArray[np.float64], ...]
+    matrices: tuple[tuple[int, int, int, int], ...]
+    blocks: Mapping[int, tuple[str, int]]
+    places: Mapping[str, NDArray[np.int64]]
+    """Numbers of the rows in inputs and outputs, by name."""
+    rows: Mapping[str, str]
+    """For each input with entries of each row the name of these numbers."""
+    slot_homes: Mapping[int, Home]
+    matrix_homes: Mapping[int, Home]
+    guard_slots: tuple[tuple[int, str], ...]
+    """Values that must be positive in all rows, and in which direction rows are looked at."""
+
+    def __init__(self, *, expand: Callable[[], Program], **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_expand", expand)
+
+    @cached_property
+    def expanded(self) -> Program:
+        """The same function without loops."""
+        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
+        return expand()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of the same function without loops."""
+        return self.expanded.nodes
+
+    @property
+    def values(self) -> tuple[tuple[Symbol | float, ...], ...]:
+        """The entries of the outputs of the same function without loops."""
+        return self.expanded.values
+
+    @property
+    def operations(self) -> Operations:
+        """How many operations of each kind one evaluation takes."""
+        counts: dict[str, int] = {}
+        loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
+        for sort, span, turns in loops:
+            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
+                times = sum(self.passes(sort, span, kind))
+                for node in turn.nodes:
+                    if node.op in KIND:
+                        counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
+        trigonometric = 2 * len(self.angles) * self.forest.count
+        return Operations(**{**counts, "trigonometric": trigonometric})
+
+    @property
+    def has_wide_loops(self) -> bool:
+        """Whether there are loops over pairs or columns, of which lanes do several at once."""
+        return any(step.sort != ROWS for step in self.steps)
+
+    @cached_property
+    def twins(self) -> set[int]:
+        """Matrices of which the parts above and below the diagonal are computed side by side."""
+        lanes = {PAIRS: OWN, COLUMNS: EACH}
+        return {
+            number
+            for step in self.steps
+            if step.sort in lanes
+            for turn in step.turns.values()
+            for number, same in turn.mirrored(lanes[step.sort]).items()
+            if not same
+        }
+
+    def fills(self, matrix: int) -> bool:
+        """Whether all of a matrix is computed, if rows form a chain."""
+        parts = set()
+        for step in self.steps:
+            for turn in step.turns.values():
+                for place, *_ in turn.stores:
+                    if (place.space, place.name) == (CELL, matrix):
+                        parts |= PARTS.get((step.span or step.sort, place.role, place.other), set())
+        return len(parts) == 3
+
+    def in_order(self, by: str) -> bool:
+        """Whether rows stand in inputs and outputs in their own order."""
+        numbers = self.places[by]
+        return bool((numbers == np.arange(len(numbers))).all())
+
+    def passes(self, sort: str, span: str, kind: int) -> list[int]:
+        """Return for each row of a kind how often the operations of a turn are done."""
+        ends, count = self.forest.ends, self.forest.count
+        rows = [i for i in range(count) if self.forest.kinds[i] == kind or sort == PAIRS]
+        if sort == PAIRS:
+            return [ends[i] - i - 1 for i in rows]
+        if sort != COLUMNS:
+            return [1] * len(rows)
+        return [count if span == ALL else (ends[i] if span == BEYOND else count) - i for i in rows]
+
+
+def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """Return where the columns of rows stand in a block, (count, 3), and how many places it has.
+
+    For each row where its own are, where those of its parent are read, and where they are written.
+    Place 0 holds zeros. Places are used again once a row is done with.
+    """
+    count = len(parents)
+    places = np.zeros((count, 3), dtype=np.int64)
+    home: dict[int, int] = {}
+    free: list[int] = []
+    top = 1
+
+    def new() -> int:
+        nonlocal top
+        if free:
+            return free.pop()
+        top += 1
+        return top - 1
+
+    last = {p: i for i, p in enumerate(parents)}
+    for i in reversed(range(count)) if direction == INWARD else range(count):
+        p = parents[i]
+        if direction == INWARD:
+            own = home.pop(i, None)
+            places[i, 0] = own or 0
+            if p in home:
+                places[i, 1:] = home[p]
+                if own:
+                    free.append(own)
+            elif p >= 0:
+                home[p] = own or new()
+                places[i, 2] = home[p]
+            elif own:
+                free.append(own)
+        else:
+            places[i, 1] = home.get(p, 0)
+            takes_over = p in home and last[p] == i
+            home[i] = home[p] if takes_over else new()
+            places[i, 0] = home[i]
+            if i not in last:
+                free.append(home[i])
+    return places, top

@@ -1,0 +1,219 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Tracing of functions whose loops stay loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.errors import SingularError, TraceError
+from mbs_dynamics.tracing.graph import Graph, Symbol
+from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Turn
+from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.loops import (
+    CELL,
+    COLUMNS,
+    INWARD,
+    LOAD,
+    OWN,
+    PAIRS,
+    STATE,
+    Forest,
+    Loops,
+    Place,
+    Scope,
+    Unsuitable,
+)
+from mbs_dynamics.tracing.program import Port, Program
+
+ATTEMPTS = 24
+"""Each one finds at least one layout that was too narrow, in functions that can be traced so."""
+
+
+def trace_loops(
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    *,
+    name: str,
+    droppable: frozenset[str],
+    forest: Forest,
+    places: Mapping[str, Sequence[int]],
+    rows: Mapping[str, str],
+    expand: Callable[[], Program],
+) -> LoopProgram:
+    """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
+
+    ``places`` are numbers of the rows, and ``rows`` says for inputs that have entries for each row
+    which of them are meant. The function returns a :class:`Result` or a mapping of names to such.
+    Raises Unsuitable if the function needs to know which row a row is.
+    """
+    hints: dict[int, Any] = {}
+    for _ in range(ATTEMPTS):
+        loops, top = Loops(forest, hints), Graph()
+        symbols = {
+            key: Entries(loops, key, shape[1:]) if key in rows else top.input(key, shape)
+            for key, shape in inputs.items()
+        }
+        try:
+            result = function(loops, **symbols)
+        except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
+            # of what was thought to be constant, too early
+            if not loops.found:
+                raise
+        if not loops.found:
+            break
+        hints.update(loops.found)
+    else:
+        raise Unsuitable
+    results = result if isinstance(result, Mapping) else {name: result}
+    return _finished(loops, results, inputs, name, droppable, places, rows, expand)
+
+
+def _finished(
+    loops: Loops,
+    results: Mapping[str, Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    name: str,
+    droppable: frozenset[str],
+    places: Mapping[str, Sequence[int]],
+    rows: Mapping[str, str],
+    expand: Callable[[], Program],
+) -> LoopProgram:
+    slot_homes, matrix_homes, outputs = {}, {}, []
+    for key, value in results.items():
+        result = value if isinstance(value, Result) else np.asarray(value, dtype=object)[()]
+        if not isinstance(result, Result):
+            raise Unsuitable
+        if isinstance(result.of, Matrix):
+            if result.of.number in matrix_homes:
+                raise Unsuitable
+            matrix_homes[result.of.number] = Home(key, result.by, result.across or result.by)
+        elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
+            slot_homes[slots[0]] = Home(key, result.by, result.by)
+        else:
+            raise Unsuitable
+        outputs.append(Port(key, result.shape))
+    guards, texts = _guards(loops)
+    keep = {Place(STATE, slot, 0, OWN) for slot in (*slot_homes, *(slot for slot, _ in guards))}
+    keep |= {Place(CELL, matrix, 0, "", "") for matrix in matrix_homes}
+    steps, early = _needed(loops, keep)
+    used = {port for turn in _turns(steps, early) for port in _ports(turn)}
+    return LoopProgram(
+        expand=expand,
+        name=name,
+        inputs=tuple(
+            Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable
+        ),
+        outputs=tuple(outputs),
+        guards=tuple((0.0, text) for text in texts),
+        turns=(),
+        forest=loops.forest,
+        steps=steps,
+        early=early,
+        angles=tuple(loops.angles),
+        slots=loops.slots,
+        tables=tuple(loops.tables),
+        matrices=tuple(loops.matrices),
+        blocks=dict(loops.blocks),
+        places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
+        rows=dict(rows),
+        slot_homes=slot_homes,
+        matrix_homes=matrix_homes,
+        guard_slots=tuple(guards),
+    )
+
+
+def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
+    """Give what must be positive a place, in the order in which rows are looked at."""
+    guards: list[tuple[int, str]] = []
+    said: list[str] = []
+    for loop in loops.steps:
+        found: list[list[tuple[Any, Any]]]
+        found = [list(scope.guards.values()) for scope in loop.scopes.values()]
+        if not any(found):
+            continue
+        if loop.sort in (PAIRS, COLUMNS) or any(len(each) != 1 for each in found):
+            raise Unsuitable
+        slot = loops.new_slots(1)
+        for scope, ((excess, text),) in zip(loop.scopes.values(), found, strict=True):
+            scope.store(Place(STATE, slot, 0, OWN), excess)
+            if not isinstance(text, Texts):
+                raise Unsuitable
+        guards.append((slot, loop.direction))
+        said += text.texts[::-1] if loop.direction == INWARD else text.texts
+    return guards, said
+
+
+# -- what is needed --------------------------------------------------------------------------------
+
+
+def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int, Turn]]:
+    """Return the loops without what nobody loads."""
+    wanted = {_target(place) for place in keep}
+    scopes = [s for loop in loops.steps for s in loop.scopes.values()] + [*loops.early.values()]
+    for k in loops.angles:
+        wanted.add((STATE, k))
+    turns: dict[int, Turn] = {}
+    before = -1
+    while len(wanted) != before:
+        before = len(wanted)
+        turns = {id(scope): _turn(scope, wanted) for scope in scopes}
+        for turn in turns.values():
+            wanted |= {_target(node.args[0]) for node in turn.nodes if node.op == LOAD}
+    steps = []
+    for loop in loops.steps:
+        live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
+        live = {kind: turn for kind, turn in live.items() if turn.stores}
+        if live:
+            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
+                raise Unsuitable
+            steps.append(Step(loop.sort, loop.direction, loop.span, live))
+    return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}
+
+
+def _target(place: Place) -> tuple[str, Any]:
+    return place.space, place.name
+
+
+def _turn(scope: Scope, wanted: set[tuple[str, Any]]) -> Turn:
+    stores = [
+        Store(place, value, after)
+        for place, (value, after) in scope.stores.items()
+        if _target(place) in wanted
+    ]
+    needed = bytearray(len(scope.nodes))
+    for store in stores:
+        if isinstance(store.value, Symbol):
+            if store.value.graph is not scope:
+                raise Unsuitable
+            needed[store.value.id] = 1
+    for node in reversed(scope.nodes):
+        if needed[node.id] and node.op != LOAD:
+            for x in node.args:
+                if type(x) is not float:
+                    needed[x.id] = 1
+    return Turn(tuple(node for node in scope.nodes if needed[node.id]), tuple(stores))
+
+
+def _turns(steps: Sequence[Step], early: Mapping[int, Turn]) -> list[Turn]:
+    return [turn for step in steps for turn in step.turns.values()] + list(early.values())
+
+
+def _ports(turn: Turn) -> set[str]:
+    """Return the names of the inputs that a turn reads."""
+    places = [node.args[0] for node in turn.nodes if node.op == LOAD]
+    return {place.name for place in places if isinstance(place.name, str)}

@@ -1,0 +1,230 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The plain-Python emitter of programs with loops: rows one by one, pairs and columns as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mbs_dynamics.tracing import graph as g
+from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
+from mbs_dynamics.tracing.loops import (
+    ALL,
+    BEYOND,
+    CELL,
+    COLUMN,
+    COLUMNS,
+    EACH,
+    ENTRY,
+    INWARD,
+    LOAD,
+    OUTWARD,
+    OWN,
+    PAIRS,
+    PARENT,
+    ROW,
+    ROWS,
+    STATE,
+    TABLE,
+    Place,
+)
+
+INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
+CALL = {g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
+OF_ARRAYS = {g.SQRT: "sqrts", g.ATAN2: "atan2s", g.DIV: "quotients", g.SELECT: "where"}
+"""Functions of scalars, and of arrays."""
+
+
+def emit_loops(program: LoopProgram) -> str:
+    """Return the source of ``def <name>(<inputs>)``, of flat lists or arrays.
+
+    It needs the names of :func:`namespace` and those of plain programs.
+    """
+    return "\n".join([*_Source(program).lines(), ""])
+
+
+def namespace(program: LoopProgram) -> dict[str, Any]:
+    """Return what the source of a program refers to: its numbers, and functions of arrays."""
+    forest = program.forest
+    names: dict[str, Any] = {
+        "tables": [table.tolist() for table in program.tables],
+        "parents": forest.parents,
+        "kinds": forest.kinds,
+        "ends": forest.ends,
+        "array": np.array,
+        "zeros": np.zeros,
+        "cells": _cells,
+        "in_order": _in_order,
+        "range": range,
+        "enumerate": enumerate,
+        "where": np.where,
+        "quotients": np.divide,
+        "sqrts": np.sqrt,
+        "atan2s": np.arctan2,
+        "units": lambda i, first, last: (np.arange(first, last) == i) * 1.0,
+    }
+    names.update({f"places_{name}": value.tolist() for name, value in program.places.items()})
+    for number, (direction, size) in program.blocks.items():
+        columns, count = columns_of(direction, forest.parents)
+        names[f"columns{number}"] = columns.tolist()
+        names[f"shape{number}"] = count, size, forest.count
+    return names
+
+
+def _cells(flat: Any, count: int, by_row: int, by_column: int, by_entry: int) -> Any:
+    """Return a matrix, kept in a flat array, as an array (row, column, entry)."""
+    shape = count, count, len(flat) // max(count, 1) ** 2
+    return as_strided(flat, shape, (8 * by_row, 8 * by_column, 8 * by_entry))
+
+
+def _in_order(cells: Any, rows: Any, columns: Any, flat: Any, *strides: int) -> Any:
+    """Return a matrix as a flat array with its rows and columns at these places."""
+    ordered = np.empty_like(flat)
+    _cells(ordered, len(rows), *strides)[np.ix_(rows, columns)] = cells
+    return ordered
+
+
+class _Source:
+    """The lines of the function."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self.program = program
+        self.count = program.forest.count
+
+    def lines(self) -> Iterator[str]:
+        program = self.program
+        yield f"def {program.name}({', '.join(port.name for port in program.inputs)}):"
+        for slot in range(program.slots):
+            yield f"    m{slot} = [0.0] * {self.count}"
+        for number, (*strides, size) in enumerate(program.matrices):
+            yield f"    flat{number} = zeros({size})"
+            apart = ", ".join(map(str, strides))
+            yield f"    c{number} = cells(flat{number}, {self.count}, {apart})"
+        for number in program.blocks:
+            yield f"    b{number} = zeros(shape{number})"
+        if program.angles:
+            yield from self._loop(Step(ROWS, OUTWARD, ALL, program.early))
+        for k in program.angles:
+            yield f"    m{k + 1} = [sin(x) for x in m{k}]"
+            yield f"    m{k + 2} = [cos(x) for x in m{k}]"
+        for step in program.steps:
+            yield from self._loop(step)
+        for k, (slot, direction) in enumerate(program.guard_slots):
+            rows = f"range({self.count})" + ("[::-1]" if direction == INWARD else "")
+            yield f"    for k, i in enumerate({rows}):"
+            yield f"        if not m{slot}[i] > 0.0: failed({k * self.count} + k)"
+        yield f"    return {', '.join(self._results())},"
+
+    def _results(self) -> Iterator[str]:
+        by_port = {home.port: (slot, home.by) for slot, home in self.program.slot_homes.items()}
+        matrices = {home.port: (m, home) for m, home in self.program.matrix_homes.items()}
+        for port in self.program.outputs:
+            if port.name in by_port:
+                slot, by = by_port[port.name]
+                yield f"[m{slot}[places_{by}.index(k)] for k in range({self.count})]"
+            else:
+                number, home = matrices[port.name]
+                places = f"places_{home.by}, places_{home.across}"
+                strides = ", ".join(map(str, self.program.matrices[number][:3]))
+                yield f"in_order(c{number}, {places}, flat{number}, {strides})"
+
+    def _loop(self, step: Step) -> Iterator[str]:
+        arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
+        for slot in arrays:
+            yield f"    a{slot} = array(m{slot})"
+        rows = f"range({self.count})" + ("[::-1]" if step.direction == INWARD else "")
+        yield f"    for i in {rows}:"
+        yield "        p = parents[i]"
+        if step.sort == PAIRS:
+            yield "        k, e = i + 1, ends[i]"
+        elif step.sort == COLUMNS:
+            first = "0" if step.span == ALL else "i"
+            yield f"        k, e = {first}, {'ends[i]' if step.span == BEYOND else self.count}"
+        turns: Mapping[int, Turn] = step.turns
+        if step.sort == PAIRS:
+            yield "        if k < e:"
+            yield from self._turn(next(iter(turns.values())), OWN)
+            return
+        for kind, turn in turns.items():
+            yield f"        if kinds[i] == {kind}:"
+            yield from self._turn(turn, EACH if step.sort == COLUMNS else "")
+
+    def _in_lanes(self, step: Step) -> set[int]:
+        """Return the values that a loop over pairs takes as arrays."""
+        loads = [x.args[0] for turn in step.turns.values() for x in turn.nodes if x.op == LOAD]
+        return {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
+
+    def _turn(self, turn: Turn, lane: str) -> Iterator[str]:
+        margin = " " * 12
+        stores = sorted(turn.stores, key=lambda store: store.after)
+        nodes = sorted(turn.nodes, key=lambda node: bool(lane) and node.op != LOAD)
+        for node in nodes:
+            while not lane and stores and stores[0].after <= node.id:
+                yield margin + self._stored(stores[0].place, stores.pop(0).value, lane)
+            if node.op == LOAD:
+                yield f"{margin}t{node.id} = {self._place(node.args[0], lane)}"
+            else:
+                yield f"{margin}t{node.id} = {_expression(node, bool(lane))}"
+        for store in stores:
+            yield margin + self._stored(store.place, store.value, lane)
+
+    def _stored(self, place: Place, value: Any, lane: str) -> str:
+        return f"{self._place(place, lane, writing=True)} = {_ref(value)}"
+
+    def _place(self, place: Place, lane: str, *, writing: bool = False) -> str:
+        row = _row(place.role, lane)
+        if place.space == STATE:
+            return f"a{place.name}[{row}]" if place.role == lane else f"m{place.name}[{row}]"
+        if place.space == TABLE:
+            entry = f"tables[{place.name}][{row}]"
+            return f"array({entry})" if place.role == lane else entry
+        if place.space == ENTRY:
+            return f"{place.name}[{place.k}]"
+        if place.space == ROW:
+            port = next(port for port in self.program.inputs if port.name == place.name)
+            by = self.program.rows[place.name]
+            return f"{place.name}[places_{by}[{row}] * {port.size // port.shape[0]} + {place.k}]"
+        if place.space == CELL:
+            return f"c{place.name}[{row}, {_row(place.other, lane)}, {place.k}]"
+        if place.space == COLUMN:
+            which = 0 if place.role == OWN else 1 + writing
+            taken = f"b{place.name}[columns{place.name}[i][{which}], {place.k}, k:e]"
+            return taken if writing else f"{taken}.copy()"
+        return f"units({row}, k, e)"
+
+
+def _row(role: str, lane: str) -> str:
+    if role in (lane, EACH):
+        return "k:e"
+    return "p" if role == PARENT else "i"
+
+
+def _ref(x: Any) -> str:
+    return f"t{x.id}" if isinstance(x, (Symbol, Condition)) else repr(float(x))
+
+
+def _expression(node: Symbol | Condition, arrays: bool) -> str:
+    args = [_ref(x) for x in node.args]
+    if node.op == g.NEG:
+        return f"-{args[0]}"
+    if node.op in INFIX:
+        return f"{args[0]} {INFIX[node.op]} {args[1]}"
+    if node.op == g.SELECT and not arrays:
+        return f"{args[1]} if {args[0]} else {args[2]}"
+    return f"{(OF_ARRAYS if arrays else CALL)[node.op]}({', '.join(args)})"

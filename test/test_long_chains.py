@@ -1,0 +1,122 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A chain of 200 joints and a tree of 160 beside Pinocchio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.tracing.loop_program import LoopProgram
+
+pin = pytest.importorskip("pinocchio")
+
+PARENTS = {
+    "chain of 200": range(-1, 199),
+    "tree of 160": (-1, *(max(i - 1 - (i % 7 == 0) * 3, 0) for i in range(1, 160))),
+}
+
+
+class Pair:
+    """One mechanism in both libraries, at one state."""
+
+    def __init__(self, name: str) -> None:
+        mechanism = random_mechanism(8, PARENTS[name], ("revolute",))
+        self.model = mechanism.model
+        self.theirs = pin.Model()
+        joints = []
+        for i, body in enumerate(self.model.bodies):
+            joint = pin.JointModelRevoluteUnaligned(*body.joint.screw[:3])
+            placed = self._placement(body)
+            parent = 0 if body.parent < 0 else joints[body.parent]
+            joints.append(self.theirs.addJoint(parent, joint, placed, body.name))
+            inertia = body.inertia.transformed(self._behind(body))
+            own = pin.Inertia(inertia.mass, inertia.com, inertia.tensor_at_com)
+            self.theirs.appendBodyToJoint(joints[i], own, pin.SE3.Identity())
+        self.theirs.gravity = pin.Motion(np.concatenate([self.model.gravity, np.zeros(3)]))
+        self.data = self.theirs.createData()
+        self.order = [self.theirs.joints[k].idx_v for k in joints]
+        rng = np.random.default_rng(2)
+        self.q, self.qd, self.qdd = rng.uniform(-1.0, 1.0, (3, self.model.n))
+
+    @staticmethod
+    def _behind(body: Any) -> Any:
+        """Return the pose of the body in a frame with the same axes and its origin on the joint."""
+        C = np.eye(4)
+        C[:3, 3] = -np.cross(body.joint.screw[:3], body.joint.screw[3:])
+        return C
+
+    def _placement(self, body: Any) -> Any:
+        before = np.eye(4) if body.parent < 0 else self._behind(self.model.bodies[body.parent])
+        placed = before @ body.home_rel @ np.linalg.inv(self._behind(body))
+        return pin.SE3(placed[:3, :3], placed[:3, 3])
+
+    def there(self, x: Any) -> Any:
+        y = np.zeros(self.model.n)
+        y[self.order] = x
+        return y
+
+    def here(self, M: Any) -> Any:
+        return np.asarray(M)[np.ix_(*[self.order] * np.ndim(M))]
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_large_trees_beside_pinocchio(name):
+    pair = Pair(name)
+    model, theirs, data, here = pair.model, pair.theirs, pair.data, pair.here
+    q, qd, qdd = pair.q, pair.qd, pair.qdd
+    p, pd, pdd = (pair.there(x) for x in (q, qd, qdd))
+
+    def check(function: Any, arguments: tuple[Any, ...], *expected: Any) -> None:
+        kernel = mbs.compile(function, model)
+        found = kernel(*arguments)
+        found = found if isinstance(found, tuple) else (found,)
+        for a, b in zip(found, expected, strict=True):
+            assert_close(a, here(b), 1e-10 * np.abs(b).max(), function.__name__)
+
+    tau = pin.rnea(theirs, data, p, pd, pdd)
+    check(mbs.inverse_dynamics, (q, qd, qdd), tau)
+    M = pin.crba(theirs, data, p)
+    M = np.triu(M) + np.triu(M, 1).T
+    check(mbs.mass_matrix, (q,), M)
+    check(mbs.coriolis_matrix, (q, qd), pin.computeCoriolisMatrix(theirs, data, p, pd))
+    by = pin.computeRNEADerivatives(theirs, data, p, pd, pdd)
+    check(mbs.inverse_dynamics_derivatives, (q, qd, qdd), by[0], by[1], M)
+    compiled = mbs.compile(mbs.mass_matrix, model)
+    assert isinstance(compiled.program, LoopProgram)
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_solutions_of_large_trees(name):
+    pair = Pair(name)
+    model, q, qd, qdd = pair.model, pair.q, pair.qd, pair.qdd
+    M = mbs.mass_matrix(model, q)
+    inverse = mbs.inverse_mass_matrix(model, q)
+    scale = np.linalg.cond(M) * 1e-14
+    assert_close(inverse @ M, np.eye(model.n), scale)
+    assert np.array_equal(inverse, inverse.T)
+    tau = mbs.inverse_dynamics(model, q, qd, qdd)
+    assert_close(mbs.forward_dynamics(model, q, qd, tau), qdd, scale * 10)
+    by_q, by_qd, by_tau = mbs.forward_dynamics_derivatives(model, q, qd, tau)
+    dq, dqd, _ = mbs.inverse_dynamics_derivatives(model, q, qd, qdd)
+    assert_close(by_tau, inverse, scale * np.abs(inverse).max())
+    for found, given in ((by_q, dq), (by_qd, dqd)):
+        assert_close(M @ found, -given, scale * np.abs(given).max())
+    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
+    assert_close(Y @ mbs.inertial_parameters(model), tau, 1e-11 * np.abs(tau).max())

@@ -1,0 +1,246 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Loops over generic bodies: they give what the same equations give body by body."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism, with_mimics
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import _in_loops as in_loops
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of
+from mbs_dynamics.tracing.loops import INWARD, OUTWARD
+
+ALGORITHMS = (
+    mbs.gravity_torques,
+    mbs.bias_torques,
+    mbs.inverse_dynamics,
+    mbs.forward_dynamics,
+    mbs.mass_matrix,
+    mbs.inverse_mass_matrix,
+    mbs.coriolis_matrix,
+    mbs.inverse_dynamics_derivatives,
+    mbs.forward_dynamics_derivatives,
+    mbs.inverse_dynamics_regressor,
+)
+SEVERAL = (mbs.inverse_dynamics, mbs.mass_matrix, mbs.forward_dynamics_derivatives)
+"""Algorithms with loops of every sort."""
+
+MECHANISMS = {
+    "one body": ((-1,), {}),
+    "chain": (CHAIN, {}),
+    "chain of 11": (range(-1, 10), {"kinds": ("revolute",)}),
+    "tree in another order": (TREE, {}),
+    "several roots": (FOREST, {}),
+    "zeros and ones": ((-1, 0, 1, 2, 2, 1, -1, 6), {"aligned": True}),
+}
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a switch: whether loops over bodies stay loops, whatever the model."""
+
+    def switch(on: bool) -> None:
+        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(in_loops, "LONG", -1)
+
+    return switch
+
+
+def made(name: str) -> Mechanism:
+    parents, options = MECHANISMS[name]
+    return random_mechanism(7, parents, **options)
+
+
+def kernel(function: Any, model: mbs.Model, looped: bool, **options: Any) -> Any:
+    compiled = mbs.compile(function, model, **options)
+    assert isinstance(compiled.program, LoopProgram) == looped
+    return compiled
+
+
+def arrays(function: Any, model: mbs.Model, *batch: int) -> list[Any]:
+    rng = np.random.default_rng(3)
+    count = len(algorithm_of(function).required)
+    return [rng.uniform(-2.0, 2.0, (*batch, model.n)) for _ in range(count)]
+
+
+def results(kernel: Any, arguments: list[Any]) -> tuple[Any, ...]:
+    found = kernel(*arguments)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_loops_give_what_straight_code_gives(name, loops):
+    for function in ALGORITHMS if name == "tree in another order" else SEVERAL:
+        loops(False)
+        model = made(name).model
+        arguments = arrays(function, model)
+        expected = results(kernel(function, model, False, backend="python"), arguments)
+        loops(True)
+        found = results(kernel(function, made(name).model, True), arguments)
+        for a, b in zip(found, expected, strict=True):
+            assert_close(a, b, 1e-11 * max(1.0, np.abs(b).max(initial=0.0)), function.__name__)
+
+
+@pytest.mark.parametrize("name", ["tree in another order", "chain of 11"])
+def test_batches(name, loops):
+    loops(True)
+    for function in (mbs.coriolis_matrix, mbs.forward_dynamics_derivatives):
+        model = made(name).model
+        compiled = kernel(function, model, True)
+        arguments = arrays(function, model, 260)
+        found = results(compiled, arguments)
+        for k in (0, 129, 259):
+            one = results(compiled, [x[k] for x in arguments])
+            for a, b in zip(found, one, strict=True):
+                assert_close(a[k], b, 1e-11 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
+def test_every_representation_gives_the_same(representation, loops):
+    model = made("tree in another order").model
+    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
+        arguments = arrays(function, model)
+        loops(False)
+        expected = mbs.compile(function, model)(*arguments)
+        loops(True)
+        other = made("tree in another order").model
+        found = kernel(function, other, True, representation=representation)(*arguments)
+        assert_close(found, expected, 1e-10 * np.abs(expected).max())
+
+
+def test_wrenches_and_a_base_that_moves(loops):
+    expected = []
+    for on in (False, True):
+        loops(on)
+        model = made("tree in another order").model
+        V, Vd = np.full((2, 6), 0.3)
+        W = np.random.default_rng(6).uniform(-1.0, 1.0, (model.nb, 6))
+        options = {"wrenches": True, "base_twist": True, "base_acceleration": True}
+        inverse = kernel(mbs.inverse_dynamics, model, on, **options)
+        forward = kernel(mbs.forward_dynamics, model, on, **options)
+        q, qd, qdd = np.random.default_rng(7).uniform(-1.0, 1.0, (3, model.n))
+        tau = inverse(q, qd, qdd, W, V, Vd)
+        assert_close(forward(q, qd, tau, W, V, Vd), qdd, 1e-9)
+        expected.append(tau)
+    assert_close(expected[1], expected[0], 1e-11 * np.abs(expected[0]).max())
+
+
+def test_gravity_is_an_input(loops):
+    loops(True)
+    model = made("several roots").model
+    q = model.random_state(2).q
+    compiled = kernel(mbs.gravity_torques, model, True)
+    turned = model.with_gravity((1.0, 2.0, 3.0))
+    assert_close(compiled(q, np.array([1.0, 2.0, 3.0])), mbs.gravity_torques(turned, q))
+    assert_close(compiled(q, np.zeros(3)), np.zeros(model.n))
+
+
+def test_a_joint_that_moves_nothing_is_named(loops):
+    loops(True)
+    model = random_mechanism(11, (-1, 0, 0, 1, -1, 4), massless=[5]).model
+    for function in (mbs.inverse_mass_matrix, mbs.forward_dynamics):
+        compiled = kernel(function, model, True)
+        for batch in ((), (260,)):
+            said = r"joint6.*state \[0\]" if batch else "joint6"
+            with pytest.raises(mbs.SingularError, match=said):
+                compiled(*arrays(function, model, *batch))
+
+
+def test_out_and_iterate(loops):
+    loops(True)
+    model = made("chain").model
+    compiled = kernel(mbs.gravity_torques, model, True)
+    q = model.random_state(1).q
+    out = np.full(model.n, np.nan)
+    assert compiled(q, out=out) is out
+    assert_close(out, compiled(q))
+    states = compiled.iterate(q, steps=3)
+    assert_close(states[1:], np.array([compiled(x) for x in states[:-1]]))
+
+
+def test_what_shares_coordinates_or_carries_a_load_has_no_loops(loops):
+    loops(True)
+    mimics = with_mimics(
+        random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
+    ).model
+    loaded = made("chain").model.with_payload("body6", 2.0)
+    for model in (mimics, loaded):
+        kernel(mbs.mass_matrix, model, False)
+
+
+@pytest.mark.backend_independent
+def test_methods_that_ask_for_single_entries_have_no_loops(loops):
+    loops(True)
+    model = made("chain").model
+    kernel(mbs.forward_dynamics, model, False, method="mass_matrix")
+    kernel(mbs.forward_dynamics, model, False, method="udut")
+    kernel(mbs.forward_dynamics, model, True, method="articulated_body")
+    kernel(mbs.mass_matrix, model, False, representation="hybrid")
+
+
+@pytest.mark.backend_independent
+def test_neither_operations_of_a_turn_nor_code_grow_with_the_tree():
+    sizes = []
+    for n in (60, 120):
+        model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
+        program = mbs.compile(mbs.forward_dynamics_derivatives, model, backend="python").program
+        turns = [turn for step in program.steps for turn in step.turns.values()]
+        sizes.append(sum(len(turn.nodes) for turn in turns))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
+
+
+@pytest.mark.backend_independent
+def test_operations_are_those_of_straight_code(loops):
+    counts = []
+    for on in (False, True):
+        loops(on)
+        model = made("chain of 11").model
+        counts.append(mbs.compile(mbs.mass_matrix, model, backend="python").operations.total)
+    assert counts[0] <= counts[1] < 1.2 * counts[0]  # the first bodies have more zeros
+
+
+@pytest.mark.backend_independent
+def test_which_models_have_loops():
+    for n, looped in ((40, False), (60, True)):
+        model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
+        compiled = mbs.compile(mbs.mass_matrix, model, backend="python")
+        assert isinstance(compiled.program, LoopProgram) == looped
+
+
+@pytest.mark.backend_independent
+def test_the_nodes_of_loops_are_those_of_straight_code(loops):
+    loops(True)
+    model = made("chain").model
+    program = mbs.compile(mbs.inverse_dynamics, model, backend="python").program
+    assert isinstance(program, LoopProgram)
+    assert len(program.values[0]) == model.n
+    assert "inverse_dynamics" in mbs.compile(mbs.inverse_dynamics, model, backend="python").to_c()
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("direction", [INWARD, OUTWARD])
+def test_columns_take_no_more_room_than_they_need(direction):
+    places, room = columns_of(direction, range(-1, 9))
+    assert room == 2  # a chain goes over the same ones again, beside the zeros
+    _, room = columns_of(direction, (-1, 0, 0, 0))
+    assert room <= 4
+    assert (places[:, 0] <= 1).all()
