@@ -41,7 +41,7 @@ def evaluated(request, tmp_path):
     def evaluate(function: Any, **inputs: Any) -> Any:
         arrays = {name: np.asarray(x, dtype=float) for name, x in inputs.items()}
         program = trace(function, {name: x.shape for name, x in arrays.items()}, name="traced")
-        if request.param == "c":
+        if request.param == "exported":
             status, found = c_function(program, tmp_path)(*arrays.values())
             assert status == 0
         else:
