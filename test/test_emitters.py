@@ -26,7 +26,7 @@ from backends import BACKENDS, EVALUATORS, c_function, compiled, needs_compiler
 
 from mbs_dynamics.tracing import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 EPS = 2.0**-52
 
