@@ -334,7 +334,8 @@ def compile(
     MBS_BACKEND, else llvm if llvmlite is installed, else python.
 
     Raises ArgumentError for what is no algorithm and for unknown options, UnknownBodyError,
-    UnknownRepresentationError, UnknownBackendError; BackendError if llvmlite or the C compiler is missing.
+    UnknownRepresentationError, UnknownBackendError; BackendError if the back end needs llvmlite or
+    a C compiler, and there is none.
     """
     found, arrays, chosen = asked_of(function, options)
     return found.kernel(model, arrays, chosen, backend)
