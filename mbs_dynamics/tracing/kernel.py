@@ -70,10 +70,11 @@ class Kernel:
 
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
     float64 array of the right shape, or one whose batch axes come last in memory, such as
-    ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and
-    large batches of any layout as vector code, in threads if they are very large (see MBS_THREADS
-    in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are
-    computed with, as in NumPy, except where something has to be positive.
+    ``np.empty((n, N)).T``. The back end llvm reads and writes large batches of that layout as they
+    are, and evaluates large batches of any layout as vector code. Very large ones run in threads in
+    llvm and c (see MBS_THREADS in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and
+    infinities in the input are computed with, as in NumPy, except where something has to be
+    positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
