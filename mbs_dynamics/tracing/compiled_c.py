@@ -103,14 +103,21 @@ class CompiledC:
         self.program = program
         self._library = _Library(emit_library(program))
         self._loop = LOOP(self._library.address("mbs_loop"))
-        self._ports = len(program.inputs) + len(program.outputs)
-        self._still = np.zeros(max(self._ports, 1), dtype=np.int64)
-        self._no_strides = self._still.ctypes.data
+        self._spare: list[_Desk] = []
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
-        """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
-        addresses = (ctypes.c_void_p * self._ports)(*[address(x) for x in arrays])
-        return int(self._loop(1, addresses, self._no_strides, 0))
+        """Evaluate one state, of inputs and outputs in order. Returns the status."""
+        try:
+            desk = self._spare.pop()
+        except IndexError:  # the first call, or others have not ended
+            desk = _Desk(self.program)
+        for place, x in zip(desk.inputs, arrays, strict=False):
+            place[...] = x
+        status = self._loop(1, desk.pointers, desk.no_strides, 0)
+        for x, place in zip(arrays[len(desk.inputs) :], desk.outputs, strict=True):
+            x[...] = place
+        self._spare.append(desk)
+        return int(status)
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code, which there is none of."""
@@ -128,6 +135,17 @@ class CompiledC:
             return int(status + first * guards if status > 0 else status)
 
         return in_threads(states, 1 if in_turn else thread_count(states), part)
+
+
+class _Desk:
+    """Places for the ports of one call. Copies are sooner made than addresses are asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self.inputs = [np.empty(port.shape) for port in program.inputs]
+        self.outputs = [np.empty(port.shape) for port in program.outputs]
+        places = [*self.inputs, *self.outputs]
+        self._words = np.array([[address(x) for x in places], [0] * len(places)], dtype=np.int64)
+        self.pointers, self.no_strides = (row.ctypes.data for row in self._words)
 
 
 class _Library:
