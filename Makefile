@@ -21,20 +21,26 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test backends bench lint clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
 	echo "PYTHON=/path/to/python3 chooses the Python that .venv is made from."
 
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-test: lint  ## the linters, then every test; those that evaluate kernels with both back ends
+test: lint  ## the linters, then every test; those that evaluate kernels also in plain Python
 	@echo "== Tests"
 	$(BIN)/python -m pytest
 	echo "== Tests, with the plain Python back end"
 	MBS_BACKEND=python $(BIN)/python -m pytest -m "not backend_independent"
+
+backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call: some hours
+	@for way in ctypes lanes1 lanes4 lanes8 c; do
+	    echo "== Tests through $$way"
+	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -m "not backend_independent"
+	done
 
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks

@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
 from mbs_dynamics.tracing import Port, Program
-from mbs_dynamics.tracing.c import PRECISIONS, c_constant, c_function, c_signature
+from mbs_dynamics.tracing.c import CFunction, c_function
+from mbs_dynamics.tracing.c_body import PRECISIONS, c_constant
 
 MEANING = {
     "q": "positions of the joints, rad or m",
@@ -118,17 +119,20 @@ class _Library:
 
     def __init__(self, model: Model, prefix: str, precision: str) -> None:
         self.model, self.prefix, self.precision = model, prefix, precision
-        self.kind, self.suffix = PRECISIONS[precision]
+        self.kind, self.suffix, _ = PRECISIONS[precision]
         self._declarations: list[str] = []
         self._definitions: list[str] = []
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
         """Add a function."""
         name = f"{self.prefix}_{algorithm.name}"
-        signature = c_signature(program, name=name, precision=self.precision)
-        comment = _comment(self._said_of(algorithm, program, options))
-        self._declarations.append(f"{comment}\n{_wrapped(signature)};\n")
-        self._definitions.append(c_function(program, name=name, precision=self.precision))
+        function = c_function(program, name=name, precision=self.precision)
+        room = f"{name}_WORKSPACE".upper()
+        said = [*self._said_of(algorithm, program, options), *_memory(function, room)]
+        size = f"#define {room} {function.workspace}\n" if function.workspace else ""
+        declared = f"{_comment(said)}\n{size}{_wrapped(function.signature)};\n"
+        self._declarations.append(declared)
+        self._definitions.append(function.definition)
 
     def header(self) -> str:
         """Return the header."""
@@ -223,6 +227,17 @@ USE = (
     "several threads. They return 0, or the number of what was not positive: the outputs then mean "
     "nothing. NaN in the inputs gives NaN in the outputs: check before you command a motor.",
 )
+
+
+def _memory(function: CFunction, room: str) -> Iterator[str]:
+    """Yield what is said of the memory that a large function needs."""
+    if function.workspace:
+        yield (
+            f"workspace: room for {room} numbers, which need no values; "
+            "calls at the same time need one workspace each."
+        )
+    elif function.stack:
+        yield f"Takes {function.stack} bytes of the stack for what its loops hand on."
 
 
 def _shape(port: Port) -> str:

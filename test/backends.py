@@ -37,7 +37,10 @@ LLVM = pytest.param(
     ),
 )
 
-BACKENDS = (LLVM, "python")
+COMPILER = shutil.which("cc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
+
+BACKENDS = (LLVM, pytest.param("c", marks=needs_compiler), "python")
 
 
 def compiled(
@@ -47,9 +50,9 @@ def compiled(
     return Kernel(trace(function, inputs, name="traced"), backend=backend)
 
 
-COMPILER = shutil.which("cc")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
-EVALUATORS = (*BACKENDS, pytest.param("c", marks=needs_compiler))
+EVALUATORS = (*BACKENDS, pytest.param("exported", marks=needs_compiler))
+"""The back ends, and the C that :func:`c_function` compiles with all warnings."""
+
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC")
 
 

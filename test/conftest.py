@@ -21,6 +21,7 @@ import shutil
 import tempfile
 
 from hypothesis import settings
+from ways import evaluate_through
 
 # A robot in the same network must neither be heard nor, above all, be moved by the tests.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -31,6 +32,10 @@ os.environ.pop("ROS_STATIC_PEERS", None)
 if "MBS_CACHE" not in os.environ:
     os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")
     atexit.register(shutil.rmtree, os.environ["MBS_CACHE_DIR"], ignore_errors=True)
+
+# Everything through one back end and one way to call it, see ways.py.
+if "MBS_TEST_THROUGH" in os.environ:
+    evaluate_through(os.environ["MBS_TEST_THROUGH"])
 
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)

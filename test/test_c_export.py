@@ -16,16 +16,20 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import re
 import subprocess
 
 import numpy as np
 import pytest
 from backends import COMPILER, STRICT, needs_compiler
+from mechanisms import random_mechanism
 from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import c, graph
 
 PANDA = "panda_description/urdf/panda.urdf"
 FUNCTIONS = (mbs.gravity_torques, mbs.inverse_dynamics, mbs.forward_dynamics, mbs.jacobian)
@@ -50,6 +54,27 @@ int main(void)
 """
 
 
+# the same for a large program: loops over segments, a workspace
+LARGE_DRIVER = """
+#include <stdio.h>
+#include "chain.h"
+int main(void)
+{
+  static double q[CHAIN_JOINTS], qd[CHAIN_JOINTS], tau[CHAIN_JOINTS], qdd[CHAIN_JOINTS];
+  static double M[CHAIN_JOINTS * CHAIN_JOINTS], room[CHAIN_FORWARD_DYNAMICS_WORKSPACE];
+  int k, status = 0;
+  for (k = 0; k < CHAIN_JOINTS; ++k) q[k] = 0.3 * k - 1.0;
+  status |= chain_inverse_dynamics(q, qd, qdd, chain_gravity, tau);
+  status |= chain_mass_matrix(q, M);
+  status |= chain_forward_dynamics(q, qd, tau, chain_gravity, qdd, room);
+  for (k = 0; k < CHAIN_JOINTS; ++k)
+    printf("%.17g %.17g %.17g\\n", tau[k], qdd[k], M[k * CHAIN_JOINTS + k]);
+  return status;
+}
+"""
+LARGE = (mbs.inverse_dynamics, mbs.mass_matrix, mbs.forward_dynamics)
+
+
 @pytest.fixture
 def arm():
     return mbs.Model.from_urdf(robot_path("arm7"))
@@ -66,6 +91,28 @@ def evaluate(function, inputs, shape, kind=np.float64):
     result = np.full(shape, np.nan, dtype=kind)
     status = function(*[ctypes.c_void_p(x.ctypes.data) for x in (*arrays, result)])
     return status, result
+
+
+def printed(driver, source, folder):
+    """What a program of its own prints, under the sanitizers if the compiler has them."""
+    main, program, empty = folder / "main.c", folder / "main", folder / "empty.c"
+    main.write_text(driver)
+    empty.write_text("int main(void) { return 0; }")
+    strict = [flag for flag in STRICT if flag not in ("-shared", "-fPIC")]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    there = subprocess.run([COMPILER, *checks, empty, "-o", program], capture_output=True)
+    if there.returncode:
+        checks = []  # the numbers are compared
+    subprocess.run([COMPILER, *strict, *checks, main, source, "-o", program, "-lm"], check=True)
+    return subprocess.run([program], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def chain(monkeypatch):
+    """A tree of which every program is large; the largest needs memory of the caller."""
+    monkeypatch.setattr(graph, "LARGE", 300)
+    monkeypatch.setattr(c, "STACK", 750)
+    return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
 
 @needs_compiler
@@ -139,23 +186,68 @@ def test_a_failed_guard_is_returned_and_listed(tmp_path):
 @needs_compiler
 def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
     source, _ = mbs.export_c(arm, FUNCTIONS, tmp_path, body="tool", representation="hybrid")
-    driver, program = tmp_path / "main.c", tmp_path / "main"
-    driver.write_text(DRIVER)
-    strict = [flag for flag in STRICT if flag not in ("-shared", "-fPIC")]
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    empty = tmp_path / "empty.c"
-    empty.write_text("int main(void) { return 0; }")
-    there = subprocess.run([COMPILER, *checks, empty, "-o", program], capture_output=True)
-    if there.returncode:
-        checks = []  # the compiler comes without its sanitizers: the numbers are compared
-    subprocess.run([COMPILER, *strict, *checks, driver, source, "-o", program, "-lm"], check=True)
-    out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    out = printed(DRIVER, source, tmp_path)
     rows = [line.split() for line in out.splitlines()]
     assert [row[0] for row in rows] == list(arm.joint_names)
     q = 0.3 * np.arange(arm.n) - 1.0
     tau, qdd = np.array([[float(x) for x in row[1:]] for row in rows]).T
     np.testing.assert_allclose(tau, mbs.gravity_torques(arm, q), atol=1e-12)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
+
+
+@needs_compiler
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_large_programs_are_short_and_the_kernels(tmp_path, monkeypatch, chain, precision):
+    size, number = (8, "double") if precision == "double" else (4, "float")
+    monkeypatch.setattr(c, "STACK", c.STACK * size // 8)
+    source, header = mbs.export_c(chain, LARGE, tmp_path / "new", precision=precision)
+    library = loaded(source, tmp_path, "-Wdouble-promotion", "-Wfloat-conversion")
+    kind, tolerance = (np.float64, 1e-12) if precision == "double" else (np.float32, 1e-4)
+    random = np.random.default_rng(0)
+    q, qd, qdd = random.uniform(-1.0, 1.0, (3, chain.n))
+    tau = mbs.inverse_dynamics(chain, q, qd, qdd)
+    for name, inputs, expected in (
+        ("inverse_dynamics", (q, qd, qdd, chain.gravity), tau),
+        ("mass_matrix", (q,), mbs.mass_matrix(chain, q)),
+    ):
+        status, found = evaluate(getattr(library, f"chain_{name}"), inputs, expected.shape, kind)
+        assert status == 0
+        assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+    text = header.read_text()
+    (room,) = re.findall(r"#define CHAIN_FORWARD_DYNAMICS_WORKSPACE (\d+)", text)
+    assert int(room) * size > c.STACK
+    assert re.search(
+        rf"{number}\s+out_forward_dynamics\[{chain.n}\],\s+{number}\s+workspace\[{room}", text
+    )
+    assert re.search(r"Takes \d+ bytes of the stack", text)
+    assert re.search(r"_segments\[\d*\] =", source.read_text())
+
+
+@needs_compiler
+def test_large_programs_under_the_sanitizers(tmp_path, chain):
+    source, _ = mbs.export_c(chain, LARGE, tmp_path)
+    lines = printed(LARGE_DRIVER, source, tmp_path).splitlines()
+    tau, qdd, diagonal = np.array([[float(x) for x in line.split()] for line in lines]).T
+    q = 0.3 * np.arange(chain.n) - 1.0
+    scale = np.abs(tau).max()
+    np.testing.assert_allclose(tau, mbs.gravity_torques(chain, q), atol=1e-12 * scale)
+    np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
+    np.testing.assert_allclose(diagonal, np.diag(mbs.mass_matrix(chain, q)), rtol=1e-11)
+
+
+@needs_compiler
+def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
+    massless = chain.with_payload(chain.body_names[-1], mass=0.0, com=(0.0, 0.0, 0.0))
+    source, header = mbs.export_c(massless, [mbs.forward_dynamics], tmp_path, prefix="held")
+    function = loaded(source, tmp_path).held_forward_dynamics
+    (room,) = re.findall(r"#define HELD_FORWARD_DYNAMICS_WORKSPACE (\d+)", header.read_text())
+    zeros, workspace, result = np.zeros(chain.n), np.empty(int(room)), np.empty(chain.n)
+    load = massless.payload_parameters.copy()
+    for mass, expected in ((0.0, 0), (-1e6, 1)):
+        load[0, 0] = mass
+        arrays = (zeros, zeros, zeros, chain.gravity, load, result, workspace)
+        status = function(*[ctypes.c_void_p(x.ctypes.data) for x in arrays])
+        assert (status > 0) == expected
 
 
 def test_text_is_the_same_each_time(tmp_path, arm):

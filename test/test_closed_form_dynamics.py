@@ -253,7 +253,7 @@ def test_payloads_count():
     assert_close(system.christoffel_symbols_by_binet, mbs.christoffel_symbols(model, q))
 
 
-@pytest.mark.backend_independent  # both back ends are named here
+@pytest.mark.backend_independent  # the back ends are named here
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["forest", "mimics"])
 def test_the_closed_forms_can_be_traced(name, backend):

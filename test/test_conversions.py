@@ -34,7 +34,7 @@ from mbs_dynamics.representation import (
     twist_from_rate,
 )
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 NAMES = ("body_fixed", "spatial", "hybrid", "mixed")
 PAIRS = [(a, b) for a in NAMES for b in NAMES]

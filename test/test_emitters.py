@@ -26,7 +26,7 @@ from backends import BACKENDS, EVALUATORS, c_function, compiled, needs_compiler
 
 from mbs_dynamics.tracing import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 EPS = 2.0**-52
 
@@ -41,7 +41,7 @@ def evaluated(request, tmp_path):
     def evaluate(function: Any, **inputs: Any) -> Any:
         arrays = {name: np.asarray(x, dtype=float) for name, x in inputs.items()}
         program = trace(function, {name: x.shape for name, x in arrays.items()}, name="traced")
-        if request.param == "c":
+        if request.param == "exported":
             status, found = c_function(program, tmp_path)(*arrays.values())
             assert status == 0
         else:

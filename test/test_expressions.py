@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from mbs_dynamics.tracing import Kernel, Program, atan2, cos, less, select, sin, sqrt, trace
 from mbs_dynamics.tracing.graph import NUMBER
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 EPS = 2.0**-52
 

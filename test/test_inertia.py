@@ -27,7 +27,7 @@ from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.inertia import Inertia, spatial_inertia
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 
 class Points:

@@ -34,7 +34,7 @@ from mbs_dynamics.model.macro_joints import (
 )
 from mbs_dynamics.tracing import derivative_of, series_of
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 ANGLES = {"zero": 0.0, "tiny": 1e-7, "below one": 0.9, "above one": 1.1, "near pi": pi - 1e-7}
 

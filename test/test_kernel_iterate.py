@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Iteration of kernels: against a loop of calls, in both back ends."""
+"""Iteration of kernels: against a loop of calls, in each back end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from backends import BACKENDS
 from mbs_dynamics.errors import ArgumentError, SingularError
 from mbs_dynamics.tracing import Kernel, positive, sin, trace
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named here
+pytestmark = pytest.mark.backend_independent  # the back ends are named here
 
 SHAPES = {"x": (2, 2), "u": (2,), "h": ()}
 

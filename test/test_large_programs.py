@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import LLVM
+from backends import LLVM, needs_compiler
 from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
@@ -50,9 +50,9 @@ def program_of(function: Any, model: mbs.Model, **options: Any) -> Program:
     return made.program(model, made.required, {**made.options, **options})
 
 
-def kernel_of(program: Program, model: mbs.Model) -> Kernel:
+def kernel_of(program: Program, model: mbs.Model, backend: str = "llvm") -> Kernel:
     defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
-    return Kernel(program, backend="llvm", defaults=defaults)
+    return Kernel(program, backend=backend, defaults=defaults)
 
 
 def arrays_of(program: Program, model: mbs.Model, states: int, seed: int = 0) -> list[Any]:
@@ -93,8 +93,17 @@ ALGORITHMS = [
 ]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_segments_give_what_straight_code_gives(name, large):
+C = pytest.param("c", marks=needs_compiler)
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        *((name, "llvm") for name in MECHANISMS),
+        *(pytest.param(name, "c", marks=needs_compiler) for name in ("tree", "mimics")),
+    ],
+)
+def test_segments_give_what_straight_code_gives(name, backend, large):
     model = MECHANISMS[name].model
     for function, options in ALGORITHMS:
         large(False)
@@ -104,7 +113,7 @@ def test_segments_give_what_straight_code_gives(name, large):
         straight = flat(plain(*arrays_of(program, model, 5)))
         large(True)
         program = program_of(function, model, **options)
-        segments = flat(kernel_of(program, model)(*arrays_of(program, model, 5)))
+        segments = flat(kernel_of(program, model, backend)(*arrays_of(program, model, 5)))
         scale = np.abs(straight).max(axis=1, keepdims=True)
         # two orders of evaluation: constants keep their signs in large traces
         np.testing.assert_array_less(np.abs(segments - straight) / scale, 2e-13)
@@ -149,7 +158,8 @@ def aligned(array: Any) -> Any:
     return copy
 
 
-def test_guards_say_which_state_and_joint(large):
+@pytest.mark.parametrize("backend", ["llvm", C])
+def test_guards_say_which_state_and_joint(large, backend):
     large(True)
 
     def function(x: Any) -> Any:
@@ -160,7 +170,7 @@ def test_guards_say_which_state_and_joint(large):
             positive(x[k] + 0.5, f"entry {k}")
         return values
 
-    kernel = Kernel(trace(function, {"x": (6,)}, name="f"), backend="llvm")
+    kernel = Kernel(trace(function, {"x": (6,)}, name="f"), backend=backend)
     x = np.linspace(0.0, 1.0, 24).reshape(4, 6)
     kernel(x)
     x[2, 4] = x[3, 1] = -1.0
@@ -170,25 +180,36 @@ def test_guards_say_which_state_and_joint(large):
         kernel(x[3])
 
 
-def test_outputs_that_are_numbers_inputs_and_angles(large):
-    def function(x: Any) -> Any:
-        big = np.zeros((20, 20), dtype=object) + 0.25
-        for k in range(20):
-            x[0].graph.turn()
-            big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
-        return {"big": big, "small": [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]}
+def many_outputs(x: Any) -> Any:
+    big = np.zeros((20, 20), dtype=object) + 0.25
+    varied = np.linspace(0.0, 1.0, 100).astype(object)
+    for k in range(20):
+        x[0].graph.turn()
+        big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
+        varied[5 * k] = big[k, k] * 2.0
+    small = [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]
+    return {"big": big, "varied": varied, "small": small}
 
+
+@pytest.mark.parametrize("backend", ["llvm", C])
+def test_outputs_that_are_numbers_inputs_and_angles(large, backend):
     results = []
     for on in (False, True):
         large(on)
-        program = trace(function, {"x": (2,)}, name="f")
-        results.append(Kernel(program, backend="llvm")(np.array([[0.3, 0.7], [0.6, 0.7]])))
+        program = trace(many_outputs, {"x": (2,)}, name="f")
+        results.append(Kernel(program, backend=backend)(np.array([[0.3, 0.7], [0.6, 0.7]])))
     for straight, segments in zip(*results, strict=True):
         np.testing.assert_array_equal(straight, segments)
+
+
+def test_outputs_that_are_numbers_in_lanes(large):
+    large(True)
+    program = trace(many_outputs, {"x": (2,)}, name="f")
+    expected = Kernel(program, backend="llvm")(np.array([0.3, 0.7]))
     status, found = in_lanes(program, 4, [np.tile([0.3, 0.7], (4, 1))])
     assert status == 0
-    for lanes, single in zip(found, results[1], strict=True):
-        np.testing.assert_array_equal(lanes, np.tile(single[0].reshape(-1), (4, 1)))
+    for lanes, single in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(lanes, np.tile(single.reshape(-1), (4, 1)))
 
 
 def test_a_large_memory_comes_from_the_heap(large, monkeypatch):

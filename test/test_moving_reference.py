@@ -25,7 +25,7 @@ from mbs_dynamics import ArgumentError
 from mbs_dynamics.lie import moving_reference as moving
 from mbs_dynamics.lie import se3
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 TOLERANCE = 1e-13
 

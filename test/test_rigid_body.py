@@ -28,7 +28,7 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import convert_wrench
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 TOLERANCE = 1e-13
 

@@ -26,7 +26,7 @@ from test_so3 import BEYOND_PI, PI, UP_TO_PI, axes, half_turns, near
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import InverseAdjoint
 
-pytestmark = pytest.mark.backend_independent  # both back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 ROUNDING = 4e-15
 

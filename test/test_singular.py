@@ -14,7 +14,7 @@
 """Mass matrices that are singular or indefinite, and arguments that make no sense: errors by name.
 
 Where a mass matrix is singular at every state, tracing already says so; where it depends on the
-state or on a payload, the kernel does, in both back ends, and for a batch with the index.
+state or on a payload, the kernel does, in each back end, and for a batch with the index.
 """
 
 from __future__ import annotations

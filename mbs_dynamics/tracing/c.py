@@ -11,81 +11,64 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The C99 emitter: a program as one function without dependencies beyond math.h."""
+"""A program in C99, without dependencies beyond math.h: straight on, or in segments if it is large.
+
+Where segments share code (see :mod:`mbs_dynamics.tracing.segments`), a large program is short in C,
+and compiles in seconds where one long function would take minutes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from mbs_dynamics.tracing import graph as g
-from mbs_dynamics.tracing.graph import Condition, Symbol
-from mbs_dynamics.tracing.program import Program
+from mbs_dynamics.tracing.c_body import Style, emit_straight, identifier
+from mbs_dynamics.tracing.c_segments import emit_segments
+from mbs_dynamics.tracing.program import Program, uncollected
+from mbs_dynamics.tracing.segments import segmented
 
-PRECISIONS = {"double": ("double", ""), "single": ("float", "f")}
-"""For each precision the type in C, and the suffix of its constants and mathematical functions."""
+STACK = 1 << 16
+"""A memory of segments of more bytes than this is the caller's: an argument of the function."""
+
+
+class CFunction(NamedTuple):
+    """A program as C99 source of ``int <name>(const double inputs..., double outputs...)``.
+
+    The function returns 0, or k if the k-th of the program's guards, counted from one, is not
+    positive; the outputs then mean nothing. All arguments are flat, row-major arrays of the sizes
+    written in the signature; outputs must not overlap inputs. The function allocates nothing and
+    keeps no state. In single precision every number and every operation is a float.
+    """
+
+    signature: str
+    """The declaration, without the semicolon."""
+    definition: str
+    """The function, and before it the static functions and tables that it needs."""
+    stack: int
+    """Bytes of an array of its own on the stack; the compiler's variables come on top."""
+    workspace: int
+    """How many numbers there must be room for at the last argument, ``workspace``, which means
+    nothing between calls; 0 if there is no such argument."""
+
+
+def c_function(
+    program: Program, *, name: str | None = None, precision: str = "double"
+) -> CFunction:
+    """Return a program in C. What memory it needs beyond :data:`STACK` is the caller's."""
+    name = name or identifier(program.name)
+    style = Style(program, precision)
+    if len(program.nodes) <= g.LARGE:
+        signature = style.signature(name)
+        return CFunction(signature, emit_straight(program, style, signature), 0, 0)
+    with uncollected():
+        plan = segmented(program)
+        size = style.bytes * plan.memory
+        workspace = plan.memory if size > STACK else 0
+        signature = style.signature(name, workspace)
+        definition = emit_segments(program, plan, style, name, signature, own=not workspace)
+    return CFunction(signature, definition, 0 if workspace else size, workspace)
 
 
 def emit_c(program: Program) -> str:
-    """Return a C99 file with the program as one function; see :func:`c_function`."""
-    return "#include <math.h>\n\n" + c_function(program)
-
-
-def c_signature(program: Program, *, name: str | None = None, precision: str = "double") -> str:
-    """Return the declaration of the function, without the semicolon."""
-    kind, _ = PRECISIONS[precision]
-    # ISO C has no arrays of size zero
-    arguments = [f"const {kind} {port.name}[{port.size or 1}]" for port in program.inputs]
-    arguments += [f"{kind} out_{port.name}[{port.size or 1}]" for port in program.outputs]
-    return f"int {name or program.name}({', '.join(arguments)})"
-
-
-def c_function(program: Program, *, name: str | None = None, precision: str = "double") -> str:
-    """Return C99 source of ``int <name>(const double inputs..., double outputs...)``.
-
-    It returns 0, or k if the k-th of the program's guards, counted from one, is not positive; the
-    outputs then mean nothing.
-
-    All arguments are flat, row-major arrays of the sizes written in the signature; outputs must not
-    overlap inputs. The function allocates nothing and keeps no state. In single precision every
-    number and every operation is a float.
-    """
-    kind, suffix = PRECISIONS[precision]
-    lines = [c_signature(program, name=name, precision=precision), "{"]
-    for node in program.nodes:
-        type_ = "int" if isinstance(node, Condition) else kind
-        lines.append(f"  const {type_} t{node.id} = {_expression(node, suffix)};")
-    for port, values in zip(program.outputs, program.values, strict=True):
-        lines += [f"  out_{port.name}[{k}] = {_ref(x, suffix)};" for k, x in enumerate(values)]
-    unused = {port.name for port in program.inputs} - {
-        node.args[0] for node in program.nodes if node.op == g.INPUT
-    }
-    unused.update(f"out_{port.name}" for port in program.outputs if not port.size)
-    lines += [f"  (void){name};" for name in sorted(unused)]
-    lines += [
-        f"  if (!({_ref(x, suffix)} > 0)) return {k};" for k, (x, _) in enumerate(program.guards, 1)
-    ]
-    return "\n".join([*lines, "  return 0;", "}", ""])
-
-
-def c_constant(x: float, suffix: str = "") -> str:
-    """Return a number as C writes it; a suffix of ``f`` makes it a float."""
-    names = {"inf": "INFINITY", "-inf": "(-INFINITY)", "nan": "NAN"}
-    text = repr(float(x))
-    return names.get(text, f"({text}{suffix})")
-
-
-def _ref(x: Any, suffix: str) -> str:
-    return f"t{x.id}" if isinstance(x, (Symbol, Condition)) else c_constant(x, suffix)
-
-
-def _expression(node: Symbol | Condition, suffix: str) -> str:
-    if node.op == g.INPUT:
-        return f"{node.args[0]}[{node.args[1]}]"
-    args = [_ref(x, suffix) for x in node.args]
-    if node.op == g.NEG:
-        return f"-{args[0]}"
-    if node.op == g.SELECT:
-        return f"{args[0]} ? {args[1]} : {args[2]}"
-    if node.op in (g.SIN, g.COS, g.SQRT, g.ATAN2):
-        return f"{node.op}{suffix}({', '.join(args)})"
-    return f"{args[0]} {node.op} {args[1]}"
+    """Return a C99 file with the program as one function; see :class:`CFunction`."""
+    return "#include <math.h>\n\n" + c_function(program).definition

@@ -29,21 +29,23 @@ from mbs_dynamics.errors import SingularError, UnknownBackendError
 from mbs_dynamics.tracing import native
 from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
+from mbs_dynamics.tracing.compiled_c import CompiledC
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
 
-BACKENDS = ("llvm", "python")
+BACKENDS = ("llvm", "c", "python")
 
 
 def default_backend() -> str:
     """Return the back end used when none is named.
 
     The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
-    installed, and plain Python where it is not. Raises UnknownBackendError for another value of the
-    variable.
+    installed, and plain Python where it is not: the C compiler takes a quarter of a second for each
+    kernel that it has not seen, and runs only where it is asked for. Raises UnknownBackendError for
+    another value of the variable.
     """
     named = os.environ.get("MBS_BACKEND")
     if named:
@@ -72,10 +74,11 @@ class Kernel:
 
     ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
     float64 array of the right shape, or one whose batch axes come last in memory, such as
-    ``np.empty((n, N)).T``. Large batches of that layout are read and written as they are, and
-    large batches of any layout as vector code, in threads if they are very large (see MBS_THREADS
-    in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are
-    computed with, as in NumPy, except where something has to be positive.
+    ``np.empty((n, N)).T``. The back end llvm reads and writes large batches of that layout as they
+    are, and evaluates large batches of any layout as vector code. Very large ones run in threads in
+    llvm and c (see MBS_THREADS in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and
+    infinities in the input are computed with, as in NumPy, except where something has to be
+    positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -107,15 +110,18 @@ class Kernel:
         self.outputs: tuple[Port, ...] = program.outputs
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
-        self._machine: Machine | None = None
+        self._machine: Machine | CompiledC | None = None
         self._native: Any = None
         if self.backend == "python":
             self._python = compile_python(program)
             return
-        self._machine = Machine(program)
+        if self.backend == "c":
+            self._machine = CompiledC(program)
+            return
+        machine = self._machine = Machine(program)
         if native.is_callable_type(type(self)):
             self._native = native.connect(
-                self, program, self._machine.function, self.defaults, Kernel.__call__
+                self, program, machine.function, self.defaults, Kernel.__call__
             )
 
     def __repr__(self) -> str:
@@ -230,10 +236,7 @@ class Kernel:
         """
         if self._machine is None:
             return self._evaluate_python(states, rows)
-        if in_turn or not self._machine.several_at_once(states):
-            status = self._machine.one_by_one(states, rows)
-        else:
-            status = self._machine.several(states, rows)
+        status = self._machine.evaluate(states, rows, in_turn=in_turn)
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for the values between its segments")
         return status

@@ -20,7 +20,7 @@ import itertools
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -138,6 +138,12 @@ class Machine:
         """Whether so many states are worth vector code."""
         return states >= LEAST_STATES and self._worth_lanes
 
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states; see :meth:`Kernel.evaluate`."""
+        if in_turn or not self.several_at_once(states):
+            return self.one_by_one(states, rows)
+        return self.several(states, rows)
+
     def several(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
         with self._lock:
@@ -177,6 +183,21 @@ def thread_count(states: int) -> int:
     return min(worth, most or 1)
 
 
+def in_threads(states: int, threads: int, part: Callable[[int, int], int]) -> int:
+    """Return the first status that is not 0 of ``part(first, last)`` over all states, or 0.
+
+    What it calls runs without the interpreter lock, or there is no use in threads.
+    """
+    if threads == 1:
+        return part(0, states)
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
+    edges = [k * states // threads for k in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [pool.submit(part, a, b) for a, b in itertools.pairwise(edges)]
+        return next((status for done in parts if (status := done.result())), 0)
+
+
 class Vector:
     """A program as vector code with a driver."""
 
@@ -191,14 +212,7 @@ class Vector:
 
     def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
-        if threads == 1:
-            return self._part(0, states, rows)
-        from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
-
-        edges = [k * states // threads for k in range(threads + 1)]
-        with ThreadPoolExecutor(threads) as pool:  # the driver runs without the interpreter lock
-            parts = [pool.submit(self._part, a, b, rows) for a, b in itertools.pairwise(edges)]
-            return next((status for part in parts if (status := part.result())), 0)
+        return in_threads(states, threads, lambda first, last: self._part(first, last, rows))
 
     def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
         # taken out while it is used: a finalizer may run in between and evaluate a batch as well

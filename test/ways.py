@@ -1,0 +1,95 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Ways to evaluate kernels, of which one is chosen for all tests by MBS_TEST_THROUGH."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mbs_dynamics.tracing import llvm, native
+from mbs_dynamics.tracing.machine import Machine, Rows, Vector
+
+WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
+"""Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
+of so many lanes; with the back end of that name."""
+
+
+def evaluate_through(way: str) -> None:
+    """Make every evaluation of a kernel of this process that names no back end go this way.
+
+    What tests do in processes that they start goes the way that such processes go, with the same
+    back end.
+    """
+    if way not in WAYS:
+        raise ValueError(f"MBS_TEST_THROUGH must be one of {', '.join(WAYS)}; got {way!r}")
+    os.environ["MBS_BACKEND"] = way if way in ("c", "python") else "llvm"
+    if way == "native":
+        if not native.supported():
+            raise RuntimeError("kernels cannot be called through machine code here")
+    elif way == "ctypes":
+        native.suits = lambda program: False
+    elif way.startswith("lanes"):
+        native.suits = lambda program: False
+        _in_lanes(int(way.removeprefix("lanes")))
+
+
+def _in_lanes(lanes: int) -> None:
+    """Evaluate each state as several equal ones, of which all must get the same results."""
+    one_by_one = Machine.one_by_one
+
+    def together(machine: Machine, states: int, rows: Sequence[Rows]) -> int:
+        if lanes == 1:
+            return one_by_one(machine, states, rows)
+        with machine._lock:
+            if machine._vector is None:
+                machine._vector = Vector(machine.program, lanes)
+        return machine._vector.evaluate(states, rows)
+
+    def one(machine: Machine, arrays: Sequence[Any]) -> int:
+        program = machine.program
+        several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in arrays[: len(program.inputs)]]
+        several += [np.full((lanes + 1, port.size), np.nan) for port in program.outputs]
+        status = together(machine, lanes + 1, [Rows(x, 8 * x.shape[1]) for x in several])
+        if status:
+            assert 0 < status <= len(program.guards), "the first state was not the first to fail"
+            return status
+        outputs = slice(len(program.inputs), None)
+        for array, found in zip(arrays[outputs], several[outputs], strict=True):
+            np.testing.assert_array_equal(found, np.broadcast_to(found[0], found.shape))
+            array.reshape(-1)[:] = found[0]
+        return 0
+
+    def one_after_the_other(machine: Machine, states: int, rows: Sequence[Rows]) -> int:
+        ports = (*machine.program.inputs, *machine.program.outputs)
+        tables = [
+            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
+            for row, port in zip(rows, ports, strict=True)
+        ]
+        for k in range(states):
+            status = one(machine, [table[k] for table in tables])
+            if status:
+                return k * len(machine.program.guards) + status
+        return 0
+
+    Machine.one, Machine.one_by_one = one, one_after_the_other
+    if lanes == 1:
+        Machine.several = one_by_one
+        Machine.several_at_once = lambda machine, states: False
+    else:
+        llvm.vector_lanes = lambda: lanes
