@@ -29,7 +29,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from mbs_dynamics.algorithms._in_loops import COORDINATES, MODEL_INPUTS, in_loops
+from mbs_dynamics.algorithms._in_loops import COORDINATES, MANY, MODEL_INPUTS, in_loops
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
@@ -204,9 +204,13 @@ class Algorithm(Dispatcher):
         return {name: _constant(name, value) for name, value in complete.items()}
 
     def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:
-        """Return the traced equations, in the cheapest representation if the options say auto."""
+        """Return the traced equations, in the cheapest representation if the options say auto.
+
+        For large models in the first one: to trace all takes longer than the best of them saves.
+        """
         arrays = tuple(arrays)
-        programs = [self._trace(model, arrays, each) for each in self.candidates(arrays, options)]
+        candidates = self.candidates(arrays, options)[: 1 if model.nb >= MANY else None]
+        programs = [self._trace(model, arrays, each) for each in candidates]
         return min(programs, key=lambda program: program.operations.total)
 
     def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:

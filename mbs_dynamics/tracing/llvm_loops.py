@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import ALIGNED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.llvm_memory import ALIGNED, MASKED, NO_MEMORY, byte_table
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
@@ -391,15 +391,3 @@ class _Main(Body):
             self._turned(name, count, backwards=not forwards)
             status = f"%{name}.found"
         return self.said(status, len(self.program.inputs) + len(self.program.outputs))
-
-
-MASKED = f"""\
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @llvm.masked.store.v{WIDTH}f64.p0(<{WIDTH} x double>, ptr, i32, <{WIDTH} x i1>)
-declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
-  <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)
-declare void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0(
-  <{WIDTH} x double>, <{WIDTH} x ptr>, i32, <{WIDTH} x i1>)
-declare ptr @malloc(i64)
-declare void @free(ptr)
-"""

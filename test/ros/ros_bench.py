@@ -38,7 +38,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds to wait for what must come; nothing is measured by it."""
 
 SETTLING = 0.5

@@ -35,7 +35,7 @@ from mbs_dynamics.ros.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def waits(condition):
