@@ -46,9 +46,6 @@ STATES = 10_000
 LARGEST_BATCH = 100
 """Coordinates of the largest mechanism that is evaluated in batches."""
 
-LARGEST = 2_000_000
-"""Operations beyond which a program is not traced; the table then says so."""
-
 AGREEMENT = 1e-8
 """Largest difference from another library, relative to the largest entry."""
 
@@ -115,10 +112,9 @@ def suite() -> Iterator[Table]:
         ("mechanism", *names),
         note=NOTES,
     )
-    sizes: dict[str, list[tuple[int, int]]] = {}
     drawn: dict[str, dict[str, float]] = {}
     for name, model in _models():
-        table, gains = _one_state(name, model, sizes if name.startswith("chain") else {})
+        table, gains = _one_state(name, model)
         yield table
         means.rows.append([name, *(_mean_and_least(gains[other]) for other in names)])
         drawn[name] = gains[Pinocchio.name]
@@ -147,9 +143,7 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
 # -- one state -------------------------------------------------------------------------------------
 
 
-def _one_state(
-    name: str, model: mbs.Model, sizes: dict[str, list[tuple[int, int]]]
-) -> tuple[Table, dict[str, dict[str, float]]]:
+def _one_state(name: str, model: mbs.Model) -> tuple[Table, dict[str, dict[str, float]]]:
     """Return the table of a mechanism, and by library and algorithm the ratios in it."""
     columns = ("microseconds", "operations", "trace + compile ms", "ours")
     ratios = [f"{library.name} / ours" for library in LIBRARIES]
@@ -159,14 +153,7 @@ def _one_state(
     others = {library.name: library(model).calls(body, *state) for library in LIBRARIES}
     gains: dict[str, dict[str, float]] = {library: {} for library in others}
     for subject in subjects(body):
-        known = sizes.setdefault(subject.label, [])
-        expected = _expected(known, model.n)
-        if expected > LARGEST:
-            said = f"some {expected:.1e}: not measured"
-            table.rows.append([subject.label, said, *[None] * (3 + len(others))])
-            continue
         kernel, seconds = _compiled(subject, model)
-        known.append((model.n, kernel.operations.total))
         arrays = state[: subject.arrays]
         calls = {
             key: found[subject.label] for key, found in others.items() if subject.label in found
@@ -195,14 +182,6 @@ def _compiled(subject: Subject, model: mbs.Model) -> tuple[mbs.Kernel, float]:
     begin = thread_time()
     kernel = mbs.compile(subject.function, model, backend="llvm", **subject.options)
     return kernel, thread_time() - begin
-
-
-def _expected(known: list[tuple[int, int]], n: int) -> float:
-    """Return how many operations are to be expected for n joints, from two smaller chains."""
-    if len(known) < 2:
-        return 0.0
-    (n0, c0), (n1, c1) = known[-2:]
-    return float(c1 * (n / n1) ** (np.log(c1 / c0) / np.log(n1 / n0)))
 
 
 def _compare(what: str, ours: Any, theirs: Any) -> None:
