@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from mbs_dynamics.tracing.llvm_objects import (
     ARRAY_FLAGS,
+    ASK,
     DATA,
     DESCR,
     EXTERNALS,
@@ -122,6 +123,7 @@ def emit_call(offset: int) -> str:
     return (
         EXTERNALS
         + PACKED
+        + ASK
         + f"""\
 define ptr @mbs.call(ptr %kernel, ptr %args, i64 %flagged, ptr %names) nounwind {{
 entry:
@@ -294,24 +296,7 @@ add.names:
 copy:
   %extra = phi i64 [ 0, %batch ], [ %names.count, %add.names ]
   %passed = add i64 %given, %extra
-  %room = add i64 %passed, 1
-  %stack = alloca ptr, i64 %room
-  store ptr %kernel, ptr %stack
-  br label %move
-move:
-  %m = phi i64 [ 0, %copy ], [ %m.next, %moved ]
-  %m.more = icmp slt i64 %m, %passed
-  br i1 %m.more, label %moved, label %ask
-moved:
-  %m.from = getelementptr ptr, ptr %args, i64 %m
-  %moving = load ptr, ptr %m.from
-  %m.next = add i64 %m, 1
-  %m.to = getelementptr ptr, ptr %stack, i64 %m.next
-  store ptr %moving, ptr %m.to
-  br label %move
-ask:
-  %asked.count = add i64 %given, 1
-  %asked = call ptr @mbs.PyObject_Vectorcall(ptr %otherwise, ptr %stack, i64 %asked.count,
+  %asked = call ptr @mbs.ask(ptr %otherwise, ptr %kernel, ptr %args, i64 %given, i64 %passed,
       ptr %names)
   ret ptr %asked
 }}

@@ -22,6 +22,7 @@ owner and options, goes to its kernel at once, and every other one to a Python f
 from __future__ import annotations
 
 from mbs_dynamics.tracing.llvm_objects import (
+    ASK,
     MOST_PORTS,
     TUPLE_ITEMS,
     TUPLE_SIZE,
@@ -49,6 +50,7 @@ def emit_dispatch(offset: int) -> str:
     """
     words = {name: (8 * k, "i64" if 1 <= k <= 4 else "ptr") for k, name in enumerate(ENTRY)}
     return f"""\
+{ASK}\
 declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
 define ptr @mbs.dispatch(ptr %self, ptr %args, i64 %flagged, ptr %kwnames) nounwind {{
 entry:
@@ -146,24 +148,7 @@ hit:
   ret ptr %found
 miss:
   %otherwise = load ptr, ptr %table
-  %room = add i64 %passed, 1
-  %stack = alloca ptr, i64 %room
-  store ptr %self, ptr %stack
-  br label %move
-move:
-  %m = phi i64 [ 0, %miss ], [ %m.next, %moved ]
-  %m.more = icmp slt i64 %m, %passed
-  br i1 %m.more, label %moved, label %ask
-moved:
-  %m.from = getelementptr ptr, ptr %args, i64 %m
-  %moving = load ptr, ptr %m.from
-  %m.next = add i64 %m, 1
-  %m.to = getelementptr ptr, ptr %stack, i64 %m.next
-  store ptr %moving, ptr %m.to
-  br label %move
-ask:
-  %asked.count = add i64 %given, 1
-  %asked = call ptr @mbs.PyObject_Vectorcall(ptr %otherwise, ptr %stack, i64 %asked.count,
+  %asked = call ptr @mbs.ask(ptr %otherwise, ptr %self, ptr %args, i64 %given, i64 %passed,
       ptr %kwnames)
   ret ptr %asked
 }}

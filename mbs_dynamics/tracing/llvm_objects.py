@@ -122,3 +122,30 @@ end:
 }
 """
 """IR that returns the only result, or a tuple that takes several over; null after an error."""
+
+ASK = """\
+define internal ptr @mbs.ask(ptr %function, ptr %self, ptr %args, i64 %given, i64 %passed,
+                             ptr %names) nounwind {
+entry:
+  %room = add i64 %passed, 1
+  %stack = alloca ptr, i64 %room
+  store ptr %self, ptr %stack
+  br label %move
+move:
+  %m = phi i64 [ 0, %entry ], [ %m.next, %moved ]
+  %m.more = icmp slt i64 %m, %passed
+  br i1 %m.more, label %moved, label %ask
+moved:
+  %m.from = getelementptr ptr, ptr %args, i64 %m
+  %moving = load ptr, ptr %m.from
+  %m.next = add i64 %m, 1
+  %m.to = getelementptr ptr, ptr %stack, i64 %m.next
+  store ptr %moving, ptr %m.to
+  br label %move
+ask:
+  %count = add i64 %given, 1
+  %asked = call ptr @mbs.PyObject_Vectorcall(ptr %function, ptr %stack, i64 %count, ptr %names)
+  ret ptr %asked
+}
+"""
+"""IR that calls a Python function with an object before its arguments, of which some have names."""
