@@ -60,6 +60,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def switch(on: bool) -> None:
         monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(in_loops, "DEEP", in_loops.DEEP if on else np.inf)
         monkeypatch.setattr(in_loops, "LONG", -1)
 
     return switch
@@ -220,8 +221,9 @@ def test_operations_are_those_of_straight_code(loops):
 
 @pytest.mark.backend_independent
 def test_which_models_have_loops():
-    for n, looped in ((40, False), (60, True)):
-        model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
+    branched = [(i - 1) // 2 for i in range(40)]
+    for parents, looped in ((range(-1, 19), False), (range(-1, 29), True), (branched, False)):
+        model = random_mechanism(5, parents, ("revolute",)).model
         compiled = mbs.compile(mbs.mass_matrix, model, backend="python")
         assert isinstance(compiled.program, LoopProgram) == looped
 

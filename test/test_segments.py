@@ -262,6 +262,7 @@ def plan_of(function: Any, model: mbs.Model, **options: Any) -> Plan:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graph, "LARGE", 0)
         patch.setattr(in_loops, "MANY", sys.maxsize)
+        patch.setattr(in_loops, "DEEP", np.inf)
         program = made.program(model, made.required, {**made.options, **options})
     return segmented(program, together=8)
 
