@@ -102,7 +102,7 @@ def test_stops_on(arm, reason):
     arm.waits(lambda: arm.value("state") == "fault")
     assert arm.level("command") == DiagnosticStatus.ERROR
     assert reason in arm.value("fault reason")
-    assert arm.enabled[-1] is False
+    arm.waits(lambda: arm.enabled[-1:] == [False])
 
 
 def test_a_new_description_stops_it_and_is_taken_up_afterwards(ros):
@@ -244,7 +244,7 @@ def test_enabling_is_refused_until_all_is_in_order(ros):
         assert arm.set(compensates_itself=False) == ""
         arm.send(JOINTS, np.where(np.arange(7) == 1, 2.06, Q), REST)
         arm.waits(lambda: arm.ask(True).success)
-        assert arm.enabled[-1] is True
+        arm.waits(lambda: arm.enabled[-1:] == [True])
         # what the controller's place is without a controller
         arm.node.destroy_subscription(
             next(s for s in arm.node.subscriptions if s.topic_name.endswith("/commands"))
@@ -259,7 +259,7 @@ def test_enabling_is_refused_while_another_node_commands(ros):
         rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
         arm.waits(lambda: arm.node.count_publishers(topic) == 2)
         arm.waits(lambda: "1 other publisher(s) on commands" in arm.ask(True).message)
-        assert arm.enabled == [False]
+        arm.waits(lambda: arm.enabled == [False])
         arm.node.destroy_publisher(rival)
         arm.enable()
         rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
