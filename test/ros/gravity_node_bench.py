@@ -137,7 +137,7 @@ class Driver(Probe):
 
         self.commands.clear()
         self.waits(lambda: faults[0] >= 0 and settled(), again)
-        assert self.enabled[-1]
+        self.waits(lambda: self.enabled[-1:] == [True])
 
     def silent(self, seconds=0.25):
         """Whether no command comes while the robot is well, once those under way have arrived."""

@@ -141,12 +141,12 @@ class Stage(Node):
         self.until("torques of the dynamics node", lambda: self.answers > 0)
         clients = (self._reset, self._enable)
         self.until("services", lambda: all(client.service_is_ready() for client in clients))
-        topics = [COMMANDS, *(publisher.topic_name for publisher in self._payloads.values())]
-        topics.append(self._disturbances.topic_name)
+        ours = [self._disturbances, *self._payloads.values()]  # what is sent once must be heard
         self.until(
             "subscribers",
             lambda: (
-                all(self.count_subscribers(topic) for topic in topics)
+                all(publisher.get_subscription_count() for publisher in ours)
+                and self.count_subscribers(COMMANDS) > 0
                 and self.count_publishers(COMMANDS) > 0
             ),
         )
