@@ -32,6 +32,7 @@ from mbs_dynamics.tracing import Kernel, Program, graph, less, positive, select,
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
 llvm_segments = pytest.importorskip("mbs_dynamics.tracing.llvm_segments")
+llvm_memory = pytest.importorskip("mbs_dynamics.tracing.llvm_memory")
 llvm = pytest.importorskip("mbs_dynamics.tracing.llvm")
 
 
@@ -218,7 +219,7 @@ def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     program = program_of(mbs.forward_dynamics, model)
     arrays = arrays_of(program, model, 3)
     expected = kernel_of(program, model)(*arrays)
-    monkeypatch.setattr(llvm_segments, "STACK", 0)
+    monkeypatch.setattr(llvm_memory, "STACK", 0)
     assert "@malloc" in llvm_segments.emit_llvm(program)
     np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
 
@@ -227,7 +228,7 @@ def test_an_empty_heap_is_said(large, monkeypatch):
     large(True)
     model = MECHANISMS["tree"].model
     program = program_of(mbs.inverse_dynamics, model)
-    monkeypatch.setattr(llvm_segments, "STACK", 0)
+    monkeypatch.setattr(llvm_memory, "STACK", 0)
     emit = llvm_segments.emit_llvm
 
     def greedy(*args: Any) -> str:

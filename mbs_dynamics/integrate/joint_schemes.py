@@ -235,6 +235,12 @@ def inertial_force(model: Model, q: Array, v: Array) -> Array:
     return np.asarray(_coriolis_matrix(model, q, v)).T @ v
 
 
+def _middle(model: Model, q: Array, v: Array, h: Any, *applied: Any) -> tuple[Array, Array]:
+    """Return the positions in the middle of the step, and the rate of the momenta there."""
+    qm = q + (0.5 * h[()]) * v
+    return qm, inertial_force(model, qm, v) + applied_force(model, qm, v, *applied)
+
+
 def _midpoint_rates(
     model: Model,
     x: Array,
@@ -245,10 +251,8 @@ def _midpoint_rates(
     joints: Any = None,
 ) -> Array:
     """Return the next iterate of v."""
-    q, _, p, _ = x
-    qm = q + (0.5 * h[()]) * v
-    f = inertial_force(model, qm, v) + applied_force(model, qm, v, effort, wrenches, joints)
-    return solve_mass(model, qm, p + (0.5 * h[()]) * f)
+    qm, f = _middle(model, x[0], v, h, effort, wrenches, joints)
+    return solve_mass(model, qm, x[2] + (0.5 * h[()]) * f)
 
 
 def _midpoint_step(
@@ -261,10 +265,8 @@ def _midpoint_step(
     joints: Any = None,
 ) -> Array:
     """Return q, qd, p and v at the end of the step with the rates v."""
-    q, _, p, _ = x
-    qm = q + (0.5 * h[()]) * v
-    f = inertial_force(model, qm, v) + applied_force(model, qm, v, effort, wrenches, joints)
-    p, q = p + h[()] * f, q + h[()] * v
+    _, f = _middle(model, x[0], v, h, effort, wrenches, joints)
+    q, p = x[0] + h[()] * v, x[2] + h[()] * f
     return np.array([q, solve_mass(model, q, p), p, v])
 
 

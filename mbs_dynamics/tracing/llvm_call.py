@@ -274,12 +274,6 @@ dropped:
 error:
   ret ptr null
 done:
-  %single = icmp eq i64 %outputs, 1
-  br i1 %single, label %only, label %several
-only:
-  %only.result = load ptr, ptr %results
-  ret ptr %only.result
-several:
   %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
   ret ptr %packed
 slow:

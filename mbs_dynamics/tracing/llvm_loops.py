@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import ALIGNED, MASKED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
@@ -41,9 +41,6 @@ from mbs_dynamics.tracing.program import Program
 
 CACHE = 1 << 20
 """Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
-
-STACK = 1 << 18
-"""A memory of more bytes than this is taken from the heap."""
 
 
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
@@ -130,21 +127,9 @@ class _Main(Body):
 
     def _memory(self) -> bool:
         """Emit ``%memory``; return whether it is taken from the heap."""
-        size = 8 * self.lanes * self.room.size
-        if size <= STACK:
-            self.set("%memory", f"alloca i8, i64 {size}, align {ALIGNED}")
-            return False
-        self.lines += [
-            f"  %heap = call ptr @malloc(i64 {size + ALIGNED})",
-            "  %none = icmp eq ptr %heap, null",
-            "  br i1 %none, label %full, label %begin",
-            "begin:",
-            "  %heap.at = ptrtoint ptr %heap to i64",
-            f"  %heap.up = add i64 %heap.at, {ALIGNED - 1}",
-            f"  %heap.even = and i64 %heap.up, -{ALIGNED}",
-            "  %memory = inttoptr i64 %heap.even to ptr",
-        ]
-        return True
+        lines, heap = emit_memory(8 * self.lanes * self.room.size)
+        self.lines += lines
+        return heap
 
     def _zeros(self) -> None:
         """Fill what may be read, or stay, without having been written."""

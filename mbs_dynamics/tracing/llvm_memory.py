@@ -28,6 +28,29 @@ NO_MEMORY = -1
 """What a function returns where the heap has none."""
 
 
+STACK = 1 << 18
+"""A memory of more bytes than this is taken from the heap."""
+
+
+def emit_memory(size: int) -> tuple[list[str], bool]:
+    """Return the lines that make ``%memory``, and whether it is taken from the heap.
+
+    Then ``%heap`` is to be freed, and where there is none they go on at the label full.
+    """
+    if size <= STACK:
+        return [f"  %memory = alloca i8, i64 {size}, align {ALIGNED}"], False
+    return [
+        f"  %heap = call ptr @malloc(i64 {size + ALIGNED})",
+        "  %none = icmp eq ptr %heap, null",
+        "  br i1 %none, label %full, label %begin",
+        "begin:",
+        "  %heap.at = ptrtoint ptr %heap to i64",
+        f"  %heap.up = add i64 %heap.at, {ALIGNED - 1}",
+        f"  %heap.even = and i64 %heap.up, -{ALIGNED}",
+        "  %memory = inttoptr i64 %heap.even to ptr",
+    ], True
+
+
 def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:
     """Return the IR of a constant array of bytes."""
     data = np.ascontiguousarray(table).tobytes()

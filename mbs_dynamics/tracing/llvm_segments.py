@@ -26,7 +26,7 @@ from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
 from mbs_dynamics.tracing.llvm_loops import emit_loops
-from mbs_dynamics.tracing.llvm_memory import ALIGNED, NO_MEMORY, byte_table
+from mbs_dynamics.tracing.llvm_memory import NO_MEMORY, byte_table, emit_memory
 from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program, uncollected
@@ -34,9 +34,6 @@ from mbs_dynamics.tracing.segments import segmented
 
 DIRECT = 64
 """So many runs of calls at most are written one after the other; more come from a table."""
-
-STACK = 1 << 18
-"""A memory of more bytes than this is taken from the heap."""
 
 PARAMETERS = (
     "ptr noalias nocapture readonly %memory, ptr noalias nocapture writeonly %frame, "
@@ -149,20 +146,8 @@ class _Main(_Laned):
         self.lines.append("entry:")
         self.pointers(program)
         size = 8 * self.lanes * max(plan.memory, 1)
-        heap = size > STACK
-        if heap:
-            self.lines += [
-                f"  %heap = call ptr @malloc(i64 {size + ALIGNED})",
-                "  %none = icmp eq ptr %heap, null",
-                "  br i1 %none, label %full, label %begin",
-                "begin:",
-                "  %heap.at = ptrtoint ptr %heap to i64",
-                f"  %heap.up = add i64 %heap.at, {ALIGNED - 1}",
-                f"  %heap.even = and i64 %heap.up, -{ALIGNED}",
-                "  %memory = inttoptr i64 %heap.even to ptr",
-            ]
-        else:
-            self.set("%memory", f"alloca i8, i64 {size}, align {ALIGNED}")
+        lines, heap = emit_memory(size)
+        self.lines += lines
         for node in plan.early:
             self.node(node)
             at = self._home(node)
