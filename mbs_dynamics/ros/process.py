@@ -15,12 +15,17 @@
 
 from __future__ import annotations
 
+import atexit
+import faulthandler
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import rclpy
 from rclpy.utilities import try_shutdown
+
+LAST_MOMENTS = 10.0
+"""Seconds that a process has to end once ROS is to shut down."""
 
 
 @contextmanager
@@ -35,4 +40,22 @@ def ros(args: list[str] | None = None) -> Iterator[None]:
         if rclpy.ok():  # else a signal has ended ROS, and what failed then was cut off by it
             raise
     finally:
-        try_shutdown()
+        shut_down()
+
+
+def shut_down() -> None:
+    """Shut ROS down, and see to it that the process ends after that.
+
+    Whatever hangs in the middleware, here or in the destructors that run as the interpreter ends:
+    after ten seconds the stacks of all threads are written to standard error, and the exit code
+    is 1.
+    """
+    _end_soon()
+    try_shutdown()
+    faulthandler.cancel_dump_traceback_later()
+    atexit.unregister(_end_soon)
+    atexit.register(_end_soon)
+
+
+def _end_soon() -> None:
+    faulthandler.dump_traceback_later(LAST_MOMENTS, exit=True, file=2)

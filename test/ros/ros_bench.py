@@ -62,6 +62,7 @@ class NodeProcess:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
             start_new_session=True,
         )
 
@@ -74,7 +75,12 @@ class NodeProcess:
         return Path(self._log.name).read_text(encoding="utf-8")
 
     def wait(self):
-        return self.process.wait(timeout=PATIENCE)
+        try:
+            return self.process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it writes where its threads are
+            self.process.wait()
+            raise AssertionError(f"has not ended by itself\n{self.log}") from None
 
     def stop(self, how=signal.SIGINT):
         """Send a signal and return the exit code."""

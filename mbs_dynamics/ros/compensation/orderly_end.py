@@ -25,9 +25,9 @@ from typing import Protocol
 import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
-from rclpy.utilities import try_shutdown
 
 from mbs_dynamics.ros.compensation.frugal_executor import FrugalExecutor
+from mbs_dynamics.ros.process import shut_down
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -113,4 +113,4 @@ def ros_until_asked(args: list[str] | None = None) -> Iterator[Signals]:
     try:
         yield signals
     finally:
-        try_shutdown()
+        shut_down()

@@ -1,0 +1,66 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""How a process of ROS ends, whatever the middleware does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+pytestmark = pytest.mark.backend_independent
+
+PROGRAM = """
+import atexit, time
+from mbs_dynamics.ros import process
+from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked
+
+process.LAST_MOMENTS = 0.5
+{before}
+with {context}():
+    pass
+print("after ROS", flush=True)
+{after}
+"""
+
+CONTEXTS = ["process.ros", "ros_until_asked"]
+
+HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
+HANG_AT_EXIT = "atexit.register(time.sleep, 100)"
+
+
+def outcome(context, before="", after=""):
+    program = PROGRAM.format(context=context, before=before, after=after)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize("hang", [HANG_IN_SHUTDOWN, HANG_AT_EXIT])
+def test_a_process_that_hangs_after_ros_ends_and_says_where(context, hang):
+    ended = outcome(context, before=hang)
+    assert ended.returncode == 1
+    assert "Timeout" in ended.stderr
+    assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
+    assert ("after ROS" in ended.stdout) == (hang == HANG_AT_EXIT)
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_process_may_go_on_after_ros(context):
+    ended = outcome(context, after="time.sleep(1.0)")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "after ROS\n", "")
