@@ -39,6 +39,7 @@ from mbs_dynamics.integrate.schemes import (
     Implicit,
     Layout,
     Scheme,
+    Task,
     tolerances,
 )
 from mbs_dynamics.integrate.simulation import batched
@@ -173,16 +174,16 @@ def _scheme(
 ) -> Scheme:
     """Return the integrator: one kernel a step where no law decides, else what asks the law."""
     batch, layout = start[1].shape[:-1], BodyLayout(stepper)
-    given = layout, inputs, h
     if method == "generalized_alpha" and inputs.drives:
         x = layout.pack(*start, *inputs.at(0, 0.0, start, batch))
     else:
         x = layout.pack(*start)
+    task = Task(layout, inputs, h, x)
     if method != ADAPTIVE and not inputs.laws:
-        return Held(*given, x, stepper.kernel, lambda values: (np.array(h), *values))
+        return Held(task, stepper.kernel, lambda values: (np.array(h), *values))
     if method in ("momentum_midpoint", "generalized_alpha"):
         share = 0.5 if method == "momentum_midpoint" else 1.0
-        return Implicit(*given, x, stepper.instant_kernel, share)
+        return Implicit(task, stepper.instant_kernel, share)
     rate, group = stepper.rate_kernel, stepper.body.group
     order = 5 if method == ADAPTIVE else int(method[-1])
     chart = GroupChart(group, group.dim, stepper.kind, order, stepper.backend)
@@ -192,8 +193,8 @@ def _scheme(
         return found
 
     if method == ADAPTIVE:
-        return Adaptive(*given, x, field, accuracy, chart)
-    return Explicit(*given, x, field, TABLEAUS[order], chart)
+        return Adaptive(task, field, accuracy, chart)
+    return Explicit(task, field, TABLEAUS[order], chart)
 
 
 def _motion(body: GroupBody, record: Record, method: str) -> BodyMotion:

@@ -44,6 +44,7 @@ kept to the last bit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ from mbs_dynamics.integrate.schemes import (
     Layout,
     Midpoint,
     Scheme,
+    Task,
 )
 from mbs_dynamics.integrate.traced import model_kernel
 from mbs_dynamics.lie import se3
@@ -137,16 +139,14 @@ def floating_scheme(
     """Return the integrator of one of the methods of :func:`simulate` from C, V, q, qd on."""
     base = Base(problem.model)
     equations = Equations(base, problem, keep_momentum)
-    layout = FloatingLayout(base, keep_momentum)
-    given = problem.inputs, problem.h
+    implicit = method == "implicit_midpoint"
+    layout = FloatingMidpointLayout(base) if implicit else FloatingLayout(base, keep_momentum)
+    task = Task(layout, problem.inputs, problem.h, layout.pack(*start))
     if method in STEPS:
-        kernel = equations.step_kernel(method)
-        return Held(layout, *given, layout.pack(*start), *kernel)
-    if method == "implicit_midpoint":
+        return Held(task, *equations.step_kernel(method))
+    if implicit:
         problem.refuse_stiff()
-        layout = FloatingMidpointLayout(base)
-        kernels = equations.midpoint_kernels()
-        return Midpoint(layout, *given, layout.pack(*start), kernels, np.s_[..., -(6 + base.m) :])
+        return Midpoint(task, equations.midpoint_kernels(), np.s_[..., -(6 + base.m) :])
     rate, arguments = equations.rate_kernel()
     chart = GroupChart(SE3, 6 + 2 * base.m, Increments(), 5, problem.backend)
 
@@ -154,10 +154,9 @@ def floating_scheme(
         found: FloatArray = rate.call(x, *arguments(values))
         return found
 
-    x = layout.pack(*start)
     if method == "runge_kutta":
-        return Explicit(layout, *given, x, field, TABLEAUS[4], chart)
-    return Adaptive(layout, *given, x, field, tolerances, chart)
+        return Explicit(task, field, TABLEAUS[4], chart)
+    return Adaptive(task, field, tolerances, chart)
 
 
 class Equations:
@@ -218,8 +217,10 @@ class Equations:
         n = 6 + self.base.m
         inputs: Shapes = {"x": (self.size + 2 * n,), "v": (n,)}
         return (
-            self._kernel("floating_midpoint_rates", self._improved, inputs),
-            self._kernel("floating_midpoint_step", self._finished, inputs),
+            self._kernel(
+                "floating_midpoint_rates", partial(self._midpoint, finished=False), inputs
+            ),
+            self._kernel("floating_midpoint_step", partial(self._midpoint, finished=True), inputs),
         )
 
     def _kernel(
@@ -264,29 +265,13 @@ class Equations:
         rates = eliminated(M[:6, :6], J.T @ (se3.Ad(C).T @ P_new) - M[:6, 6:] @ qd)
         return np.concatenate([_flat((C, q, J @ rates, qd)), P_new, moment])
 
-    def _middle(
-        self, model: Model, x: Array, v: Array, effort: Array, h: Any, loads: tuple[Any, Any]
-    ) -> tuple[Any, Array, Array, Array]:
-        """Return the state in the middle of the step, its pose, W and f."""
-        C, q, _, _ = self._parts(x)
-        C_middle, half = C @ se3.exp((0.5 * h) * v[:6]), (0.5 * h) * v[6:]
-        at = self.base.local(model, C_middle, q + half, v[:6], v[6:])
-        force = applied_force(at.model, at.q, at.qd, self._whole(effort), *loads)
-        f = (force + inertial_force(at.model, at.q, at.qd))[6:]
-        return at, C_middle, self.base.rates.T @ force[:6], f
-
-    def _momenta(self, x: Array) -> tuple[Array, Array]:
-        """Return Pi and p."""
-        Pi, p, _ = np.split(x[self.size :], [6, 6 + self.base.m])
-        return Pi, p
-
     def _solved(self, at: Any, mu: Array, p: Array) -> Array:
         """Return V and v with the momenta mu, in the frame of the base, and p."""
         J = self.base.jacobian
         rates = solve_mass(at.model, at.q, np.concatenate([J.T @ mu, p]))
         return np.concatenate([J @ rates[:6], rates[6:]])
 
-    def _improved(
+    def _midpoint(
         self,
         model: Model,
         x: Array,
@@ -295,29 +280,24 @@ class Equations:
         h: Any,
         wrenches: Any = None,
         joints: Any = None,
+        *,
+        finished: bool,
     ) -> Array:
-        h = h[()]
-        at, _, W, f = self._middle(model, x, v, effort, h, (wrenches, joints))
-        Pi, p = self._momenta(x)
-        mu = se3.Ad(pose_of(SE3, x)).T @ Pi  # its rounding is the same in each iteration
-        middle = se3.Ad(se3.exp((0.5 * h) * v[:6])).T @ mu
-        return self._solved(at, middle + (0.5 * h) * W, p + (0.5 * h) * f)
-
-    def _finished(
-        self,
-        model: Model,
-        x: Array,
-        v: Array,
-        effort: Array,
-        h: Any,
-        wrenches: Any = None,
-        joints: Any = None,
-    ) -> Array:
-        h = h[()]
-        _, C_middle, W, f = self._middle(model, x, v, effort, h, (wrenches, joints))
-        Pi, p = self._momenta(x)
-        Pi, p = Pi + h * (se3.Ad(se3.inverse(C_middle)).T @ W), p + h * f
+        """Return the next iterate of V and v; or, if they are final, the array after the step."""
         C, q, V, qd = self._parts(x)
+        Pi, p, _ = np.split(x[self.size :], [6, 6 + self.base.m])
+        h = h[()]
+        half = se3.exp((0.5 * h) * v[:6])
+        C_middle = C @ half
+        at = self.base.local(model, C_middle, q + (0.5 * h) * v[6:], v[:6], v[6:])
+        effort = self._whole(effort)
+        force = applied_force(at.model, at.q, at.qd, effort, wrenches, joints)
+        W = self.base.rates.T @ force[:6]
+        f = (force + inertial_force(at.model, at.q, at.qd))[6:]
+        if not finished:
+            mu = se3.Ad(C).T @ Pi  # its rounding is the same in each iteration
+            return self._solved(at, se3.Ad(half).T @ mu + (0.5 * h) * W, p + (0.5 * h) * f)
+        Pi, p = Pi + h * (se3.Ad(se3.inverse(C_middle)).T @ W), p + h * f
         C, q = SE3.product(C, se3.exp(h * v[:6])), q + h * v[6:]
         rates = self._solved(self.base.local(model, C, q, V, qd), se3.Ad(C).T @ Pi, p)
         return np.concatenate([_flat((C, q, rates[:6], rates[6:])), Pi, p, v])

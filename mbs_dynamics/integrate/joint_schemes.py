@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ from mbs_dynamics.integrate.schemes import (
     Layout,
     Midpoint,
     Scheme,
+    Task,
 )
 from mbs_dynamics.integrate.stepper import Stepper
 from mbs_dynamics.integrate.traced import model_inputs, model_kernel
@@ -169,8 +171,8 @@ def joint_scheme(
     method: str, problem: Problem, start: State, tolerances: tuple[float, float]
 ) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    layout = JointLayout()
-    given = problem.inputs, problem.h
+    layout = MidpointLayout(problem.model) if method == "implicit_midpoint" else JointLayout()
+    task = Task(layout, problem.inputs, problem.h, layout.pack(*start))
     if method in STEPS:
         stepper = Stepper(
             problem.model,
@@ -179,17 +181,15 @@ def joint_scheme(
             wrenches=problem.wrenches,
             backend=problem.backend,
         )
-        kernel = stepper.kernel
-        return Held(layout, *given, layout.pack(*start), kernel, problem.arguments(kernel))
+        return Held(task, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
         problem.refuse_stiff()
-        layout = MidpointLayout(problem.model)
-        kernels = (_midpoint_kernel(problem, True), _midpoint_kernel(problem, False))
-        return Midpoint(layout, *given, layout.pack(*start), kernels, np.s_[..., 3, :])
+        kernels = (_midpoint_kernel(problem, False), _midpoint_kernel(problem, True))
+        return Midpoint(task, kernels, np.s_[..., 3, :])
     rate = RateKernel(problem)
     if method == "runge_kutta":
-        return Explicit(layout, *given, layout.pack(*start), rate, TABLEAUS[4])
-    return Adaptive(layout, *given, layout.pack(*start), rate, tolerances)
+        return Explicit(task, rate, TABLEAUS[4])
+    return Adaptive(task, rate, tolerances)
 
 
 # -- the variational midpoint scheme ---------------------------------------------------------------
@@ -203,15 +203,14 @@ def joint_scheme(
 # keep, and the energy within a bound over any time. v is found by iteration.
 
 
-def _midpoint_kernel(problem: Problem, improved: bool) -> tuple[Kernel, Arguments]:
+def _midpoint_kernel(problem: Problem, finished: bool) -> tuple[Kernel, Arguments]:
     """Return the kernel of the next iterate of v, or of the state after the step."""
-    model, shapes = problem.model, problem.shapes()
-    inputs = {"x": (4, model.n), "v": (model.n,), **shapes}
-    name, function = (
-        ("midpoint_rates", _midpoint_rates) if improved else ("midpoint_step", _midpoint_step)
-    )
+    model = problem.model
+    inputs = {"x": (4, model.n), "v": (model.n,), **problem.shapes()}
+    name = "midpoint_step" if finished else "midpoint_rates"
+    equations = partial(_midpoint, finished=finished)
     key = tuple(inputs)
-    kernel = model_kernel(model, key, function, inputs, name=name, backend=problem.backend)
+    kernel = model_kernel(model, key, equations, inputs, name=name, backend=problem.backend)
     return kernel, problem.arguments(kernel)
 
 
@@ -235,13 +234,7 @@ def inertial_force(model: Model, q: Array, v: Array) -> Array:
     return np.asarray(_coriolis_matrix(model, q, v)).T @ v
 
 
-def _middle(model: Model, q: Array, v: Array, h: Any, *applied: Any) -> tuple[Array, Array]:
-    """Return the positions in the middle of the step, and the rate of the momenta there."""
-    qm = q + (0.5 * h[()]) * v
-    return qm, inertial_force(model, qm, v) + applied_force(model, qm, v, *applied)
-
-
-def _midpoint_rates(
+def _midpoint(
     model: Model,
     x: Array,
     v: Array,
@@ -249,24 +242,16 @@ def _midpoint_rates(
     h: Any,
     wrenches: Any = None,
     joints: Any = None,
+    *,
+    finished: bool,
 ) -> Array:
-    """Return the next iterate of v."""
-    qm, f = _middle(model, x[0], v, h, effort, wrenches, joints)
-    return solve_mass(model, qm, x[2] + (0.5 * h[()]) * f)
-
-
-def _midpoint_step(
-    model: Model,
-    x: Array,
-    v: Array,
-    effort: Array,
-    h: Any,
-    wrenches: Any = None,
-    joints: Any = None,
-) -> Array:
-    """Return q, qd, p and v at the end of the step with the rates v."""
-    _, f = _middle(model, x[0], v, h, effort, wrenches, joints)
-    q, p = x[0] + h[()] * v, x[2] + h[()] * f
+    """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
+    q, p, h = x[0], x[2], h[()]
+    qm = q + (0.5 * h) * v
+    f = inertial_force(model, qm, v) + applied_force(model, qm, v, effort, wrenches, joints)
+    if not finished:
+        return solve_mass(model, qm, p + (0.5 * h) * f)
+    q, p = q + h * v, p + h * f
     return np.array([q, solve_mass(model, q, p), p, v])
 
 

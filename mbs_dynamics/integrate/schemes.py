@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,13 +80,24 @@ class Layout(ABC):
         return self.seen(x)
 
 
+class Task(NamedTuple):
+    """What every scheme is given."""
+
+    layout: Layout
+    inputs: Inputs
+    h: float
+    """Step, s."""
+    x: FloatArray
+    """The first array, or a batch of them."""
+
+
 class Scheme(ABC):
     """A state ``x`` that advances by steps of ``h``, one by one."""
 
-    def __init__(self, layout: Layout, inputs: Inputs, h: float, x: FloatArray) -> None:
-        self.layout, self.inputs, self.h = layout, inputs, h
-        self.x, self.k = x, 0
-        self.batch = x.shape[: x.ndim - layout.axes]
+    def __init__(self, task: Task) -> None:
+        self.layout, self.inputs, self.h, self.x = task
+        self.k = 0
+        self.batch = self.x.shape[: self.x.ndim - self.layout.axes]
         self._held: Any = None
 
     @abstractmethod
@@ -134,14 +145,11 @@ class Held(Scheme):
 
     def __init__(
         self,
-        layout: Layout,
-        inputs: Inputs,
-        h: float,
-        x: FloatArray,
+        task: Task,
         kernel: Kernel,
         arguments: Arguments,
     ) -> None:
-        super().__init__(layout, inputs, h, x)
+        super().__init__(task)
         self.kernel, self.arguments = kernel, arguments
 
     def advance(self, steps: int) -> tuple[FloatArray, State]:
@@ -172,15 +180,12 @@ class Explicit(Scheme):
 
     def __init__(
         self,
-        layout: Layout,
-        inputs: Inputs,
-        h: float,
-        x: FloatArray,
+        task: Task,
         field: Field,
         tableau: Tableau,
         chart: Chart = VECTORS,
     ) -> None:
-        super().__init__(layout, inputs, h, x)
+        super().__init__(task)
         self.field, self.tableau, self.chart = field, tableau, chart
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
@@ -200,16 +205,13 @@ class Adaptive(Scheme):
 
     def __init__(
         self,
-        layout: Layout,
-        inputs: Inputs,
-        h: float,
-        x: FloatArray,
+        task: Task,
         field: Field,
         tolerances: tuple[float, float],
         chart: Chart = VECTORS,
     ) -> None:
-        super().__init__(layout, inputs, h, x)
-        for drive in inputs.drives:
+        super().__init__(task)
+        for drive in self.inputs.drives:
             if drive.rows is not None and len(drive.rows) > 1:
                 raise ArgumentError(
                     f"dormand_prince takes {drive.name} as a constant or as a function of t, "
@@ -217,7 +219,7 @@ class Adaptive(Scheme):
                 )
         self.field = field
         rtol, atol = tolerances
-        self.pair = DormandPrince(self.rate, 0.0, x, rtol=rtol, atol=atol, chart=chart)
+        self.pair = DormandPrince(self.rate, 0.0, self.x, rtol=rtol, atol=atol, chart=chart)
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array; none of members that are held."""
@@ -254,14 +256,11 @@ class Midpoint(Scheme):
 
     def __init__(
         self,
-        layout: Layout,
-        inputs: Inputs,
-        h: float,
-        x: FloatArray,
+        task: Task,
         kernels: tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]],
         guess: Any,
     ) -> None:
-        super().__init__(layout, inputs, h, x)
+        super().__init__(task)
         (self.improved, self.of_improved), (self.finished, self.of_finished) = kernels
         self.guess = guess
 
@@ -289,14 +288,11 @@ class Implicit(Scheme):
 
     def __init__(
         self,
-        layout: Layout,
-        inputs: Inputs,
-        h: float,
-        x: FloatArray,
+        task: Task,
         kernel: Kernel,
         share: float,
     ) -> None:
-        super().__init__(layout, inputs, h, x)
+        super().__init__(task)
         self.kernel, self.share = kernel, share
 
     def once(self, t: float, values: State) -> FloatArray:
