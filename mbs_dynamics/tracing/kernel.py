@@ -19,7 +19,7 @@ import importlib.util
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -29,12 +29,14 @@ from mbs_dynamics.errors import SingularError, UnknownBackendError
 from mbs_dynamics.tracing import native
 from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
-from mbs_dynamics.tracing.compiled_c import CompiledC
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
 from mbs_dynamics.tracing.program import Operations, Port, Program
 from mbs_dynamics.tracing.python import Failed, compile_python, emit_python
+
+if TYPE_CHECKING:
+    from mbs_dynamics.tracing.compiled_c import CompiledC
 
 BACKENDS = ("llvm", "c", "python")
 
@@ -116,6 +118,9 @@ class Kernel:
             self._python = compile_python(program)
             return
         if self.backend == "c":
+            # what it imports to start a compiler takes as long as to load some ten kernels
+            from mbs_dynamics.tracing.compiled_c import CompiledC
+
             self._machine = CompiledC(program)
             return
         machine = self._machine = Machine(program)
