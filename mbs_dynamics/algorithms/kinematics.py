@@ -26,7 +26,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation, after, moves
+from mbs_dynamics.representation import BodyFixed, moves, screws_at
 
 
 def _frames(model: Model, bodies: Sequence[str] | None) -> list[Frame]:
@@ -97,17 +97,7 @@ def jacobian(
     rep = moves(representation, model, q)
     frame = model.frame(body)
     J: list[Array] = [np.zeros(6) for _ in range(model.n)]
-    for j, S_j in columns(model, rep, frame).items():
+    for j, S_j in screws_at(rep, frame).items():
         joint = model.bodies[j].joint
         J[joint.coordinate] = J[joint.coordinate] + joint.ratio * S_j
     return np.asarray(np.array(J).reshape(-1, 6).T)
-
-
-def columns(model: Model, rep: Representation, frame: Frame) -> dict[int, Array]:
-    """Return the screws of the joints on the path to a frame, by joint, measured at the frame."""
-    S: dict[int, Array] = {}
-    to_frame = rep.at(frame)
-    for i in reversed(model.path(frame.body)):  # inwards, so that no column is carried twice
-        S[i] = to_frame @ rep.screw(i)
-        to_frame = after(to_frame, rep.carry(i))
-    return S

@@ -135,21 +135,21 @@ class _Main(Body):
         """Fill what may be read, or stay, without having been written."""
         room, program = self.room, self.program
         for first in program.angles:
-            self._zero(self.entry("%memory", first * room.stride), room.stride)
+            self.zero(self.entry("%memory", first * room.stride), room.stride)
         for slot in self._read_beyond() if self.lanes == 1 else ():
             end = slot * room.stride + self.forest.count
-            self._zero(self.entry("%memory", end), room.stride - self.forest.count)
+            self.zero(self.entry("%memory", end), room.stride - self.forest.count)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
-            self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
+            self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
                 if not (self.forest.is_chain and program.fills(number)):
-                    self._zero(output_pointer(room.outputs[number,]), size)
+                    self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
-                self._zero(self.entry("%memory", room.matrices[number]), size)
-            if number in room.twins and not self.forest.is_chain:
-                self._zero(self.entry("%memory", room.twins[number]), size)
+                self.zero(self.entry("%memory", room.matrices[number]), size)
+        for first in room.twins.values() if not self.forest.is_chain else ():
+            self.zero(self.entry("%memory", first), self.forest.count**2)
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.
@@ -167,10 +167,6 @@ class _Main(Body):
         ]
         found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
         return sorted(found - self.room.outputs.keys())
-
-    def _zero(self, at: str, count: int) -> None:
-        size = 8 * self.lanes * count
-        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -233,14 +229,18 @@ class _Main(Body):
     def _mirror(self, step: Step) -> None:
         """Emit the moves of what was stored above a diagonal to below it."""
         lane = OWN if step.sort == PAIRS else EACH
-        for number in {k for turn in step.turns.values() for k in turn.mirrored(lane)}:
+        count = self.forest.count
+        entries = {entry: None for turn in step.turns.values() for entry in turn.mirrored(lane)}
+        for number, k in entries:
             name = f'@"{self.names}.mirror"'
+            by_row, by_column, by_entry, _ = self.program.matrices[number]
+            assert (by_row, by_column) == (count, 1), "rows are not side by side"
             if "mirror" not in self._shared:
                 self._shared["mirror"] = name
-                self.functions.append(emit_mirror(name, self.forest.count))
-            port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
-            kept = self.room.matrices.get(number, 0)
-            to = self.entry("%memory", kept) if port is None else output_pointer(port)
+                self.functions.append(emit_mirror(name, count))
+            port, twin = self.room.outputs.get((number,)), self.room.twins.get((number, k))
+            base = "%memory" if port is None else output_pointer(port)
+            to = self.entry(base, self.room.matrices.get(number, 0) + k * by_entry)
             from_ = to if twin is None else self.entry("%memory", twin)
             self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
 
@@ -308,6 +308,7 @@ class _Main(Body):
     def _outputs_in_order(self) -> None:
         """Copy outputs in which rows stand in another order than here."""
         program, room, count = self.program, self.room, self.forest.count
+        self._numbers()
         for slot, home in program.slot_homes.items():
             if slot not in room.outputs:
                 name, i = self._counted(count)
@@ -323,13 +324,36 @@ class _Main(Body):
             columns, j = self._counted(count)
             a, b = self._place(home.by, i), self._place(home.across, j)
             here = self._offset((i, by_row), (j, by_column))
-            there = self._offset((a, by_row), (b, by_column))
+            there = self._offset((a, home.strides[0]), (b, home.strides[1]))
             for k in range(size // count**2):
                 from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
-                to = self.entry(output_pointer(home.port), k * by_entry)
+                to = self.entry(output_pointer(home.port), home.first + k * home.strides[2])
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
             self._turned(columns, count)
             self._turned(rows, count)
+
+    def _numbers(self) -> None:
+        """Fill outputs that are put together, or of which only the rows of some bodies are set."""
+        program, count = self.program, self.forest.count
+        sizes = {number: size for number, (*_, size) in enumerate(program.matrices)}
+        homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
+        homes += [(home.port, count) for home in program.slot_homes.values()]
+        for port in program.outputs:
+            if sum(size for name, size in homes if name == port.name) == port.size:
+                continue
+            self.zero(output_pointer(port.name), port.size)
+            table = program.numbers.get(port.name, np.zeros(0))
+            at = np.flatnonzero(table)
+            if not len(at):
+                continue
+            self._table(f"at.{port.name}", at)
+            self._table(f"numbers.{port.name}", table[at])
+            name, k = self._counted(len(at))
+            to = self._entry_at(output_pointer(port.name), self._number(f"at.{port.name}", k))
+            x = self.new(f'getelementptr double, ptr @"{self.names}.numbers.{port.name}", i64 {k}')
+            value = self.in_all_lanes(self.new(f"load double, ptr {x}"))
+            self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+            self._turned(name, len(at))
 
     def _place(self, by: str, i: str) -> str:
         return i if self.program.in_order(by) else self._number(by, i)

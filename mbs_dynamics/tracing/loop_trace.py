@@ -23,7 +23,7 @@ import numpy as np
 from mbs_dynamics.errors import SingularError, TraceError
 from mbs_dynamics.tracing.graph import Graph, Symbol
 from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Turn
-from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.loop_values import Assembled, Entries, Matrix, Result, Texts, Values
 from mbs_dynamics.tracing.loops import (
     CELL,
     COLUMNS,
@@ -93,20 +93,19 @@ def _finished(
     rows: Mapping[str, str],
     expand: Callable[[], Program],
 ) -> LoopProgram:
-    slot_homes, matrix_homes, outputs = {}, {}, []
+    slot_homes: dict[int, Home] = {}
+    matrix_homes: dict[int, Home] = {}
+    outputs, numbers = [], {}
     for key, value in results.items():
-        result = value if isinstance(value, Result) else np.asarray(value, dtype=object)[()]
-        if not isinstance(result, Result):
-            raise Unsuitable
-        if isinstance(result.of, Matrix):
-            if result.of.number in matrix_homes:
-                raise Unsuitable
-            matrix_homes[result.of.number] = Home(key, result.by, result.across or result.by)
-        elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
-            slot_homes[slots[0]] = Home(key, result.by, result.by)
-        else:
-            raise Unsuitable
-        outputs.append(Port(key, result.shape))
+        result: Any = np.asarray(value, dtype=object)[()]
+        parts = [(0, result)]
+        if isinstance(result, Assembled):
+            parts, numbers[key] = list(result.parts), result.numbers.reshape(-1)
+            outputs.append(Port(key, result.numbers.shape))
+        elif isinstance(result, Result):
+            outputs.append(Port(key, result.shape))
+        for first, part in parts:
+            _find_home(loops, key, first, part, slot_homes, matrix_homes)
     guards, texts = _guards(loops)
     keep = {Place(STATE, slot, 0, OWN) for slot in (*slot_homes, *(slot for slot, _ in guards))}
     keep |= {Place(CELL, matrix, 0, "", "") for matrix in matrix_homes}
@@ -133,8 +132,32 @@ def _finished(
         rows=dict(rows),
         slot_homes=slot_homes,
         matrix_homes=matrix_homes,
+        numbers=numbers,
         guard_slots=tuple(guards),
     )
+
+
+def _find_home(
+    loops: Loops,
+    port: str,
+    first: int,
+    result: Any,
+    slot_homes: dict[int, Home],
+    matrix_homes: dict[int, Home],
+) -> None:
+    """Note where in an output a container is kept."""
+    if not isinstance(result, Result):
+        raise Unsuitable
+    by, across = result.by, result.across or result.by
+    if isinstance(result.of, Matrix):
+        strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
+        if result.of.number in matrix_homes:
+            raise Unsuitable
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides)
+    elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
+        slot_homes[slots[0]] = Home(port, by, across, first, (1, 0, 0))
+    else:
+        raise Unsuitable
 
 
 def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:

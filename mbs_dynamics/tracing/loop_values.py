@@ -16,10 +16,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.tracing.graph import NUMBER, Symbol
 from mbs_dynamics.tracing.loops import (
@@ -28,6 +29,7 @@ from mbs_dynamics.tracing.loops import (
     EACH,
     GROUND,
     INWARD,
+    LAST,
     OUTWARD,
     OWN,
     PARENT,
@@ -141,7 +143,7 @@ class Values:
             return scope.local[self, i.role]
         if i.role == OWN and i.kind not in self._assigned:
             return None
-        if self.layout is None:
+        if self.layout is None or (i.role == LAST and not self._is_done_with(scope)):
             raise Unsuitable
         slots = self.slots()
         value = self.layout.built([scope.load(Place(STATE, s, 0, i.role)) for s in slots])
@@ -162,6 +164,11 @@ class Values:
         assert self.layout is not None
         for s, x in zip(self.slots(), self.layout.variables(leaves), strict=True):
             scope.store(Place(STATE, s, 0, i.role), x)
+
+    def _is_done_with(self, scope: Scope) -> bool:
+        """Whether all rows have their values, from loops before this one."""
+        own = {Place(STATE, s, 0, OWN) for s in self.slots()}
+        return self._assigned >= set(self.loops.forest.kinds) and not own & scope.stores.keys()
 
     def slots(self) -> range:
         """The numbers of the values of a row that make one of this container."""
@@ -206,9 +213,19 @@ class Matrix:
         return scope.local[self, place]
 
     def __setitem__(self, cell: tuple[Any, ...], value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            for k, entry in enumerate(value):
+                self._set_entry((*cell, k), entry)
+            return
         scope, place = self._place(cell)
         scope.local[self, place] = value
         scope.store(place, value)
+
+    def _set_entry(self, cell: tuple[Any, ...], value: Any) -> None:
+        """Set an entry, unless it is the zero that it is at first."""
+        scope, place = self._place(cell)
+        if isinstance(value, Symbol) or value != 0.0 or place in scope.stores:
+            self[cell] = value
 
     def _place(self, cell: tuple[Any, ...]) -> tuple[Scope, Place]:
         i, j, *k = cell
@@ -269,6 +286,40 @@ class Result:
     across: str = ""
     """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
     from those of the rows."""
+    strides: tuple[int, int, int] = (0, 0, 0)
+    """How far apart rows, columns and entries stand in the output; if zero, as they do in a matrix
+    of the size of the output."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """An output made of blocks side by side: results that are matrices, and numbers."""
+
+    parts: tuple[tuple[int, Result], ...]
+    """Where each result begins, as an index into the flat output."""
+    numbers: NDArray[np.float64]
+    """The output with zeros in place of the results."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Any]]) -> Assembled:
+        """Return the output made of these blocks, arrays of floats and square results."""
+        blocks: list[list[Any]] = [[np.asarray(x, dtype=object)[()] for x in row] for row in rows]
+        width = sum(block.shape[1] for block in blocks[0])
+        numbers = np.zeros((sum(row[0].shape[0] for row in blocks), width))
+        parts: list[tuple[int, Result]] = []
+        top = 0
+        for row in blocks:
+            left = 0
+            for block in row:
+                height, wide = block.shape
+                if isinstance(block, Result):
+                    own = replace(block, shape=numbers.shape, strides=(width, 1, 0))
+                    parts.append((top * width + left, own))
+                else:
+                    numbers[top : top + height, left : left + wide] = block
+                left += wide
+            top += row[0].shape[0]
+        return cls(tuple(parts), numbers)
 
 
 class Texts:
