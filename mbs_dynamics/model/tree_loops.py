@@ -193,6 +193,20 @@ class TreeLoops:
             np.add.at(generalized, (at[:, None], at), H_joint)
         return np.moveaxis(generalized, -1, 0)
 
+    def generalized_cube(self, gamma: Array) -> Array:
+        """Return (n, n, n) for the coordinates from (nb, nb, nb) for the joints."""
+        joints = [body.joint for body in self.bodies]
+        at = np.array([joint.coordinate for joint in joints], dtype=int)
+        where = np.ix_(at, at, at)
+        cube = np.full((self.n,) * 3, 0.0, dtype=object)
+        if self.n == self.nb:
+            cube[where] = gamma
+            return cube
+        ratio = np.array([joint.ratio for joint in joints])
+        weights = np.multiply.outer(np.multiply.outer(ratio, ratio), ratio)
+        np.add.at(cube, where, weights * gamma)
+        return cube
+
     def assembled(self, rows: list[list[Array]]) -> Array:
         """Return the matrix that is made of these blocks."""
         return blocks(rows)
