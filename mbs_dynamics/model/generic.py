@@ -179,7 +179,9 @@ class GenericModel:
 
     def frame(self, name: str) -> Frame:
         """Return the frame at the end of a path."""
-        frame = self.model.frame(name)
+        if name not in self.model.frames:  # of what is not the end of a path
+            raise Unsuitable
+        frame = self.model.frames[name]
         if not self.loops.forest.is_chain or frame.body != self.nb - 1:
             raise Unsuitable
         return frame._replace(body=Member(LAST))  # type: ignore[arg-type]
@@ -261,6 +263,20 @@ class GenericModel:
             raise Unsuitable
         *_, size = self.loops.matrices[Y.number]
         return Result(Y, "coordinate", (self.n, size // self.n), "body")
+
+    def generalized_columns(self, S: Values) -> Any:
+        """Return (6, n), the columns of the coordinates from those of joints."""
+        J = Values(self.loops, whole=True)
+        for i, _ in self.outward():
+            J[i] = self._joint(i).ratio * S[i]
+        return Result(J, "coordinate", (6, self.n), strides=(1, 0, self.n))
+
+    def by_body(self, values: Values) -> Any:
+        """Return (nb, 6), what bodies have in their order."""
+        of_bodies = Values(self.loops, whole=True)
+        for i, _ in self.outward():
+            of_bodies[i] = values[i]
+        return Result(of_bodies, "body", (self.nb, 6), strides=(6, 0, 1))
 
     def by_coordinate(self, values: Values) -> Any:
         """Return what bodies have in the order of the coordinates."""

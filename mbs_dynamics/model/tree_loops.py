@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -156,6 +156,18 @@ class TreeLoops:
         """
         rows = [row.reshape(-1) for row in Y_joint]
         return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
+
+    def generalized_columns(self, S: Mapping[int, Array]) -> Array:
+        """Return (6, n), the columns of the coordinates from those of some joints."""
+        columns: list[Array] = [np.zeros(6) for _ in range(self.n)]
+        for j, S_j in S.items():
+            joint = self.bodies[j].joint
+            columns[joint.coordinate] = columns[joint.coordinate] + joint.ratio * S_j
+        return np.asarray(np.array(columns).reshape(-1, 6).T)
+
+    def by_body(self, values: Sequence[Array]) -> Array:
+        """Return (nb, 6), what the bodies have in their order; that of the ground is left out."""
+        return np.array(values[: self.nb]).reshape(-1, 6)
 
     def by_coordinate(self, values: Sequence[Any]) -> Array:
         """Return what bodies have that each own a coordinate, in the order of the coordinates."""

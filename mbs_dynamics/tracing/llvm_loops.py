@@ -313,8 +313,9 @@ class _Main(Body):
             if slot not in room.outputs:
                 name, i = self._counted(count)
                 from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
-                to = self._entry_at(output_pointer(home.port), self._place(home.by, i))
-                self._copy(from_, to)
+                to = self.entry(output_pointer(home.port), home.first)
+                row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
+                self._copy(from_, self._entry_at(to, row))
                 self._turned(name, count)
         for number, home in program.matrix_homes.items():
             if (number,) in room.outputs:

@@ -154,8 +154,13 @@ def _find_home(
         if result.of.number in matrix_homes:
             raise Unsuitable
         matrix_homes[result.of.number] = Home(port, by, across, first, strides)
-    elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
-        slot_homes[slots[0]] = Home(port, by, across, first, (1, 0, 0))
+    elif isinstance(result.of, Values):
+        slots, layout = result.of.slots(), result.of.layout
+        by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
+        if layout is None or layout.entries != tuple(range(max(len(slots), 1))):
+            raise Unsuitable
+        for k, slot in enumerate(slots):
+            slot_homes[slot] = Home(port, by, across, first + k * by_entry, (by_row, 0, 0))
     else:
         raise Unsuitable
 

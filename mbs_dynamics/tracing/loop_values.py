@@ -41,13 +41,27 @@ from mbs_dynamics.tracing.loops import (
     Scope,
     Unsuitable,
 )
+from mbs_dynamics.tracing.taylor import Series, derivative_of, series_of
+
+
+class OfSeries(NamedTuple):
+    """The form of series and of arrays of them: all entries as series of one order."""
+
+    shape: tuple[int, ...] | None
+    order: int
+
+    def leaves(self, entries: Sequence[Any]) -> list[Any]:
+        """Return the coefficients of entries, which may be series or not."""
+        grown = [x.c if isinstance(x, Series) else (x, *[0.0] * self.order) for x in entries]
+        return [c for x in grown for c in x]
 
 
 class Layout(NamedTuple):
     """How a value is taken apart: which entries are numbers, and which ones are the same."""
 
     form: Any
-    """None for a scalar, the shape of an array, or a class and the forms of its fields."""
+    """None for a scalar, the shape of an array, OfSeries of series, or a class and the forms of its
+    fields."""
     entries: tuple[float | int, ...]
     """For each entry the number (float) that it always is, or the index (int) of its variable."""
 
@@ -72,15 +86,18 @@ class Layout(NamedTuple):
 
 def _apart(value: Any) -> tuple[Any, list[Any]]:
     """Return the form of a value and its entries."""
-    if isinstance(value, (Symbol, *NUMBER)):
-        return None, [value if isinstance(value, Symbol) else float(value)]
-    if isinstance(value, np.ndarray):
-        flat = [x if isinstance(x, Symbol) else float(x) for x in value.flat]
-        return value.shape, flat
+    if isinstance(value, (Symbol, Series, *NUMBER, np.ndarray)):
+        shape = value.shape if isinstance(value, np.ndarray) else None
+        leaves: list[Any] = list(np.asarray(value).flat)
+        form: Any = shape
+        if orders := [x.order for x in leaves if isinstance(x, Series)]:
+            form = OfSeries(shape, max(orders))
+            leaves = form.leaves(leaves)
+        return form, [x if isinstance(x, Symbol) else float(x) for x in leaves]
     if is_dataclass(value):
         parts = [_apart(getattr(value, each.name)) for each in fields(value)]
         form = type(value), tuple(part for part, _ in parts)
-        return form, [leaf for _, leaves in parts for leaf in leaves]
+        return form, [leaf for _, each in parts for leaf in each]
     raise Unsuitable
 
 
@@ -88,6 +105,12 @@ def _together(form: Any, leaves: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """Return the value of a form that begins these entries, and the entries that are left."""
     if form is None:
         return leaves[0], leaves[1:]
+    if isinstance(form, OfSeries):
+        step, count = form.order + 1, int(np.prod(form.shape or ()))
+        series = np.empty(count, dtype=object)
+        series[:] = [Series(leaves[k * step : (k + 1) * step]) for k in range(count)]
+        value = series[0] if form.shape is None else series.reshape(form.shape)
+        return value, leaves[count * step :]
     if form and isinstance(form[0], type):
         parts = []
         for part in form[1]:
@@ -121,11 +144,15 @@ def _common(a: Layout, b: Layout) -> Layout:
 
 
 class Values:
-    """A value for each row, in place of a list. What goes to the ground is let go."""
+    """A value for each row, in place of a list. What goes to the ground is let go.
 
-    def __init__(self, loops: Loops, ground: Any = None) -> None:
+    If it is ``whole``, entries that are numbers or the same in all rows are stored all the same.
+    """
+
+    def __init__(self, loops: Loops, ground: Any = None, *, whole: bool = False) -> None:
         self.loops = loops
         self.ground = ground
+        self.whole = whole
         self.number = loops.new_container()
         self.layout: Layout | None = loops.hints.get(self.number)
         self.first: int | None = None
@@ -179,8 +206,13 @@ class Values:
 
     def _conforming(self, value: Any) -> list[Any]:
         """Return the entries of a value; note it if the layout is too narrow for them."""
-        layout = self.layout = self.layout or _layout(value)
+        layout = self.layout = self.layout or self._layout(value)
         form, leaves = _apart(value)
+        if isinstance(layout.form, OfSeries) and form == layout.form.shape:
+            form, leaves = layout.form, layout.form.leaves(leaves)
+        elif isinstance(form, OfSeries) and layout.form == form.shape:
+            self.loops.found[self.number] = self._layout(value)
+            return [0.0] * len(layout.entries)
         if form != layout.form and hasattr(value, "matrix"):
             value = value.matrix()
             form, leaves = _apart(value)
@@ -188,7 +220,7 @@ class Values:
             narrow = layout.built([0.0] * layout.size)
             if not hasattr(narrow, "matrix"):
                 raise Unsuitable
-            self.loops.found[self.number] = _layout(value)
+            self.loops.found[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         wide = _common(layout, _layout(value))
         if wide != layout:
@@ -196,6 +228,10 @@ class Values:
             same = known is not None and known.form == wide.form
             self.loops.found[self.number] = _common(known, wide) if same and known else wide
         return leaves
+
+    def _layout(self, value: Any) -> Layout:
+        layout = _layout(value)
+        return Layout(layout.form, tuple(range(len(layout.entries)))) if self.whole else layout
 
 
 class Matrix:
@@ -290,6 +326,16 @@ class Result:
     """How far apart rows, columns and entries stand in the output; if zero, as they do in a matrix
     of the size of the output."""
 
+    def derivative(self, k: int) -> Result:
+        """Return the k-th time derivatives of series."""
+        of = self.of
+        if not isinstance(of, Values):
+            raise Unsuitable
+        derivatives = Values(of.loops, whole=True)
+        for i, _ in of.loops.rows(OUTWARD):
+            derivatives[i] = derivative_of(of[i], k)
+        return replace(self, of=derivatives)
+
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
@@ -343,3 +389,18 @@ class Entries:
         array = np.empty(int(np.prod(self.shape)), dtype=object)
         array[:] = [self.loops.input(self.port, k, i) for k in range(array.size)]
         return array.reshape(self.shape)
+
+    def series(self, derivatives: Sequence[Entries]) -> EntriesOfSeries:
+        """Return the series of which these are the derivatives, this one the first."""
+        return EntriesOfSeries(self.loops, self.port, self.shape, tuple(derivatives))
+
+
+class EntriesOfSeries(Entries):
+    """Series of which the derivatives are inputs with entries for each row."""
+
+    def __init__(self, *of: Any) -> None:
+        *first, self.derivatives = of
+        super().__init__(*first)
+
+    def __getitem__(self, i: Any) -> Any:
+        return series_of([x[i] for x in self.derivatives])[()]
