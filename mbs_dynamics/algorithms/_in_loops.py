@@ -53,6 +53,9 @@ Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of segments,
 COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
 """Arrays of shape (n,): positions and their time derivatives."""
 
+SEVERAL = frozenset({"motion"})
+"""Arrays (k, n) of several of these."""
+
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Properties of the model that are inputs of the kernels, so that they change without compiling."""
 
@@ -81,6 +84,7 @@ def in_loops(
         return equations(GenericModel(ordered, loops, gravity, model.n), **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, "tau") if key in inputs}
+    rows.update({key: "coordinate" for key in SEVERAL if key in inputs})
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
     coordinates = [model.bodies[i].joint.coordinate for i in order]
     try:
@@ -92,6 +96,7 @@ def in_loops(
             forest=forest_of(ordered),
             places={"coordinate": coordinates, "body": order},
             rows=rows,
+            columns=SEVERAL,
             expand=straight,
         )
     except Unsuitable:

@@ -82,7 +82,7 @@ def jerks(
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def twist_derivatives(
     model: Model,
     motion: ArrayLike,

@@ -325,7 +325,7 @@ class TurnBody(Body):
     def _entries(self, place: Place) -> str:
         """Return the address of the entries of a row in an input."""
         k = [port.name for port in self.program.inputs].index(place.name)
-        port, by = self.program.inputs[k], self.program.rows[place.name]
+        by, stride = self.program.rows[place.name]
         base = self._port(k)
 
         def emit() -> str:
@@ -335,7 +335,7 @@ class TurnBody(Body):
                 row = self.new(
                     f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {row}')}"
                 )
-            return self._at(base, self._times(row, port.size // port.shape[0]))
+            return self._at(base, self._times(row, stride))
 
         return self._known((place.name, place.role), emit)
 

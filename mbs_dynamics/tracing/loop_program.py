@@ -132,8 +132,9 @@ class LoopProgram(Program):
     blocks: Mapping[int, tuple[str, int]]
     places: Mapping[str, NDArray[np.int64]]
     """Numbers of the rows in inputs and outputs, by name."""
-    rows: Mapping[str, str]
-    """For each input with entries of each row the name of these numbers."""
+    rows: Mapping[str, tuple[str, int]]
+    """For each input with entries of each row the name of these numbers, and how far the entries of
+    the next number are."""
     slot_homes: Mapping[int, Home]
     matrix_homes: Mapping[int, Home]
     numbers: Mapping[str, NDArray[np.float64]]

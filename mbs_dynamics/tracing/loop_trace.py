@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,21 +53,27 @@ def trace_loops(
     forest: Forest,
     places: Mapping[str, Sequence[int]],
     rows: Mapping[str, str],
+    columns: Collection[str],
     expand: Callable[[], Program],
 ) -> LoopProgram:
     """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
 
     ``places`` are numbers of the rows, and ``rows`` says for inputs that have entries for each row
-    which of them are meant. The function returns a :class:`Result` or a mapping of names to such.
-    Raises Unsuitable if the function needs to know which row a row is.
+    which of them are meant; inputs in ``columns`` have several such arrays below each other. The
+    function returns a :class:`Result` or a mapping of names to such. Raises Unsuitable if it needs
+    to know which row a row is.
     """
     hints: dict[int, Any] = {}
     for _ in range(ATTEMPTS):
         loops, top = Loops(forest, hints), Graph()
-        symbols = {
-            key: Entries(loops, key, shape[1:]) if key in rows else top.input(key, shape)
-            for key, shape in inputs.items()
-        }
+        symbols: dict[str, Any] = {}
+        for key, shape in inputs.items():
+            if key in columns:
+                symbols[key] = [Entries(loops, key, (), k * shape[1]) for k in range(shape[0])]
+            elif key in rows:
+                symbols[key] = Entries(loops, key, shape[1:])
+            else:
+                symbols[key] = top.input(key, shape)
         try:
             result = function(loops, **symbols)
         except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
@@ -80,7 +86,11 @@ def trace_loops(
     else:
         raise Unsuitable
     results = result if isinstance(result, Mapping) else {name: result}
-    return _finished(loops, results, inputs, name, droppable, places, rows, expand)
+    strides = {
+        key: 1 if key in columns else int(np.prod(shape[1:])) for key, shape in inputs.items()
+    }
+    by = {key: (rows[key], strides[key]) for key in rows}
+    return _finished(loops, results, inputs, name, droppable, places, by, expand)
 
 
 def _finished(
@@ -90,7 +100,7 @@ def _finished(
     name: str,
     droppable: frozenset[str],
     places: Mapping[str, Sequence[int]],
-    rows: Mapping[str, str],
+    rows: Mapping[str, tuple[str, int]],
     expand: Callable[[], Program],
 ) -> LoopProgram:
     slot_homes: dict[int, Home] = {}

@@ -376,16 +376,16 @@ class Texts:
 
 
 class Entries:
-    """An input with entries for each row."""
+    """An input with entries for each row, or the part of it that begins at ``first``."""
 
-    def __init__(self, loops: Loops, port: str, shape: tuple[int, ...]) -> None:
-        self.loops, self.port, self.shape = loops, port, shape
+    def __init__(self, loops: Loops, port: str, shape: tuple[int, ...], first: int = 0) -> None:
+        self.loops, self.port, self.shape, self.first = loops, port, shape, first
 
     def __getitem__(self, i: Any) -> Any:
         if not isinstance(i, Member):
             raise Unsuitable
         if not self.shape:
-            return self.loops.input(self.port, 0, i)
+            return self.loops.input(self.port, self.first, i)
         array = np.empty(int(np.prod(self.shape)), dtype=object)
         array[:] = [self.loops.input(self.port, k, i) for k in range(array.size)]
         return array.reshape(self.shape)

@@ -202,9 +202,8 @@ class _Source:
         if place.space == ENTRY:
             return f"{place.name}[{place.k}]"
         if place.space == ROW:
-            port = next(port for port in self.program.inputs if port.name == place.name)
-            by = self.program.rows[place.name]
-            return f"{place.name}[places_{by}[{row}] * {port.size // port.shape[0]} + {place.k}]"
+            by, stride = self.program.rows[place.name]
+            return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
             return f"c{place.name}[{row}, {_row(place.other, lane)}, {place.k}]"
         if place.space == COLUMN:
