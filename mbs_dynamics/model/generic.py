@@ -31,15 +31,8 @@ from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.tracing import Symbol
-from mbs_dynamics.tracing.loop_values import (
-    Assembled,
-    Block,
-    Entries,
-    Matrix,
-    Result,
-    Texts,
-    Values,
-)
+from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
+from mbs_dynamics.tracing.loop_values import Block, Matrix, Values
 from mbs_dynamics.tracing.loops import INWARD, LAST, OUTWARD, Forest, Loops, Member, Unsuitable
 
 KINDS = 6

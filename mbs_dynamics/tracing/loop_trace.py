@@ -22,8 +22,9 @@ import numpy as np
 
 from mbs_dynamics.errors import SingularError, TraceError
 from mbs_dynamics.tracing.graph import Graph, Symbol
+from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
 from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Turn
-from mbs_dynamics.tracing.loop_values import Assembled, Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.loop_values import Matrix, Values
 from mbs_dynamics.tracing.loops import (
     CELL,
     COLUMNS,
