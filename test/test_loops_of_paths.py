@@ -37,7 +37,14 @@ OF_A_BODY = (
     mbs.jacobian_second_rate,
     mbs.kinematic_hessian,
 )
-OF_SERIES = (mbs.twists, mbs.accelerations, mbs.jerks, mbs.inverse_dynamics_rates)
+OF_ALL_BODIES = (
+    mbs.twists,
+    mbs.accelerations,
+    mbs.joint_wrenches,
+    mbs.jerks,
+    mbs.joint_reactions,
+    mbs.inverse_dynamics_rates,
+)
 
 MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "one body": ((-1,), {}),
@@ -109,9 +116,9 @@ def test_of_a_body(name, representation, loops):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_of_series(name, loops):
-    """Twists and torques, and their derivatives by time."""
-    for function in OF_SERIES if "tree" in name else OF_SERIES[1::2]:
+def test_of_all_bodies(name, loops):
+    """Twists, wrenches and torques, and their derivatives by time."""
+    for function in OF_ALL_BODIES if "tree" in name else OF_ALL_BODIES[1::3]:
         for representation in REPRESENTATIONS[:: 1 if "tree" in name else 3]:
             arguments = arrays(function, made(name).n)
             compare(function, lambda: made(name), loops, arguments, representation=representation)
