@@ -24,6 +24,7 @@ from mbs_dynamics.model.generic import (
     forest_of,
     largest_tree,
     mean_depth,
+    path_to,
 )
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.tracing import Program, graph
@@ -37,7 +38,8 @@ MANY = 48
 LONG = 40_000
 """Programs of more operations than this stay loops in any case, because these are compiled sooner.
 
-Others do if they have loops over pairs or columns of a tree that is :data:`DEEP`. Elsewhere
+So do those with more entries in their results. Others do if they have loops over pairs or columns
+of a tree that is :data:`DEEP`. Elsewhere
 segments leave out more zeros, and take half of the time where a tree is shallow.
 """
 
@@ -50,6 +52,9 @@ Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of segments,
 
 COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
 """Arrays of shape (n,): positions and their time derivatives."""
+
+SEVERAL = frozenset({"motion"})
+"""Arrays (k, n) of several of these."""
 
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Properties of the model that are inputs of the kernels, so that they change without compiling."""
@@ -65,21 +70,23 @@ def in_loops(
 ) -> LoopProgram | None:
     """Return equations traced with generic bodies, or None where they had better not be.
 
-    Each body has to have a coordinate of its own, and no payload. ``straight`` traces the same
-    equations body by body.
+    Each body has to have a coordinate of its own, and no payload; if one body is named, those on
+    the path to it, whose payloads do not matter. ``straight`` traces the same equations body by
+    body.
     """
-    deep = mean_depth(model) > DEEP
-    large = deep or largest_tree(model) >= MANY
-    if model.n != model.nb or model.carriers or not large:
+    chosen = _bodies(model, options)
+    if chosen is None:
         return None
-    ordered, order = depth_first(model)
+    ordered, order = chosen
+    deep = mean_depth(ordered) > DEEP
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        return equations(GenericModel(ordered, loops, gravity), **symbols, **options)
+        return equations(GenericModel(ordered, loops, gravity, model.n), **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, "tau") if key in inputs}
+    rows.update({key: "coordinate" for key in SEVERAL if key in inputs})
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
-    coordinates = [body.joint.coordinate for body in ordered.bodies]
+    coordinates = [model.bodies[i].joint.coordinate for i in order]
     try:
         program = trace_loops(
             on_generic,
@@ -89,9 +96,27 @@ def in_loops(
             forest=forest_of(ordered),
             places={"coordinate": coordinates, "body": order},
             rows=rows,
+            columns=SEVERAL,
             expand=straight,
         )
     except Unsuitable:
         return None
     least = graph.LARGE if deep and program.has_wide_loops else LONG
-    return program if program.operations.total > least else None
+    entries = sum(port.size for port in program.outputs)
+    return program if program.operations.total > least or entries > LONG else None
+
+
+def _bodies(model: Model, options: Mapping[str, Any]) -> tuple[Model, list[int]] | None:
+    """Return what loops run over, with their numbers in the model; None where they had better not.
+
+    All bodies, or those on the path to the body that is named.
+    """
+    if "body" in options:
+        path, order = path_to(model, options["body"])
+        own = len({model.bodies[i].joint.coordinate for i in order})
+        long = mean_depth(path) > DEEP or model.n >= MANY
+        return (path, order) if own == len(order) > 0 and long else None
+    large = mean_depth(model) > DEEP or largest_tree(model) >= MANY
+    if model.n != model.nb or model.carriers or not large:
+        return None
+    return depth_first(model)

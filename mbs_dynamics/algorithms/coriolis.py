@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation, meeting
+from mbs_dynamics.representation import BodyFixed, Identity, Meeting, Representation, meeting
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
@@ -52,12 +53,44 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
     h_i - g_i = sum_jk Gamma_ijk qd_j qd_k and Gamma_ijk = Gamma_ikj: Mueller (dynamics), eq. (86)
-    with its indices corrected. Read off :func:`coriolis_matrix`, which is linear in qd.
+    with its indices corrected, in O(n d^2) from one composite body matrix for each joint k: with
+    B_k for the rate of that joint alone, Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij =
+    S_j^T B_k S_i for joints i, j, k of which none comes after the next on the way outwards. All
+    others follow from the symmetry, or are zero.
 
     q (..., n). Raises ArgumentError for a wrong shape or type.
     """
-    gamma = [_coriolis(model, q, rate) for rate in np.eye(model.n)]
-    return np.moveaxis(np.array(gamma).reshape(model.n, model.n, model.n), 0, -1)
+    rep = BodyFixed(model, q)
+    M, meet = composite_inertias(model, rep), meeting(rep)
+    S: list[Any] = model.per_body()
+    gamma = np.full((model.nb,) * 3, 0.0, dtype=object)
+    for k, _ in model.outward():
+        S[k] = meet.twist(k, rep.screw(k))
+    for k, _ in model.inward():
+        B = meet.gyration(k, Gyration.of(M[k], rep.screw(k)))
+        for i, x in _with_those_before(model, meet, S, k, B @ S[k]):
+            gamma[i, k, k] = x
+        for j, child in model.supporting(k):
+            B = B.carried(meet.carry(child))
+            for i, x in _with_those_before(model, meet, S, j, B @ S[j]):
+                gamma[i, j, k] = gamma[i, k, j] = x
+            moment = np.concatenate([B.transposed(S[j]), np.zeros(3)])
+            for i, y in _with_those_before(model, meet, S, j, moment):
+                gamma[j, i, k] = gamma[j, k, i] = y
+                gamma[k, i, j] = gamma[k, j, i] = -y
+    symbols: FloatArray = model.generalized_cube(gamma)
+    return symbols
+
+
+def _with_those_before(
+    model: Model, meet: Meeting, S: list[Any], j: int, wrench: Array
+) -> Iterator[tuple[int, Any]]:
+    """Yield joint j and all that move it, each with the torque of a wrench (6,) on body j."""
+    model.turned()  # so that the code for one body is that for another
+    yield j, S[j] @ wrench
+    for i, child in model.supporting(j):
+        wrench = meet.carry(child).T @ wrench
+        yield i, S[i] @ wrench
 
 
 def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
@@ -128,6 +161,8 @@ class Gyration:
 
     def carried(self, carry: Any) -> Gyration:
         """Return carry^T B carry, for the frame of the parent."""
+        if isinstance(carry, Identity):
+            return self
         p = carry.back(self.momentum)
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 

@@ -89,7 +89,7 @@ def forward_dynamics_derivatives(
     }
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics_rates(
     model: Model,
     q: ArrayLike,
@@ -108,7 +108,7 @@ def inverse_dynamics_rates(
     q and its derivatives (..., n). Raises ArgumentError for a wrong shape or type,
     UnknownRepresentationError.
     """
-    motion = [np.asarray(x) for x in (q, qd, qdd, qddd, qdddd)]
+    motion = q, qd, qdd, qddd, qdddd
     arguments = [series_of(motion[k : k + 3]) for k in range(3)]
     tau = _inverse_dynamics(model, *arguments, representation=representation)
     return {"taud": derivative_of(tau, 1), "taudd": derivative_of(tau, 2)}  # type: ignore[return-value]

@@ -31,13 +31,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.kinematics import columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import Representation, moves, to_body_fixed
+from mbs_dynamics.representation import Representation, moves, screws_at, to_body_fixed
 
 CONSISTENCY_TOLERANCE = 1e-8
 """How far twists may be from a motion of the mechanism, relative to 1 + their largest component."""
@@ -158,7 +157,7 @@ def system_jacobian_and_twists(
     rep = moves(representation, model, q)
     J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
     for i, name in enumerate(model.body_names):
-        for j, S_j in columns(model, rep, model.frame(name)).items():
+        for j, S_j in screws_at(rep, model.frame(name)).items():
             joint = model.bodies[j].joint
             J[i, :, joint.coordinate] = J[i, :, joint.coordinate] + joint.ratio * S_j
     return {"J": J, "V": V}

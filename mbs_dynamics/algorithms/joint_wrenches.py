@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.newton_euler import Loads, transmitted_wrenches
+from mbs_dynamics.algorithms.newton_euler import Loads, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import dynamic_moves, to_body_fixed
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def joint_wrenches(
     model: Model,
     q: ArrayLike,
@@ -46,11 +46,11 @@ def joint_wrenches(
     type, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
-    W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
-    return np.array(W).reshape(-1, 6)
+    transmitted: FloatArray = model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
+    return transmitted
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def joint_reactions(
     model: Model,
     q: ArrayLike,
@@ -71,12 +71,13 @@ def joint_reactions(
     type, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
-    W = transmitted_wrenches(model, rep, qd, qdd, Loads(wrenches))
-    reactions = []
-    for i, body in enumerate(model.bodies):
-        X = body.joint.screw
-        actuator = np.concatenate([X[:3], np.zeros(3)] if X[:3].any() else [np.zeros(3), X[3:]])
+    W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
+    for i, _ in model.outward():
+        joint = model.bodies[i].joint
+        e, m = joint.screw[:3], joint.screw[3:]
+        actuator = np.concatenate([0.0 * e, m] if joint.kind == "prismatic" else [e, 0.0 * m])
         if rep.name != "body_fixed":
             actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
-        reactions.append(W[i] - actuator * (rep.screw(i) @ W[i]))
-    return np.array(reactions).reshape(-1, 6)
+        reactions[i] = W[i] - actuator * (rep.screw(i) @ W[i])
+    borne: FloatArray = model.by_body(reactions)
+    return borne

@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Representation, after, moves
+from mbs_dynamics.representation import BodyFixed, moves, screws_at
 
 
 def _frames(model: Model, bodies: Sequence[str] | None) -> list[Frame]:
@@ -54,7 +53,7 @@ def forward_kinematics(
     return np.array(poses).reshape(-1, 4, 4)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def twists(
     model: Model,
     q: ArrayLike,
@@ -77,11 +76,14 @@ def twists(
     V = model.per_body(np.zeros(6))
     for i, p in model.outward():
         V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
+    if bodies is None:
+        of_all: FloatArray = model.by_body(V)
+        return of_all
     at_frames = [rep.at(frame) @ V[frame.body] for frame in _frames(model, bodies)]
     return np.array(at_frames).reshape(-1, 6)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def jacobian(
     model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
@@ -96,18 +98,5 @@ def jacobian(
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)
-    J: list[Array] = [np.zeros(6) for _ in range(model.n)]
-    for j, S_j in columns(model, rep, frame).items():
-        joint = model.bodies[j].joint
-        J[joint.coordinate] = J[joint.coordinate] + joint.ratio * S_j
-    return np.asarray(np.array(J).reshape(-1, 6).T)
-
-
-def columns(model: Model, rep: Representation, frame: Frame) -> dict[int, Array]:
-    """Return the screws of the joints on the path to a frame, by joint, measured at the frame."""
-    S: dict[int, Array] = {}
-    to_frame = rep.at(frame)
-    for i in reversed(model.path(frame.body)):  # inwards, so that no column is carried twice
-        S[i] = to_frame @ rep.screw(i)
-        to_frame = after(to_frame, rep.carry(i))
-    return S
+    J: FloatArray = model.generalized_columns(screws_at(rep, frame))
+    return J

@@ -23,13 +23,12 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.derivatives import forward_dynamics_derivatives
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie.arrays import blocks
 from mbs_dynamics.model.tree import Model
 
 _forward_dynamics_derivatives = algorithm_of(forward_dynamics_derivatives).equations
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def linearize(
     model: Model,
     q: ArrayLike,
@@ -50,6 +49,6 @@ def linearize(
     """
     derivatives: Any = _forward_dynamics_derivatives(model, q, qd, tau, wrenches)
     zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)
-    A = blocks([[zero, eye], [derivatives["dqdd_dq"], derivatives["dqdd_dqd"]]])
-    B = blocks([[zero], [derivatives["dqdd_dtau"]]])
+    A = model.assembled([[zero, eye], [derivatives["dqdd_dq"], derivatives["dqdd_dqd"]]])
+    B = model.assembled([[zero], [derivatives["dqdd_dtau"]]])
     return {"A": A, "B": B}  # type: ignore[return-value]

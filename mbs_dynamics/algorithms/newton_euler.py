@@ -117,13 +117,6 @@ def joint_torques(
     return tau
 
 
-def transmitted_wrenches(
-    model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads = NO_LOADS
-) -> list[Array]:
-    """Return for each body the wrench W_i that its joint transmits to it."""
-    return recursion(model, rep, qd, qdd, loads)[2][:-1]
-
-
 def recursion(
     model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads
 ) -> tuple[list[Array], list[Array], list[Array]]:

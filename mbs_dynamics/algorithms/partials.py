@@ -16,19 +16,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.kinematics import columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import moves
+from mbs_dynamics.representation import moves, screws_at
 
 
 @algorithm(invariant=False)
@@ -54,11 +53,18 @@ def jacobian_derivative(
     UnknownJointError, UnknownBodyError, UnknownRepresentationError.
     """
     directions = coordinates(model, joints)
-    derivative: FloatArray = _Partials(model, q, body, representation).by(directions)
-    return derivative
+    of = _Columns(model, q, body, representation)
+    J: list[Array] = [np.zeros(6) for _ in range(model.n)]
+    path = model.path(of.frame.body)
+    movers = [[i for i in path if model.bodies[i].joint.coordinate == k] for k in directions]
+    for along in itertools.product(*movers):
+        for j in path:
+            k = model.bodies[j].joint.coordinate
+            J[k] = J[k] + of.by(j, tuple(sorted(along)))
+    return np.asarray(np.array(J).reshape(-1, 6).T)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def kinematic_hessian(
     model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
@@ -70,9 +76,14 @@ def kinematic_hessian(
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
     UnknownRepresentationError.
     """
-    partials = _Partials(model, q, body, representation)
-    H = [partials.by((k,)) for k in range(model.n)]
-    return np.moveaxis(np.array(H).reshape(-1, 6, model.n), 0, -1)
+    of = _Columns(model, q, body, representation)
+    H = model.vector_per_pair(6)
+    for k, _ in model.outward_to(of.frame.body):
+        H[k, k] = of.by_itself(k)
+        for j, _ in model.supporting(k):
+            H[j, k], H[k, j] = of.by_each_other(j, k)
+    hessian: FloatArray = model.generalized_vectors(H)
+    return hessian
 
 
 def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
@@ -94,39 +105,27 @@ def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
     return tuple(found)
 
 
-class _Partials:
-    """The columns of a Jacobian at q, and their derivatives by the joints on the path."""
+class _Columns:
+    """The columns of a Jacobian at q by joint, and their derivatives by joints on the path.
+
+    Columns are per unit of the coordinates: those of mimic joints have the ratio as a factor.
+    """
 
     def __init__(self, model: Model, q: Array, body: str, representation: str) -> None:
-        self.model = model
         self.frame = model.frame(body)
-        self.path = model.path(self.frame.body)
         self.kind = moves(representation, model, q).name
         turning = self.kind in ("hybrid", "mixed")
-        rep = moves("hybrid" if turning else self.kind, model, q)
-        self.S = columns(model, rep, self.frame)
-        if self.kind == "mixed":
-            self.angular = columns(model, moves("body_fixed", model, q), self.frame)
+        self.S = self._per_unit(model, q, "hybrid" if turning else self.kind)
+        self.turning = self._per_unit(model, q, "body_fixed") if self.kind == "mixed" else self.S
+        """What the angular part is made of."""
 
-    def by(self, directions: tuple[int, ...]) -> Array:
-        """Return the derivative (6, n) by these coordinates."""
-        J: list[Array] = [np.zeros(6) for _ in range(self.model.n)]
-        for weight, along in self._along(directions):
-            for j in self.path:
-                joint = self.model.bodies[j].joint
-                column = self._column(j, along)
-                J[joint.coordinate] = J[joint.coordinate] + weight * joint.ratio * column
-        return np.array(J).reshape(-1, 6).T
+    def _per_unit(self, model: Model, q: Array, representation: str) -> list[Array]:
+        S, of_joints = model.per_body(), screws_at(moves(representation, model, q), self.frame)
+        for i, _ in model.outward_to(self.frame.body):
+            S[i] = model.bodies[i].joint.ratio * of_joints[i]
+        return S
 
-    def _along(self, directions: tuple[int, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
-        """Yield joints on the path that move with the coordinates, sorted, with their ratios."""
-        joints = {i: self.model.bodies[i].joint for i in self.path}
-        movers = [[i for i in self.path if joints[i].coordinate == k] for k in directions]
-        for chosen in itertools.product(*movers):
-            weight = float(np.prod([joints[i].ratio for i in chosen]))
-            yield weight, tuple(sorted(chosen))
-
-    def _column(self, j: int, along: tuple[int, ...]) -> Array:
+    def by(self, j: int, along: tuple[int, ...]) -> Array:
         """Return the derivative of column j by the joints ``along``, which are sorted outwards."""
         if self.kind == "spatial":
             return self._spatial(j, along)
@@ -135,14 +134,33 @@ class _Partials:
         kind = self._body_fixed if self.kind == "mixed" else self._spatial
         return np.concatenate([kind(j, along)[:3], self._velocity(j, along)])
 
+    def by_itself(self, j: int) -> Array:
+        """Return the derivative of column j by joint j."""
+        if self.kind in ("spatial", "body_fixed"):
+            return np.zeros(6)
+        return np.concatenate([np.zeros(3), so3.hat(self.S[j][:3]) @ self.S[j][3:]])
+
+    def by_each_other(self, j: int, k: int) -> tuple[Array, Array]:
+        """Return the derivatives of column j by joint k and of column k by joint j, before k.
+
+        First order of :meth:`by`, for joints that need not be known by number.
+        """
+        own = self.turning
+        if self.kind in ("spatial", "body_fixed"):
+            change, none = se3.ad(own[j]) @ own[k], np.zeros(6)
+        else:
+            velocity = so3.hat(self.S[j][:3]) @ self.S[k][3:]  # by both of them in either order
+            change = np.concatenate([so3.hat(own[j][:3]) @ own[k][:3], velocity])
+            none = np.concatenate([np.zeros(3), velocity])
+        return (change, none) if self.kind in ("body_fixed", "mixed") else (none, change)
+
     def _body_fixed(self, j: int, along: tuple[int, ...]) -> Array:
         """[[J_j, J_a], J_b] ... for j < a <= b ..., else zero: D (5), (12), (14)."""
         if any(a <= j for a in along):
             return np.zeros(6)
-        own = self.angular if self.kind == "mixed" else self.S
-        S = own[j]
+        S = self.turning[j]
         for a in along:
-            S = se3.ad(S) @ own[a]
+            S = se3.ad(S) @ self.turning[a]
         return S
 
     def _spatial(self, j: int, along: tuple[int, ...]) -> Array:

@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
-from mbs_dynamics.algorithms.kinematics import columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, moves
+from mbs_dynamics.representation import BodyFixed, moves, screws_at
 
 
 @algorithm(invariant=False)
@@ -75,7 +74,7 @@ def offset_jacobian(
     frame = _frame_at(model, point, body)
     rep = moves(representation, model, q)
     J = np.full((6, model.n), 0.0, dtype=object)
-    for j, S_j in columns(model, rep, frame).items():
+    for j, S_j in screws_at(rep, frame).items():
         joint = model.bodies[j].joint
         J[:, joint.coordinate] += joint.ratio * S_j
     return J

@@ -36,7 +36,7 @@ _twists = algorithm_of(twists).equations
 _jacobian = algorithm_of(jacobian).equations
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def accelerations(
     model: Model,
     q: ArrayLike,
@@ -59,7 +59,7 @@ def accelerations(
     return _derivative_of_twists(model, [q, qd, qdd], bodies, representation)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def jerks(
     model: Model,
     q: ArrayLike,
@@ -82,7 +82,7 @@ def jerks(
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def twist_derivatives(
     model: Model,
     motion: ArrayLike,
@@ -103,7 +103,7 @@ def twist_derivatives(
     return _derivative_of_twists(model, list(motion), bodies, representation)  # type: ignore[arg-type]
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def jacobian_rate(
     model: Model, q: ArrayLike, qd: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
@@ -118,7 +118,7 @@ def jacobian_rate(
     return _derivative_of_jacobian(model, [q, qd], body, representation)
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def jacobian_second_rate(
     model: Model,
     q: ArrayLike,

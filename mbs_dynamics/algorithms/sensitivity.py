@@ -33,14 +33,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.kinematics import columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import Representation, from_body_fixed, moves
+from mbs_dynamics.representation import Representation, from_body_fixed, moves, screws_at
 
 
 @algorithm(invariant=False)
@@ -89,7 +88,7 @@ def jacobian_sensitivity(
     rep = moves(representation, model, q)
     frame = model.frame(body)
     R = np.eye(3) if frame.body == GROUND else rep.R(frame.body) @ frame.placement[:3, :3]
-    S = columns(model, rep, frame)
+    S = screws_at(rep, frame)
     moved = moved_bodies(model, joints)
     derivatives = []
     for i, K in zip(moved, _parameters(model, rep, q, screws, frame, moved), strict=True):

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.coriolis import Gyration
 from mbs_dynamics.algorithms.derivatives import motion_of
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS
 from mbs_dynamics.algorithms.sensitivity import moved_bodies
@@ -67,20 +66,20 @@ def torque_sensitivity(
             moved = rep.carry(child).T @ moved
             column[j] = rep.screw(j) @ moved
             child, j = j, model.parents[j]
-        for j in range(i, model.nb):  # joints after it move along
-            path = model.path(j)
-            if i in path:
-                column[j] = _of_a_joint_beyond(model, rep, M[j], B[j], path[path.index(i) :], Y, Z)
+        for j, (turned, Z_j) in _of_joints_beyond(model, rep, i, Y, Z).items():  # these move along
+            S_j = rep.screw(j)
+            column[j] = 2.0 * (B[j].transposed(S_j) @ turned) + (M[j] @ S_j) @ Z_j
         columns.append(model.generalized(column))
     return np.asarray(np.array(columns).reshape(-1, model.n).T)
 
 
-def _of_a_joint_beyond(
-    model: Model, rep: BodyAxes, M: Any, B: Gyration, path: list[int], Y: Array, Z: Array
-) -> Any:
-    """Return the change of the torque of the last joint of a path that begins at the parameter."""
-    S = rep.screw(path[-1])
-    row, row_rate = 2.0 * B.transposed(S), M @ S
-    for k in reversed(path[1:]):
-        row, row_rate = rep.carry(k).back(row), rep.carry(k).T @ row_rate
-    return row @ Y[:3] + row_rate @ Z
+def _of_joints_beyond(
+    model: Model, rep: BodyAxes, i: int, Y: Array, Z: Array
+) -> dict[int, tuple[Array, Array]]:
+    """Return the angular part of a twist Y and a twist Z of body i, seen from all bodies beyond."""
+    seen = {i: (Y[:3], Z)}
+    for j, p in model.outward():
+        if p in seen:
+            turned, Z_p = seen[p]
+            seen[j] = rep.carry(j).turned(turned), rep.carry(j) @ Z_p
+    return seen

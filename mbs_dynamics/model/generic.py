@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.tracing import Symbol
-from mbs_dynamics.tracing.loop_values import Block, Entries, Matrix, Result, Texts, Values
-from mbs_dynamics.tracing.loops import INWARD, OUTWARD, Forest, Loops, Member, Unsuitable
+from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
+from mbs_dynamics.tracing.loop_values import Block, Matrix, Values
+from mbs_dynamics.tracing.loops import INWARD, LAST, OUTWARD, Forest, Loops, Member, Unsuitable
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
@@ -50,6 +51,21 @@ def depth_first(model: Model) -> tuple[Model, list[int]]:
     new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
     bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
     return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
+
+
+def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
+    """Return the bodies from the root to a frame as a chain, and their numbers in the model.
+
+    Each has a coordinate of its own there; where that stands in q is up to the caller.
+    """
+    frame = model.frame(name)
+    path = model.path(frame.body)
+    bodies = tuple(
+        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
+        for k, body in enumerate(model.bodies[i] for i in path)
+    )
+    own = {name: frame._replace(body=len(path) - 1)} if path else {}
+    return replace(model, bodies=bodies, frames=own, payloads=()), path
 
 
 def largest_tree(model: Model) -> int:
@@ -109,16 +125,19 @@ class _Body:
 
 
 class GenericModel:
-    """A model with a coordinate for each joint, numbered depth first, within loops."""
+    """A model with a coordinate for each joint, numbered depth first, within loops.
+
+    Or the path to a frame, of a model that has as many coordinates as ``n`` says.
+    """
 
     generic = True
     """See :attr:`Model.generic`."""
     payloads = ()
 
-    def __init__(self, model: Model, loops: Loops, gravity: Any) -> None:
+    def __init__(self, model: Model, loops: Loops, gravity: Any, n: int | None = None) -> None:
         self.model, self.loops, self.gravity = model, loops, gravity
         self.with_numbers, self.joint_names = model, model.joint_names
-        self.n, self.nb = model.n, model.nb
+        self.n, self.nb = model.n if n is None else n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
@@ -151,6 +170,21 @@ class GenericModel:
         """Yield (body, parent), children before parents."""
         return self.loops.rows(INWARD)
 
+    def frame(self, name: str) -> Frame:
+        """Return the frame at the end of a path."""
+        if name not in self.model.frames:  # of what is not the end of a path
+            raise Unsuitable
+        frame = self.model.frames[name]
+        if not self.loops.forest.is_chain or frame.body != self.nb - 1:
+            raise Unsuitable
+        return frame._replace(body=Member(LAST))  # type: ignore[arg-type]
+
+    def outward_to(self, i: Member) -> Iterator[tuple[Any, Any]]:
+        """Yield (body, parent) along a path."""
+        if i.role != LAST:
+            raise Unsuitable
+        return self.outward()
+
     def supporting(self, i: Member) -> Iterator[tuple[Any, Any]]:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
         return ((j, j) for j in self.loops.pairs(i))
@@ -175,6 +209,10 @@ class GenericModel:
         """Return a matrix of scalars, or of so many each, zero at first."""
         strides = self.nb * entries, entries, 1
         return Matrix(self.loops, strides, self.nb**2 * entries)
+
+    def vector_per_pair(self, size: int) -> Matrix:
+        """Return vectors for all pairs, zero at first, as one matrix for each entry."""
+        return Matrix(self.loops, (self.nb, 1, self.nb**2), self.nb**2 * size)
 
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
@@ -219,6 +257,20 @@ class GenericModel:
         *_, size = self.loops.matrices[Y.number]
         return Result(Y, "coordinate", (self.n, size // self.n), "body")
 
+    def generalized_columns(self, S: Values) -> Any:
+        """Return (6, n), the columns of the coordinates from those of joints."""
+        J = Values(self.loops, whole=True)
+        for i, _ in self.outward():
+            J[i] = self._joint(i).ratio * S[i]
+        return Result(J, "coordinate", (6, self.n), strides=(1, 0, self.n))
+
+    def by_body(self, values: Values) -> Any:
+        """Return (nb, 6), what bodies have in their order."""
+        of_bodies = Values(self.loops, whole=True)
+        for i, _ in self.outward():
+            of_bodies[i] = values[i]
+        return Result(of_bodies, "body", (self.nb, 6), strides=(6, 0, 1))
+
     def by_coordinate(self, values: Values) -> Any:
         """Return what bodies have in the order of the coordinates."""
         return Result(values, "coordinate", (self.n,))
@@ -228,6 +280,16 @@ class GenericModel:
         if any(body.joint.ratio != 1.0 for body in self.model.bodies):
             raise Unsuitable
         return Result(M, "coordinate", (self.n, self.n))
+
+    def generalized_vectors(self, H: Matrix) -> Any:
+        """Return the vectors of pairs of coordinates from those of pairs of joints."""
+        *_, size = self.loops.matrices[H.number]
+        shape = size // self.nb**2, self.n, self.n
+        return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
+
+    def assembled(self, rows: list[list[Any]]) -> Any:
+        """Return the matrix that is made of these blocks."""
+        return Assembled.of(rows)
 
 
 class _Lookup:

@@ -16,12 +16,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.tracing.loops import ALL, BEYOND
 
@@ -40,6 +40,7 @@ class TreeLoops:
         bodies: tuple[Body, ...]
         parents: tuple[int, ...]
         turned: Callable[[], Any]
+        path: Callable[[int], list[int]]
 
         @property
         def joint_names(self) -> tuple[str, ...]:
@@ -67,6 +68,13 @@ class TreeLoops:
             yield pair
         self.turned()
 
+    def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield (body, parent) for the bodies from the root to body i, both included."""
+        for k in self.path(i):
+            self.turned()
+            yield k, self.parents[k]
+        self.turned()
+
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
         j = self.parents[i]
@@ -81,6 +89,10 @@ class TreeLoops:
     def per_pair(self, *entries: int) -> Array:
         """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
         return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
+
+    def vector_per_pair(self, size: int) -> Array:
+        """Return what holds a vector for each pair of bodies, zero at first."""
+        return self.per_pair(size)
 
     @property
     def with_numbers(self) -> Any:
@@ -145,6 +157,18 @@ class TreeLoops:
         rows = [row.reshape(-1) for row in Y_joint]
         return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
 
+    def generalized_columns(self, S: Mapping[int, Array]) -> Array:
+        """Return (6, n), the columns of the coordinates from those of some joints."""
+        columns: list[Array] = [np.zeros(6) for _ in range(self.n)]
+        for j, S_j in S.items():
+            joint = self.bodies[j].joint
+            columns[joint.coordinate] = columns[joint.coordinate] + joint.ratio * S_j
+        return np.asarray(np.array(columns).reshape(-1, 6).T)
+
+    def by_body(self, values: Sequence[Array]) -> Array:
+        """Return (nb, 6), what the bodies have in their order; that of the ground is left out."""
+        return np.array(values[: self.nb]).reshape(-1, 6)
+
     def by_coordinate(self, values: Sequence[Any]) -> Array:
         """Return what bodies have that each own a coordinate, in the order of the coordinates."""
         ordered: list[Any] = [0.0] * self.n
@@ -167,3 +191,34 @@ class TreeLoops:
             for j in range(self.n):
                 generalized[j + 1 :, j] = generalized[j, j + 1 :]
         return generalized
+
+    def generalized_vectors(self, H_joint: Array) -> Array:
+        """Return (size, n, n), the vectors of pairs of coordinates from those of pairs of joints.
+
+        Of joints that share a coordinate the vectors are added up.
+        """
+        at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
+        generalized = np.full((self.n, self.n, H_joint.shape[-1]), 0.0, dtype=object)
+        if self.n == self.nb:
+            generalized[at[:, None], at] = H_joint
+        else:
+            np.add.at(generalized, (at[:, None], at), H_joint)
+        return np.moveaxis(generalized, -1, 0)
+
+    def generalized_cube(self, gamma: Array) -> Array:
+        """Return (n, n, n) for the coordinates from (nb, nb, nb) for the joints."""
+        joints = [body.joint for body in self.bodies]
+        at = np.array([joint.coordinate for joint in joints], dtype=int)
+        where = np.ix_(at, at, at)
+        cube = np.full((self.n,) * 3, 0.0, dtype=object)
+        if self.n == self.nb:
+            cube[where] = gamma
+            return cube
+        ratio = np.array([joint.ratio for joint in joints])
+        weights = np.multiply.outer(np.multiply.outer(ratio, ratio), ratio)
+        np.add.at(cube, where, weights * gamma)
+        return cube
+
+    def assembled(self, rows: list[list[Array]]) -> Array:
+        """Return the matrix that is made of these blocks."""
+        return blocks(rows)

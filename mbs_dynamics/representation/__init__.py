@@ -28,6 +28,7 @@ mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
 """
 
+from mbs_dynamics.representation.at_frame import screws_at
 from mbs_dynamics.representation.body_axes import BodyAxes, dynamic_moves
 from mbs_dynamics.representation.conversions import (
     convert_jacobian,
@@ -51,7 +52,7 @@ from mbs_dynamics.representation.moves import (
     checked,
     moves,
 )
-from mbs_dynamics.representation.pairs import meeting
+from mbs_dynamics.representation.pairs import Meeting, meeting
 
 __all__ = [
     "AUTO",
@@ -60,6 +61,7 @@ __all__ = [
     "BodyFixed",
     "Hybrid",
     "Identity",
+    "Meeting",
     "Mixed",
     "Operator",
     "Representation",
@@ -73,6 +75,7 @@ __all__ = [
     "from_body_fixed",
     "meeting",
     "moves",
+    "screws_at",
     "to_body_fixed",
     "twist_from_rate",
 ]

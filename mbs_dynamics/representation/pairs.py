@@ -17,6 +17,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.representation.moves import IDENTITY, BodyFixed, Operator, Representation
@@ -43,6 +45,10 @@ class Meeting:
         """Return a twist (6,) of body i, given by its moves, where pairs meet."""
         return V
 
+    def gyration(self, i: int, B: Any) -> Any:
+        """Return a :class:`Gyration` of body i where pairs meet."""
+        return B
+
     def moment(self, i: int, m: Array) -> Array:
         """Return a pure moment (3,) on body i where pairs meet."""
         return m
@@ -62,6 +68,9 @@ class MeetingInGround(Meeting):
 
     def twist(self, i: int, V: Array) -> Array:
         return self._pose(i).undone(V)
+
+    def gyration(self, i: int, B: Any) -> Any:
+        return B.carried(self._pose(i))
 
     def moment(self, i: int, m: Array) -> Array:
         return self._pose(i).back(m)

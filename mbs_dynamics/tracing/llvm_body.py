@@ -46,6 +46,9 @@ WIDTH = 8
 FAR = 150
 """A value that was not used for so many operations waits in memory."""
 
+DIRECT = 64
+"""An output with more zeros than this is filled with zeros first."""
+
 ARITHMETIC = {g.ADD: "fadd", g.SUB: "fsub", g.MUL: "fmul", g.DIV: "fdiv"}
 COMPARISON = {g.LESS: "olt", g.LESS_EQUAL: "ole"}
 
@@ -169,6 +172,19 @@ class Body:
             at = self.new(f"getelementptr ptr, ptr %ports, i64 {k}")
             self.set(name, f"load ptr, ptr {at}")
 
+    def in_all_lanes(self, number: str) -> str:
+        """Emit the vector of which every lane is this double, and return it."""
+        if self.lanes == 1:
+            return number
+        one = self.new(f"insertelement {self.real} poison, double {number}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
+
+    def zero(self, at: str, count: int) -> None:
+        """Emit the filling of so many entries with zeros."""
+        size = 8 * self.lanes * count
+        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
+
     def store(self, port: Port, k: int, x: Any) -> None:
         """Emit the store of one entry of an output."""
         at = self.entry(output_pointer(port.name), k)
@@ -253,6 +269,7 @@ class Body:
             f"declare {real} @llvm.sqrt.{self.sqrt}({real})\n"
             f"declare {vector} @llvm.masked.load.v{WIDTH}f64.p0"
             f"(ptr, i32, <{WIDTH} x i1>, {vector})\n"
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
             f"declare void @mbs.sincos{size}(<{size} x double>, ptr nocapture writeonly) "
             "nounwind memory(argmem: write)\n"
         )
@@ -281,10 +298,13 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
     body.keep(_used_late([node for nodes, _ in stages for node in nodes]))
     wanted: dict[int, list[tuple[Port, int]]] = {}
     for port, values in zip(program.outputs, program.values, strict=True):
+        zeros = sum(not isinstance(x, Symbol) and x == 0.0 for x in values)
+        if zeros > DIRECT:
+            body.zero(output_pointer(port.name), port.size)
         for k, x in enumerate(values):
             if isinstance(x, Symbol):
                 wanted.setdefault(x.id, []).append((port, k))
-            else:
+            elif x != 0.0 or zeros <= DIRECT:
                 body.store(port, k, x)
     for nodes, trig in stages:
         for node in nodes:

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, byte_table, emit_memory
+from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
+from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
+from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_memory
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
@@ -29,7 +30,6 @@ from mbs_dynamics.tracing.loops import (
     BEYOND,
     COLUMNS,
     EACH,
-    INWARD,
     LOAD,
     OUTWARD,
     OWN,
@@ -61,22 +61,18 @@ def is_worth_lanes(program: Program, lanes: int) -> bool:
     return 8 * lanes * size <= CACHE
 
 
-class _Main(Body):
+class _Main(LoopEnds):
     """The body of the program's function."""
 
     def __init__(self, program: LoopProgram, lanes: int) -> None:
-        super().__init__(lanes)
-        self.program, self.forest = program, program.forest
+        super().__init__(program, lanes)
         self.ends = self.forest.ends
-        self.names = f"{program.name}.{lanes}"
-        self.globals: list[str] = []
         self.functions: list[str] = []
         self._shared: dict[Any, str] = {}
-        self._labels = 0
         blocks = {}
         for number, (direction, _) in program.blocks.items():
             columns, blocks[number] = columns_of(direction, self.forest.parents)
-            self._table(f"columns{number}", columns)
+            self.table(f"columns{number}", columns)
         self.room = room_of(program, blocks)
 
     def emit(self) -> str:
@@ -94,8 +90,8 @@ class _Main(Body):
             self._step(step.sort, step.direction, step.span, step.turns)
             if self.lanes == 1 and step.sort != ROWS:
                 self._mirror(step)
-        self._outputs_in_order()
-        status = self._status()
+        self.outputs_in_order()
+        status = self.status_of_rows()
         if heap:
             self.lines.append("  call void @free(ptr %heap)")
         self.lines.append(f"  ret i32 {status}")
@@ -114,16 +110,13 @@ class _Main(Body):
         tables = np.zeros((len(program.tables), self.room.stride))
         for row, table in zip(tables, program.tables, strict=True):
             row[: len(table)] = table
-        self._table("tables", tables)
-        self._table("parents", np.array(forest.parents, dtype=np.int64))
-        self._table("kinds", np.array(forest.kinds, dtype=np.int64))
-        self._table("ends", np.array(self.ends, dtype=np.int64))
+        self.table("tables", tables)
+        self.table("parents", np.array(forest.parents, dtype=np.int64))
+        self.table("kinds", np.array(forest.kinds, dtype=np.int64))
+        self.table("ends", np.array(self.ends, dtype=np.int64))
         for name, numbers in program.places.items():
             if not program.in_order(name):
-                self._table(name, numbers)
-
-    def _table(self, name: str, table: np.ndarray[Any, Any]) -> None:
-        self.globals.append(byte_table(f"{self.names}.{name}", table))
+                self.table(name, numbers)
 
     def _memory(self) -> bool:
         """Emit ``%memory``; return whether it is taken from the heap."""
@@ -135,21 +128,21 @@ class _Main(Body):
         """Fill what may be read, or stay, without having been written."""
         room, program = self.room, self.program
         for first in program.angles:
-            self._zero(self.entry("%memory", first * room.stride), room.stride)
+            self.zero(self.entry("%memory", first * room.stride), room.stride)
         for slot in self._read_beyond() if self.lanes == 1 else ():
             end = slot * room.stride + self.forest.count
-            self._zero(self.entry("%memory", end), room.stride - self.forest.count)
+            self.zero(self.entry("%memory", end), room.stride - self.forest.count)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
-            self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
+            self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
                 if not (self.forest.is_chain and program.fills(number)):
-                    self._zero(output_pointer(room.outputs[number,]), size)
+                    self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
-                self._zero(self.entry("%memory", room.matrices[number]), size)
-            if number in room.twins and not self.forest.is_chain:
-                self._zero(self.entry("%memory", room.twins[number]), size)
+                self.zero(self.entry("%memory", room.matrices[number]), size)
+        for first in room.twins.values() if not self.forest.is_chain else ():
+            self.zero(self.entry("%memory", first), self.forest.count**2)
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.
@@ -168,15 +161,7 @@ class _Main(Body):
         found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
         return sorted(found - self.room.outputs.keys())
 
-    def _zero(self, at: str, count: int) -> None:
-        size = 8 * self.lanes * count
-        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
-
     # -- loops -----------------------------------------------------------------------------------
-
-    def _label(self) -> str:
-        self._labels += 1
-        return f"l{self._labels}"
 
     def _function(self, sort: str, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
@@ -189,7 +174,7 @@ class _Main(Body):
 
     def _step(self, sort: str, direction: str, span: str, turns: Any) -> None:
         """Emit a loop over the rows, and in a turn the call of what is done for its kind."""
-        name, last = self._label(), self.forest.count - 1
+        name, last = self.label(), self.forest.count - 1
         first, step, over = (0, 1, last) if direction == OUTWARD else (last, -1, 0)
         if not self.forest.count:
             return
@@ -203,7 +188,7 @@ class _Main(Body):
             f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
         ]
         i = f"%{name}.i"
-        p, end = self._number("parents", i), self._number("ends", i)
+        p, end = self.number("parents", i), self.number("ends", i)
         begin = "0"
         if sort == PAIRS:
             begin = self.new(f"add i64 {i}, 1")
@@ -233,19 +218,23 @@ class _Main(Body):
     def _mirror(self, step: Step) -> None:
         """Emit the moves of what was stored above a diagonal to below it."""
         lane = OWN if step.sort == PAIRS else EACH
-        for number in {k for turn in step.turns.values() for k in turn.mirrored(lane)}:
+        count = self.forest.count
+        entries = {entry: None for turn in step.turns.values() for entry in turn.mirrored(lane)}
+        for number, k in entries:
             name = f'@"{self.names}.mirror"'
+            by_row, by_column, by_entry, _ = self.program.matrices[number]
+            assert (by_row, by_column) == (count, 1), "rows are not side by side"
             if "mirror" not in self._shared:
                 self._shared["mirror"] = name
-                self.functions.append(emit_mirror(name, self.forest.count))
-            port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
-            kept = self.room.matrices.get(number, 0)
-            to = self.entry("%memory", kept) if port is None else output_pointer(port)
+                self.functions.append(emit_mirror(name, count))
+            port, twin = self.room.outputs.get((number,)), self.room.twins.get((number, k))
+            base = "%memory" if port is None else output_pointer(port)
+            to = self.entry(base, self.room.matrices.get(number, 0) + k * by_entry)
             from_ = to if twin is None else self.entry("%memory", twin)
             self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
-        kind = self._number("kinds", i)
+        kind = self.number("kinds", i)
         cases = " ".join(f"i64 {k}, label %{name}.{k}" for k in functions)
         self.lines.append(f"  switch i64 {kind}, label %{name}.turned [ {cases} ]")
         for k, function in functions.items():
@@ -254,34 +243,6 @@ class _Main(Body):
                 f"  call void {function}({arguments})",
                 f"  br label %{name}.turned",
             ]
-
-    def _number(self, table: str, i: str) -> str:
-        at = self.new(f'getelementptr i64, ptr @"{self.names}.{table}", i64 {i}')
-        return self.new(f"load i64, ptr {at}")
-
-    def _counted(self, count: int, *, backwards: bool = False) -> tuple[str, str]:
-        """Begin a loop of so many turns; return its label and its counter."""
-        name = self._label()
-        first = count - 1 if backwards else 0
-        self.lines += [
-            f"  br label %{name}.from",
-            f"{name}.from:",
-            f"  br label %{name}",
-            f"{name}:",
-            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
-        ]
-        return name, f"%{name}.i"
-
-    def _turned(self, name: str, count: int, *, backwards: bool = False) -> None:
-        """End such a loop."""
-        self.lines += [
-            f"  br label %{name}.turned",
-            f"{name}.turned:",
-            f"  %{name}.next = add i64 %{name}.i, {-1 if backwards else 1}",
-            f"  %{name}.over = icmp eq i64 %{name}.i, {0 if backwards else count - 1}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
 
     # -- before and after ------------------------------------------------------------------------
 
@@ -293,7 +254,7 @@ class _Main(Body):
         vector = f"<{size} x double>"
         cosines = self.new(f"getelementptr double, ptr {pair}, i64 {size}")
         for first in self.program.angles:
-            name, i = self._counted(count)
+            name, i = self.counted(count)
             angle = self.entry("%memory", first * self.room.stride)
             at = self.new(f"getelementptr {vector}, ptr {angle}, i64 {i}")
             x = self.new(f"load {vector}, ptr {at}, align 8")
@@ -303,76 +264,4 @@ class _Main(Body):
                 to = self.entry("%memory", (first + k) * self.room.stride)
                 to = self.new(f"getelementptr {vector}, ptr {to}, i64 {i}")
                 self.lines.append(f"  store {vector} {value}, ptr {to}, align 8")
-            self._turned(name, count)
-
-    def _outputs_in_order(self) -> None:
-        """Copy outputs in which rows stand in another order than here."""
-        program, room, count = self.program, self.room, self.forest.count
-        for slot, home in program.slot_homes.items():
-            if slot not in room.outputs:
-                name, i = self._counted(count)
-                from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
-                to = self._entry_at(output_pointer(home.port), self._place(home.by, i))
-                self._copy(from_, to)
-                self._turned(name, count)
-        for number, home in program.matrix_homes.items():
-            if (number,) in room.outputs:
-                continue
-            by_row, by_column, by_entry, size = program.matrices[number]
-            rows, i = self._counted(count)
-            columns, j = self._counted(count)
-            a, b = self._place(home.by, i), self._place(home.across, j)
-            here = self._offset((i, by_row), (j, by_column))
-            there = self._offset((a, by_row), (b, by_column))
-            for k in range(size // count**2):
-                from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
-                to = self.entry(output_pointer(home.port), k * by_entry)
-                self._copy(self._entry_at(from_, here), self._entry_at(to, there))
-            self._turned(columns, count)
-            self._turned(rows, count)
-
-    def _place(self, by: str, i: str) -> str:
-        return i if self.program.in_order(by) else self._number(by, i)
-
-    def _offset(self, *steps: tuple[str, int]) -> str:
-        a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)
-        return self.new(f"add i64 {a}, {b}")
-
-    def _entry_at(self, pointer: str, k: str) -> str:
-        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
-
-    def _copy(self, from_: str, to: str) -> None:
-        value = self.new(f"load {self.real}, ptr {from_}, align 8")
-        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
-
-    def _status(self) -> str:
-        """Emit the number of the first guard that fails, or 0; see :meth:`Body.status`."""
-        if not self.program.guard_slots:
-            return "0"
-        count = self.forest.count
-        number = self.type("i32")
-        status = "zeroinitializer" if self.lanes > 1 else "0"
-        for k, (slot, direction) in reversed(list(enumerate(self.program.guard_slots))):
-            forwards = direction == INWARD  # the first one is said, and so found last
-            name, i = self._counted(count, backwards=not forwards)
-            before = f"%{name}.status"
-            self.lines.append(
-                f"  {before} = phi {number} [ {status}, %{name}.from ], "
-                f"[ %{name}.found, %{name}.turned ]"
-            )
-            at = self._entry_at(self.entry("%memory", slot * self.room.stride), i)
-            x = self.new(f"load {self.real}, ptr {at}, align 8")
-            good = self.new(f"fcmp ogt {self.real} {x}, {self.constant(0.0)}")
-            rank = self.new(f"sub i64 {(k + 1) * count}, {i}") if forwards else None
-            rank = rank or self.new(f"add i64 {k * count + 1}, {i}")
-            rank = self.new(f"trunc i64 {rank} to i32")
-            if self.lanes > 1:
-                one = self.new(f"insertelement {number} poison, i32 {rank}, i64 0")
-                zeros = f"<{self.lanes} x i32> zeroinitializer"
-                rank = self.new(f"shufflevector {number} {one}, {number} poison, {zeros}")
-            self.set(
-                f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}"
-            )
-            self._turned(name, count, backwards=not forwards)
-            status = f"%{name}.found"
-        return self.said(status, len(self.program.inputs) + len(self.program.outputs))
+            self.turned(name, count)

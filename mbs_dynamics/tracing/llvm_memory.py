@@ -59,7 +59,6 @@ def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:
 
 
 MASKED = f"""\
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.masked.store.v{WIDTH}f64.p0(<{WIDTH} x double>, ptr, i32, <{WIDTH} x i1>)
 declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
   <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)

@@ -47,14 +47,6 @@ twice, as two that do not overlap."""
 class _Laned(Body):
     """A body that takes numbers from tables."""
 
-    def in_all_lanes(self, number: str) -> str:
-        """Emit the vector of which every lane is this double, and return it."""
-        if self.lanes == 1:
-            return number
-        one = self.new(f"insertelement {self.real} poison, double {number}, i64 0")
-        mask = f"<{self.lanes} x i32> zeroinitializer"
-        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
-
     def as_real(self, node: Symbol | Condition) -> str:
         """Return what of a node is stored: of a condition one or zero."""
         value = self.text[node.id]

@@ -26,12 +26,13 @@ from typing import Any, NamedTuple
 
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
-from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Turn
+from mbs_dynamics.tracing.loop_program import LoopProgram, Turn
 from mbs_dynamics.tracing.loops import (
     CELL,
     COLUMNS,
     EACH,
     ENTRY,
+    LAST,
     LOAD,
     OWN,
     PAIRS,
@@ -60,8 +61,9 @@ class Room(NamedTuple):
     """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
     matrices: dict[int, int]
     """Matrices that are kept in the memory, by number."""
-    twins: dict[int, int]
-    """Where what belongs below the diagonal of a matrix is stored, above that of another."""
+    twins: dict[tuple[int, int], int]
+    """Where what belongs below the diagonal of an entry of a matrix is stored: above that of
+    another, (count, count)."""
     blocks: dict[int, int]
     size: int
 
@@ -71,13 +73,16 @@ def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
 
     What becomes an output in another order than that of the rows is kept in the memory first.
     """
-    homes: dict[Any, Home] = {**program.slot_homes}
-    homes.update({(k,): home for k, home in program.matrix_homes.items()})
-    ordered = program.in_order
-    outputs = {
-        k: home.port for k, home in homes.items() if ordered(home.by) and ordered(home.across)
-    }
-    lines = padded(program.forest.count) // WIDTH
+    count = program.forest.count
+    outputs: dict[Any, str] = {}
+    for slot, home in program.slot_homes.items():
+        if program.is_in_place(home, count, None):
+            outputs[slot] = home.port
+    for number, home in program.matrix_homes.items():
+        *strides, size = program.matrices[number]
+        if program.is_in_place(home, size, (strides[0], strides[1], strides[2])):
+            outputs[number,] = home.port
+    lines = padded(count) // WIDTH
     stride = WIDTH * (lines | 1)  # odd, so that the values of a row use all sets of a cache
     top = program.slots * stride
     matrices = {}
@@ -86,9 +91,9 @@ def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
             matrices[number] = top
             top += padded(size)
     twins = {}
-    for number in program.twins:
-        twins[number] = top
-        top += padded(program.matrices[number][3])
+    for entry in program.twins:
+        twins[entry] = top
+        top += padded(count**2)
     places = {}
     for number, (_, size) in program.blocks.items():
         places[number] = top
@@ -171,7 +176,7 @@ class TurnBody(Body):
         if self.inner == 1:
             return self.new(f"load {self.real}, ptr {at}, align 8")
         if step == 0:
-            return self._in_all_lanes(self.new(f"load double, ptr {at}, align 8"))
+            return self.in_all_lanes(self.new(f"load double, ptr {at}, align 8"))
         return self._vector(at, step, masked=place.space == CELL or place.name in self.room.outputs)
 
     def _vector(self, at: str, step: int, masked: bool) -> str:
@@ -194,11 +199,6 @@ class TurnBody(Body):
         steps = ", ".join(f"i64 {step * lane}" for lane in range(WIDTH))
         return self.new(f"getelementptr double, ptr {at}, <{WIDTH} x i64> <{steps}>")
 
-    def _in_all_lanes(self, number: str) -> str:
-        one = self.new(f"insertelement {self.real} poison, double {number}, i64 0")
-        mask = f"<{self.lanes} x i32> zeroinitializer"
-        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {mask}")
-
     def _constant_of_row(self, place: Place) -> str:
         stride = self.room.stride
         table = f'@"{self.program.name}.{self.states}.tables"'
@@ -208,7 +208,7 @@ class TurnBody(Body):
         if self.inner > 1 and place.role == self.lane:
             return self.new(f"load {self.real}, ptr {entry}, align 8")
         number = self.new(f"load double, ptr {entry}")
-        return self._in_all_lanes(number) if self.lanes > 1 else number
+        return self.in_all_lanes(number)
 
     def _unit(self) -> str:
         """Emit one where the column is that of the row, else zero."""
@@ -236,7 +236,7 @@ class TurnBody(Body):
 
     def _store(self, place: Place, value: Any) -> None:
         if self.inner > 1 and place.space == CELL and place.role == self.lane != place.other:
-            if place.name not in self.room.twins:  # stored above the diagonal as well
+            if (place.name, place.k) not in self.room.twins:  # stored above the diagonal as well
                 return
             place = place._replace(role=place.other, other=self.lane, space=TWIN)
         at, step = self._address(place, writing=True)
@@ -272,6 +272,8 @@ class TurnBody(Body):
         """Return the number of the row in a role; of the first one of the lanes."""
         if role in (self.lane, EACH):
             return "%k"
+        if role == LAST:
+            return str(self.program.forest.count - 1)
         return "%p" if role == PARENT else "%i"
 
     def _at(self, pointer: str, k: str | int) -> str:
@@ -323,7 +325,7 @@ class TurnBody(Body):
     def _entries(self, place: Place) -> str:
         """Return the address of the entries of a row in an input."""
         k = [port.name for port in self.program.inputs].index(place.name)
-        port, by = self.program.inputs[k], self.program.rows[place.name]
+        by, stride = self.program.rows[place.name]
         base = self._port(k)
 
         def emit() -> str:
@@ -333,17 +335,18 @@ class TurnBody(Body):
                 row = self.new(
                     f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {row}')}"
                 )
-            return self._at(base, self._times(row, port.size // port.shape[0]))
+            return self._at(base, self._times(row, stride))
 
         return self._known((place.name, place.role), emit)
 
     def _cell(self, place: Place) -> tuple[str, int]:
         *strides, by_entry, _ = self.program.matrices[place.name]
-        port = None if place.space == TWIN else self.room.outputs.get((place.name,))
+        port = self.room.outputs.get((place.name,))
+        first = place.k * by_entry + (self.room.matrices[place.name] if port is None else 0)
+        if place.space == TWIN:
+            port, strides = None, [self.program.forest.count, 1]
+            first = self.room.twins[place.name, place.k]
         base = "%memory" if port is None else self._output(port)
-        kept = self.room.twins if place.space == TWIN else self.room.matrices
-        first = kept[place.name] if port is None else 0
-        first += place.k * by_entry
         lanes = [(role, by) for role, by in zip((place.role, place.other), strides, strict=True)]
 
         def emit() -> str:

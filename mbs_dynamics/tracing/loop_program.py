@@ -80,14 +80,17 @@ class Turn:
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
 
-    def mirrored(self, lane: str) -> dict[int, bool]:
-        """Return the matrices to which lanes are stored down a column; whether also along a row."""
+    def mirrored(self, lane: str) -> dict[tuple[int, int], bool]:
+        """Return the matrices and entries to which lanes are stored down a column.
+
+        And whether the same is stored along a row.
+        """
         values = {store.place: store.value for store in self.stores if store.place.space == CELL}
         found = {}
         for place, value in values.items():
             if place.role == lane != place.other:
                 same = values.get(place._replace(role=place.other, other=lane))
-                found[place.name] = same is value
+                found[place.name, place.k] = same is value
         return found
 
 
@@ -102,11 +105,15 @@ class Step:
 
 
 class Home(NamedTuple):
-    """An output in which a container is kept, and what says where a row stands in it."""
+    """Where in an output a container is kept, and what says where a row stands there."""
 
     port: str
     by: str
     across: str
+    first: int
+    """Index of the first entry in the flat output."""
+    strides: tuple[int, int, int]
+    """How far apart rows, columns and entries are."""
 
 
 class LoopProgram(Program):
@@ -125,10 +132,13 @@ class LoopProgram(Program):
     blocks: Mapping[int, tuple[str, int]]
     places: Mapping[str, NDArray[np.int64]]
     """Numbers of the rows in inputs and outputs, by name."""
-    rows: Mapping[str, str]
-    """For each input with entries of each row the name of these numbers."""
+    rows: Mapping[str, tuple[str, int]]
+    """For each input with entries of each row the name of these numbers, and how far the entries of
+    the next number are."""
     slot_homes: Mapping[int, Home]
     matrix_homes: Mapping[int, Home]
+    numbers: Mapping[str, NDArray[np.float64]]
+    """Flat outputs of which some entries are numbers; these, and zeros elsewhere."""
     guard_slots: tuple[tuple[int, str], ...]
     """Values that must be positive in all rows, and in which direction rows are looked at."""
 
@@ -173,15 +183,18 @@ class LoopProgram(Program):
         return any(step.sort != ROWS for step in self.steps)
 
     @cached_property
-    def twins(self) -> set[int]:
-        """Matrices of which the parts above and below the diagonal are computed side by side."""
+    def twins(self) -> set[tuple[int, int]]:
+        """Matrices and entries of which what is below the diagonal does not mirror what is above.
+
+        As far as lanes compute it column by column.
+        """
         lanes = {PAIRS: OWN, COLUMNS: EACH}
         return {
-            number
+            entry
             for step in self.steps
             if step.sort in lanes
             for turn in step.turns.values()
-            for number, same in turn.mirrored(lanes[step.sort]).items()
+            for entry, same in turn.mirrored(lanes[step.sort]).items()
             if not same
         }
 
@@ -192,8 +205,15 @@ class LoopProgram(Program):
             for turn in step.turns.values():
                 for place, *_ in turn.stores:
                     if (place.space, place.name) == (CELL, matrix):
-                        parts |= PARTS.get((step.span or step.sort, place.role, place.other), set())
-        return len(parts) == 3
+                        key = step.span or step.sort, place.role, place.other
+                        parts |= {(place.k, part) for part in PARTS.get(key, ())}
+        return len(parts) == 3 * (self.matrices[matrix][3] // self.forest.count**2)
+
+    def is_in_place(self, home: Home, size: int, strides: tuple[int, int, int] | None) -> bool:
+        """Whether what is kept there, of this size and layout, is the output as it is."""
+        port = next(port for port in self.outputs if port.name == home.port)
+        in_order = self.in_order(home.by) and self.in_order(home.across)
+        return in_order and port.size == size and strides in (None, home.strides)
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs in their own order."""

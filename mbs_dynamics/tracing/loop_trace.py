@@ -15,15 +15,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.errors import SingularError, TraceError
 from mbs_dynamics.tracing.graph import Graph, Symbol
+from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
 from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Turn
-from mbs_dynamics.tracing.loop_values import Entries, Matrix, Result, Texts, Values
+from mbs_dynamics.tracing.loop_values import Matrix, Values
 from mbs_dynamics.tracing.loops import (
     CELL,
     COLUMNS,
@@ -53,21 +54,27 @@ def trace_loops(
     forest: Forest,
     places: Mapping[str, Sequence[int]],
     rows: Mapping[str, str],
+    columns: Collection[str],
     expand: Callable[[], Program],
 ) -> LoopProgram:
     """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
 
     ``places`` are numbers of the rows, and ``rows`` says for inputs that have entries for each row
-    which of them are meant. The function returns a :class:`Result` or a mapping of names to such.
-    Raises Unsuitable if the function needs to know which row a row is.
+    which of them are meant; inputs in ``columns`` have several such arrays below each other. The
+    function returns a :class:`Result` or a mapping of names to such. Raises Unsuitable if it needs
+    to know which row a row is.
     """
     hints: dict[int, Any] = {}
     for _ in range(ATTEMPTS):
         loops, top = Loops(forest, hints), Graph()
-        symbols = {
-            key: Entries(loops, key, shape[1:]) if key in rows else top.input(key, shape)
-            for key, shape in inputs.items()
-        }
+        symbols: dict[str, Any] = {}
+        for key, shape in inputs.items():
+            if key in columns:
+                symbols[key] = [Entries(loops, key, (), k * shape[1]) for k in range(shape[0])]
+            elif key in rows:
+                symbols[key] = Entries(loops, key, shape[1:])
+            else:
+                symbols[key] = top.input(key, shape)
         try:
             result = function(loops, **symbols)
         except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
@@ -80,7 +87,11 @@ def trace_loops(
     else:
         raise Unsuitable
     results = result if isinstance(result, Mapping) else {name: result}
-    return _finished(loops, results, inputs, name, droppable, places, rows, expand)
+    strides = {
+        key: 1 if key in columns else int(np.prod(shape[1:])) for key, shape in inputs.items()
+    }
+    by = {key: (rows[key], strides[key]) for key in rows}
+    return _finished(loops, results, inputs, name, droppable, places, by, expand)
 
 
 def _finished(
@@ -90,23 +101,22 @@ def _finished(
     name: str,
     droppable: frozenset[str],
     places: Mapping[str, Sequence[int]],
-    rows: Mapping[str, str],
+    rows: Mapping[str, tuple[str, int]],
     expand: Callable[[], Program],
 ) -> LoopProgram:
-    slot_homes, matrix_homes, outputs = {}, {}, []
+    slot_homes: dict[int, Home] = {}
+    matrix_homes: dict[int, Home] = {}
+    outputs, numbers = [], {}
     for key, value in results.items():
-        result = value if isinstance(value, Result) else np.asarray(value, dtype=object)[()]
-        if not isinstance(result, Result):
-            raise Unsuitable
-        if isinstance(result.of, Matrix):
-            if result.of.number in matrix_homes:
-                raise Unsuitable
-            matrix_homes[result.of.number] = Home(key, result.by, result.across or result.by)
-        elif isinstance(result.of, Values) and len(slots := result.of.slots()) == 1:
-            slot_homes[slots[0]] = Home(key, result.by, result.by)
-        else:
-            raise Unsuitable
-        outputs.append(Port(key, result.shape))
+        result: Any = np.asarray(value, dtype=object)[()]
+        parts = [(0, result)]
+        if isinstance(result, Assembled):
+            parts, numbers[key] = list(result.parts), result.numbers.reshape(-1)
+            outputs.append(Port(key, result.numbers.shape))
+        elif isinstance(result, Result):
+            outputs.append(Port(key, result.shape))
+        for first, part in parts:
+            _find_home(loops, key, first, part, slot_homes, matrix_homes)
     guards, texts = _guards(loops)
     keep = {Place(STATE, slot, 0, OWN) for slot in (*slot_homes, *(slot for slot, _ in guards))}
     keep |= {Place(CELL, matrix, 0, "", "") for matrix in matrix_homes}
@@ -133,8 +143,37 @@ def _finished(
         rows=dict(rows),
         slot_homes=slot_homes,
         matrix_homes=matrix_homes,
+        numbers=numbers,
         guard_slots=tuple(guards),
     )
+
+
+def _find_home(
+    loops: Loops,
+    port: str,
+    first: int,
+    result: Any,
+    slot_homes: dict[int, Home],
+    matrix_homes: dict[int, Home],
+) -> None:
+    """Note where in an output a container is kept."""
+    if not isinstance(result, Result):
+        raise Unsuitable
+    by, across = result.by, result.across or result.by
+    if isinstance(result.of, Matrix):
+        strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
+        if result.of.number in matrix_homes:
+            raise Unsuitable
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides)
+    elif isinstance(result.of, Values):
+        slots, layout = result.of.slots(), result.of.layout
+        by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
+        if layout is None or layout.entries != tuple(range(max(len(slots), 1))):
+            raise Unsuitable
+        for k, slot in enumerate(slots):
+            slot_homes[slot] = Home(port, by, across, first + k * by_entry, (by_row, 0, 0))
+    else:
+        raise Unsuitable
 
 
 def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:

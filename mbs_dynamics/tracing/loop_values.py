@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,24 +28,38 @@ from mbs_dynamics.tracing.loops import (
     EACH,
     GROUND,
     INWARD,
+    LAST,
     OUTWARD,
     OWN,
     PARENT,
     ROWS,
     STATE,
     Loops,
-    Member,
     Place,
     Scope,
     Unsuitable,
 )
+from mbs_dynamics.tracing.taylor import Series
+
+
+class OfSeries(NamedTuple):
+    """The form of series and of arrays of them: all entries as series of one order."""
+
+    shape: tuple[int, ...] | None
+    order: int
+
+    def leaves(self, entries: Sequence[Any]) -> list[Any]:
+        """Return the coefficients of entries, which may be series or not."""
+        grown = [x.c if isinstance(x, Series) else (x, *[0.0] * self.order) for x in entries]
+        return [c for x in grown for c in x]
 
 
 class Layout(NamedTuple):
     """How a value is taken apart: which entries are numbers, and which ones are the same."""
 
     form: Any
-    """None for a scalar, the shape of an array, or a class and the forms of its fields."""
+    """None for a scalar, the shape of an array, OfSeries of series, or a class and the forms of its
+    fields."""
     entries: tuple[float | int, ...]
     """For each entry the number (float) that it always is, or the index (int) of its variable."""
 
@@ -70,15 +84,18 @@ class Layout(NamedTuple):
 
 def _apart(value: Any) -> tuple[Any, list[Any]]:
     """Return the form of a value and its entries."""
-    if isinstance(value, (Symbol, *NUMBER)):
-        return None, [value if isinstance(value, Symbol) else float(value)]
-    if isinstance(value, np.ndarray):
-        flat = [x if isinstance(x, Symbol) else float(x) for x in value.flat]
-        return value.shape, flat
+    if isinstance(value, (Symbol, Series, *NUMBER, np.ndarray)):
+        shape = value.shape if isinstance(value, np.ndarray) else None
+        leaves: list[Any] = list(np.asarray(value).flat)
+        form: Any = shape
+        if orders := [x.order for x in leaves if isinstance(x, Series)]:
+            form = OfSeries(shape, max(orders))
+            leaves = form.leaves(leaves)
+        return form, [x if isinstance(x, Symbol) else float(x) for x in leaves]
     if is_dataclass(value):
         parts = [_apart(getattr(value, each.name)) for each in fields(value)]
         form = type(value), tuple(part for part, _ in parts)
-        return form, [leaf for _, leaves in parts for leaf in leaves]
+        return form, [leaf for _, each in parts for leaf in each]
     raise Unsuitable
 
 
@@ -86,6 +103,12 @@ def _together(form: Any, leaves: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """Return the value of a form that begins these entries, and the entries that are left."""
     if form is None:
         return leaves[0], leaves[1:]
+    if isinstance(form, OfSeries):
+        step, count = form.order + 1, int(np.prod(form.shape or ()))
+        series = np.empty(count, dtype=object)
+        series[:] = [Series(leaves[k * step : (k + 1) * step]) for k in range(count)]
+        value = series[0] if form.shape is None else series.reshape(form.shape)
+        return value, leaves[count * step :]
     if form and isinstance(form[0], type):
         parts = []
         for part in form[1]:
@@ -119,11 +142,15 @@ def _common(a: Layout, b: Layout) -> Layout:
 
 
 class Values:
-    """A value for each row, in place of a list. What goes to the ground is let go."""
+    """A value for each row, in place of a list. What goes to the ground is let go.
 
-    def __init__(self, loops: Loops, ground: Any = None) -> None:
+    If it is ``whole``, entries that are numbers or the same in all rows are stored all the same.
+    """
+
+    def __init__(self, loops: Loops, ground: Any = None, *, whole: bool = False) -> None:
         self.loops = loops
         self.ground = ground
+        self.whole = whole
         self.number = loops.new_container()
         self.layout: Layout | None = loops.hints.get(self.number)
         self.first: int | None = None
@@ -141,7 +168,7 @@ class Values:
             return scope.local[self, i.role]
         if i.role == OWN and i.kind not in self._assigned:
             return None
-        if self.layout is None:
+        if self.layout is None or (i.role == LAST and not self._is_done_with(scope)):
             raise Unsuitable
         slots = self.slots()
         value = self.layout.built([scope.load(Place(STATE, s, 0, i.role)) for s in slots])
@@ -163,6 +190,11 @@ class Values:
         for s, x in zip(self.slots(), self.layout.variables(leaves), strict=True):
             scope.store(Place(STATE, s, 0, i.role), x)
 
+    def _is_done_with(self, scope: Scope) -> bool:
+        """Whether all rows have their values, from loops before this one."""
+        own = {Place(STATE, s, 0, OWN) for s in self.slots()}
+        return self._assigned >= set(self.loops.forest.kinds) and not own & scope.stores.keys()
+
     def slots(self) -> range:
         """The numbers of the values of a row that make one of this container."""
         assert self.layout is not None
@@ -172,8 +204,13 @@ class Values:
 
     def _conforming(self, value: Any) -> list[Any]:
         """Return the entries of a value; note it if the layout is too narrow for them."""
-        layout = self.layout = self.layout or _layout(value)
+        layout = self.layout = self.layout or self._layout(value)
         form, leaves = _apart(value)
+        if isinstance(layout.form, OfSeries) and form == layout.form.shape:
+            form, leaves = layout.form, layout.form.leaves(leaves)
+        elif isinstance(form, OfSeries) and layout.form == form.shape:
+            self.loops.found[self.number] = self._layout(value)
+            return [0.0] * len(layout.entries)
         if form != layout.form and hasattr(value, "matrix"):
             value = value.matrix()
             form, leaves = _apart(value)
@@ -181,7 +218,7 @@ class Values:
             narrow = layout.built([0.0] * layout.size)
             if not hasattr(narrow, "matrix"):
                 raise Unsuitable
-            self.loops.found[self.number] = _layout(value)
+            self.loops.found[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         wide = _common(layout, _layout(value))
         if wide != layout:
@@ -189,6 +226,10 @@ class Values:
             same = known is not None and known.form == wide.form
             self.loops.found[self.number] = _common(known, wide) if same and known else wide
         return leaves
+
+    def _layout(self, value: Any) -> Layout:
+        layout = _layout(value)
+        return Layout(layout.form, tuple(range(len(layout.entries)))) if self.whole else layout
 
 
 class Matrix:
@@ -206,9 +247,19 @@ class Matrix:
         return scope.local[self, place]
 
     def __setitem__(self, cell: tuple[Any, ...], value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            for k, entry in enumerate(value):
+                self._set_entry((*cell, k), entry)
+            return
         scope, place = self._place(cell)
         scope.local[self, place] = value
         scope.store(place, value)
+
+    def _set_entry(self, cell: tuple[Any, ...], value: Any) -> None:
+        """Set an entry, unless it is the zero that it is at first."""
+        scope, place = self._place(cell)
+        if isinstance(value, Symbol) or value != 0.0 or place in scope.stores:
+            self[cell] = value
 
     def _place(self, cell: tuple[Any, ...]) -> tuple[Scope, Place]:
         i, j, *k = cell
@@ -255,40 +306,3 @@ class Block:
         scope.local[self, i.role] = value
         for x, entry in enumerate(value):
             scope.store(Place(COLUMN, self.number, x, i.role, EACH), entry)
-
-
-@dataclass(frozen=True)
-class Result:
-    """A container that is an output: a vector of scalars for each row, or a matrix."""
-
-    of: Values | Matrix
-    by: str
-    """Name of the numbers that say where each row stands in the output."""
-    shape: tuple[int, ...]
-    """Of the output."""
-    across: str = ""
-    """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
-    from those of the rows."""
-
-
-class Texts:
-    """What to say of each row."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
-
-
-class Entries:
-    """An input with entries for each row."""
-
-    def __init__(self, loops: Loops, port: str, shape: tuple[int, ...]) -> None:
-        self.loops, self.port, self.shape = loops, port, shape
-
-    def __getitem__(self, i: Any) -> Any:
-        if not isinstance(i, Member):
-            raise Unsuitable
-        if not self.shape:
-            return self.loops.input(self.port, 0, i)
-        array = np.empty(int(np.prod(self.shape)), dtype=object)
-        array[:] = [self.loops.input(self.port, k, i) for k in range(array.size)]
-        return array.reshape(self.shape)

@@ -19,7 +19,8 @@ and stored to memory. So neither the trace nor the code grows with the tree. Thi
 bodies: loops run over the rows of a :class:`Forest`.
 
 A row of the forest stands for itself (OWN), for its parent (PARENT), for a row that it comes after
-on the way outwards (OUTER, in loops over pairs), or for a column (EACH, in loops over columns).
+on the way outwards (OUTER, in loops over pairs), for a column (EACH, in loops over columns), or for
+the last row of all (LAST), of what an earlier loop has made.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from mbs_dynamics.tracing.graph import Graph, Symbol
 LOAD = "load"
 """Operation of a node that is loaded; its only argument is a :class:`Place`."""
 
-OWN, PARENT, OUTER, EACH = "own", "parent", "outer", "each"
+OWN, PARENT, OUTER, EACH, LAST = "own", "parent", "outer", "each", "last"
 STATE, TABLE, ROW, ENTRY, CELL, COLUMN = "state", "table", "row", "entry", "cell", "column"
 UNIT = "unit"
 

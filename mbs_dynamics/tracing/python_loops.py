@@ -33,6 +33,7 @@ from mbs_dynamics.tracing.loops import (
     EACH,
     ENTRY,
     INWARD,
+    LAST,
     LOAD,
     OUTWARD,
     OWN,
@@ -70,13 +71,14 @@ def namespace(program: LoopProgram) -> dict[str, Any]:
         "array": np.array,
         "zeros": np.zeros,
         "cells": _cells,
-        "in_order": _in_order,
+        "place": _place,
         "range": range,
         "enumerate": enumerate,
         "where": np.where,
         "quotients": np.divide,
         "sqrts": np.sqrt,
         "atan2s": np.arctan2,
+        "numbers": program.numbers,
         "units": lambda i, first, last: (np.arange(first, last) == i) * 1.0,
     }
     names.update({f"places_{name}": value.tolist() for name, value in program.places.items()})
@@ -93,11 +95,11 @@ def _cells(flat: Any, count: int, by_row: int, by_column: int, by_entry: int) ->
     return as_strided(flat, shape, (8 * by_row, 8 * by_column, 8 * by_entry))
 
 
-def _in_order(cells: Any, rows: Any, columns: Any, flat: Any, *strides: int) -> Any:
-    """Return a matrix as a flat array with its rows and columns at these places."""
-    ordered = np.empty_like(flat)
-    _cells(ordered, len(rows), *strides)[np.ix_(rows, columns)] = cells
-    return ordered
+def _place(out: Any, first: int, strides: Any, rows: Any, columns: Any, cells: Any) -> None:
+    """Store a matrix (row, column, entry) in a flat output, rows and columns at these places."""
+    by_row, by_column, by_entry = strides
+    at = np.add.outer(by_row * np.array(rows, int), by_column * np.array(columns, int))
+    out[first + np.add.outer(at, by_entry * np.arange(cells.shape[-1]))] = cells
 
 
 class _Source:
@@ -129,20 +131,23 @@ class _Source:
             rows = f"range({self.count})" + ("[::-1]" if direction == INWARD else "")
             yield f"    for k, i in enumerate({rows}):"
             yield f"        if not m{slot}[i] > 0.0: failed({k * self.count} + k)"
-        yield f"    return {', '.join(self._results())},"
+        yield from self._results()
 
     def _results(self) -> Iterator[str]:
-        by_port = {home.port: (slot, home.by) for slot, home in self.program.slot_homes.items()}
-        matrices = {home.port: (m, home) for m, home in self.program.matrix_homes.items()}
-        for port in self.program.outputs:
-            if port.name in by_port:
-                slot, by = by_port[port.name]
-                yield f"[m{slot}[places_{by}.index(k)] for k in range({self.count})]"
-            else:
-                number, home = matrices[port.name]
-                places = f"places_{home.by}, places_{home.across}"
-                strides = ", ".join(map(str, self.program.matrices[number][:3]))
-                yield f"in_order(c{number}, {places}, flat{number}, {strides})"
+        program = self.program
+        names = {port.name: f"out{k}" for k, port in enumerate(program.outputs)}
+        for port in program.outputs:
+            with_numbers = port.name in program.numbers
+            taken = f"numbers[{port.name!r}].copy()" if with_numbers else f"zeros({port.size})"
+            yield f"    {names[port.name]} = {taken}"
+        for number, home in program.matrix_homes.items():
+            places = f"places_{home.by}, places_{home.across}"
+            where = f"{names[home.port]}, {home.first}, {home.strides}, {places}"
+            yield f"    place({where}, c{number})"
+        for slot, home in program.slot_homes.items():
+            where = f"{names[home.port]}, {home.first}, {home.strides}, places_{home.by}, (0,)"
+            yield f"    place({where}, array(m{slot}).reshape({self.count}, 1, 1))"
+        yield f"    return {', '.join(names.values())},"
 
     def _loop(self, step: Step) -> Iterator[str]:
         arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
@@ -197,9 +202,8 @@ class _Source:
         if place.space == ENTRY:
             return f"{place.name}[{place.k}]"
         if place.space == ROW:
-            port = next(port for port in self.program.inputs if port.name == place.name)
-            by = self.program.rows[place.name]
-            return f"{place.name}[places_{by}[{row}] * {port.size // port.shape[0]} + {place.k}]"
+            by, stride = self.program.rows[place.name]
+            return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
             return f"c{place.name}[{row}, {_row(place.other, lane)}, {place.k}]"
         if place.space == COLUMN:
@@ -212,7 +216,7 @@ class _Source:
 def _row(role: str, lane: str) -> str:
     if role in (lane, EACH):
         return "k:e"
-    return "p" if role == PARENT else "i"
+    return {PARENT: "p", LAST: "-1"}.get(role, "i")
 
 
 def _ref(x: Any) -> str:

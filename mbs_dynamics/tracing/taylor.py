@@ -153,6 +153,8 @@ def series_of(derivatives: Sequence[Any]) -> Any:
 
     ``derivatives`` is (x, xdot, xddot, ...), arrays of one shape; the result has that shape.
     """
+    if hasattr(derivatives[0], "series"):  # entries of a row that is not known by number
+        return derivatives[0].series(derivatives)
     arrays = [np.asarray(x) for x in derivatives]
     result = np.empty(arrays[0].shape, dtype=object)
     for index in np.ndindex(result.shape):
@@ -163,6 +165,8 @@ def series_of(derivatives: Sequence[Any]) -> Any:
 def derivative_of(array: Any, k: int) -> Any:
     """Return the k-th time derivative of an array of series, floats or symbols."""
     array = np.asarray(array)
+    if hasattr(array[()], "derivative"):  # of rows that are not known by number
+        return array[()].derivative(k)
     result = np.empty(array.shape, dtype=object)
     for index in np.ndindex(array.shape):
         x = array[index]

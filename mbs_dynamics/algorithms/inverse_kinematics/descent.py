@@ -23,13 +23,12 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
-from mbs_dynamics.algorithms.kinematics import columns
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, square
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.representation import BodyFixed, screws_at
 from mbs_dynamics.tracing import sqrt
 
 FIRST_DAMPING, LEAST_DAMPING = 0.1, 1e-12
@@ -54,7 +53,7 @@ def residual(
     rep = BodyFixed(model, q)
     C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
     J = np.full((6, model.n), 0.0, dtype=object)
-    for j, S_j in columns(model, rep, frame).items():
+    for j, S_j in screws_at(rep, frame).items():
         joint = model.bodies[j].joint
         J[:, joint.coordinate] += joint.ratio * S_j
     J = J[:, moving_coordinates(model, body)]

@@ -1,0 +1,175 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The ends of LLVM IR with loops: outputs that are put together, and the status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.tracing.llvm_body import Body, output_pointer
+from mbs_dynamics.tracing.llvm_memory import byte_table
+from mbs_dynamics.tracing.llvm_turns import Room
+from mbs_dynamics.tracing.loop_program import LoopProgram
+from mbs_dynamics.tracing.loops import INWARD
+
+
+class LoopEnds(Body):
+    """A body that counts, and hands out what loops have left in the memory."""
+
+    room: Room
+    """Where that stands; known before the loops are."""
+
+    def __init__(self, program: LoopProgram, lanes: int) -> None:
+        super().__init__(lanes)
+        self.program, self.forest = program, program.forest
+        self.names = f"{program.name}.{lanes}"
+        self.globals: list[str] = []
+        self._labels = 0
+
+    def table(self, name: str, table: np.ndarray[Any, Any]) -> None:
+        """Add a constant array."""
+        self.globals.append(byte_table(f"{self.names}.{name}", table))
+
+    def label(self) -> str:
+        """Return a label that there is not yet."""
+        self._labels += 1
+        return f"l{self._labels}"
+
+    def number(self, table: str, i: str) -> str:
+        """Emit the load of an entry of an array of integers."""
+        at = self.new(f'getelementptr i64, ptr @"{self.names}.{table}", i64 {i}')
+        return self.new(f"load i64, ptr {at}")
+
+    def counted(self, count: int, *, backwards: bool = False) -> tuple[str, str]:
+        """Begin a loop of so many turns; return its label and its counter."""
+        name = self.label()
+        first = count - 1 if backwards else 0
+        self.lines += [
+            f"  br label %{name}.from",
+            f"{name}.from:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
+        ]
+        return name, f"%{name}.i"
+
+    def turned(self, name: str, count: int, *, backwards: bool = False) -> None:
+        """End such a loop."""
+        self.lines += [
+            f"  br label %{name}.turned",
+            f"{name}.turned:",
+            f"  %{name}.next = add i64 %{name}.i, {-1 if backwards else 1}",
+            f"  %{name}.over = icmp eq i64 %{name}.i, {0 if backwards else count - 1}",
+            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
+            f"{name}.end:",
+        ]
+
+    def outputs_in_order(self) -> None:
+        """Copy outputs in which rows stand in another order than here."""
+        program, room, count = self.program, self.room, self.forest.count
+        self._numbers()
+        for slot, home in program.slot_homes.items():
+            if slot not in room.outputs:
+                name, i = self.counted(count)
+                from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
+                to = self.entry(output_pointer(home.port), home.first)
+                row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
+                self._copy(from_, self._entry_at(to, row))
+                self.turned(name, count)
+        for number, home in program.matrix_homes.items():
+            if (number,) in room.outputs:
+                continue
+            by_row, by_column, by_entry, size = program.matrices[number]
+            rows, i = self.counted(count)
+            columns, j = self.counted(count)
+            a, b = self._place(home.by, i), self._place(home.across, j)
+            here = self._offset((i, by_row), (j, by_column))
+            there = self._offset((a, home.strides[0]), (b, home.strides[1]))
+            for k in range(size // count**2):
+                from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
+                to = self.entry(output_pointer(home.port), home.first + k * home.strides[2])
+                self._copy(self._entry_at(from_, here), self._entry_at(to, there))
+            self.turned(columns, count)
+            self.turned(rows, count)
+
+    def _numbers(self) -> None:
+        """Fill outputs that are put together, or of which only the rows of some bodies are set."""
+        program, count = self.program, self.forest.count
+        sizes = {number: size for number, (*_, size) in enumerate(program.matrices)}
+        homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
+        homes += [(home.port, count) for home in program.slot_homes.values()]
+        for port in program.outputs:
+            if sum(size for name, size in homes if name == port.name) == port.size:
+                continue
+            self.zero(output_pointer(port.name), port.size)
+            table = program.numbers.get(port.name, np.zeros(0))
+            at = np.flatnonzero(table)
+            if not len(at):
+                continue
+            self.table(f"at.{port.name}", at)
+            self.table(f"numbers.{port.name}", table[at])
+            name, k = self.counted(len(at))
+            to = self._entry_at(output_pointer(port.name), self.number(f"at.{port.name}", k))
+            x = self.new(f'getelementptr double, ptr @"{self.names}.numbers.{port.name}", i64 {k}')
+            value = self.in_all_lanes(self.new(f"load double, ptr {x}"))
+            self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+            self.turned(name, len(at))
+
+    def _place(self, by: str, i: str) -> str:
+        return i if self.program.in_order(by) else self.number(by, i)
+
+    def _offset(self, *steps: tuple[str, int]) -> str:
+        a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)
+        return self.new(f"add i64 {a}, {b}")
+
+    def _entry_at(self, pointer: str, k: str) -> str:
+        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
+
+    def _copy(self, from_: str, to: str) -> None:
+        value = self.new(f"load {self.real}, ptr {from_}, align 8")
+        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+
+    def status_of_rows(self) -> str:
+        """Emit the number of the first guard that fails, or 0; see :meth:`Body.status`."""
+        if not self.program.guard_slots:
+            return "0"
+        count = self.forest.count
+        number = self.type("i32")
+        status = "zeroinitializer" if self.lanes > 1 else "0"
+        for k, (slot, direction) in reversed(list(enumerate(self.program.guard_slots))):
+            forwards = direction == INWARD  # the first one is said, and so found last
+            name, i = self.counted(count, backwards=not forwards)
+            before = f"%{name}.status"
+            self.lines.append(
+                f"  {before} = phi {number} [ {status}, %{name}.from ], "
+                f"[ %{name}.found, %{name}.turned ]"
+            )
+            at = self._entry_at(self.entry("%memory", slot * self.room.stride), i)
+            x = self.new(f"load {self.real}, ptr {at}, align 8")
+            good = self.new(f"fcmp ogt {self.real} {x}, {self.constant(0.0)}")
+            rank = self.new(f"sub i64 {(k + 1) * count}, {i}") if forwards else None
+            rank = rank or self.new(f"add i64 {k * count + 1}, {i}")
+            rank = self.new(f"trunc i64 {rank} to i32")
+            if self.lanes > 1:
+                one = self.new(f"insertelement {number} poison, i32 {rank}, i64 0")
+                zeros = f"<{self.lanes} x i32> zeroinitializer"
+                rank = self.new(f"shufflevector {number} {one}, {number} poison, {zeros}")
+            self.set(
+                f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}"
+            )
+            self.turned(name, count, backwards=not forwards)
+            status = f"%{name}.found"
+        return self.said(status, len(self.program.inputs) + len(self.program.outputs))

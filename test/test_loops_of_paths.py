@@ -1,0 +1,267 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Loops along the path to a named body, and over series: what straight code gives, and more."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism, with_mimics
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import _in_loops as in_loops
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.model.body import Frame
+from mbs_dynamics.tracing.loop_program import LoopProgram
+
+REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+OF_A_BODY = (
+    mbs.jacobian,
+    mbs.jacobian_rate,
+    mbs.jacobian_second_rate,
+    mbs.kinematic_hessian,
+)
+OF_ALL_BODIES = (
+    mbs.twists,
+    mbs.accelerations,
+    mbs.joint_wrenches,
+    mbs.jerks,
+    mbs.joint_reactions,
+    mbs.inverse_dynamics_rates,
+)
+
+MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "one body": ((-1,), {}),
+    "chain": (CHAIN, {}),
+    "tree in another order": (TREE, {}),
+    "several roots": (FOREST, {}),
+    "planar": (CHAIN, {"aligned": True, "kinds": ("revolute",)}),
+    "sliding": (CHAIN, {"kinds": ("prismatic",)}),
+    "zeros and ones": ((-1, 0, 1, 2, 2, 1, -1, 6), {"aligned": True}),
+}
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a switch: whether loops over bodies stay loops, whatever the model."""
+
+    def switch(on: bool) -> None:
+        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(in_loops, "DEEP", 12.0 if on else np.inf)
+        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
+
+    return switch
+
+
+def made(name: str) -> mbs.Model:
+    """Return a model whose last body carries a frame, "hand", that is turned and moved."""
+    parents, options = MECHANISMS[name]
+    model = random_mechanism(7, parents, **options).model
+    placement = pose(np.random.default_rng(5))
+    return replace(model, frames={"hand": Frame("hand", model.nb - 1, placement)})
+
+
+def arrays(function: Any, n: int, *batch: int) -> list[Any]:
+    rng = np.random.default_rng(3)
+    return [rng.uniform(-2.0, 2.0, (*batch, n)) for _ in algorithm_of(function).required]
+
+
+def results(kernel: Any, arguments: list[Any]) -> tuple[Any, ...]:
+    found = kernel(*arguments)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def compare(function: Any, make: Any, loops: Any, arguments: list[Any], **options: Any) -> Any:
+    """Evaluate with loops and without, one state and several; return the kernel with loops."""
+    loops(False)
+    straight = mbs.compile(function, make(), backend="python", **options)
+    loops(True)
+    looped = mbs.compile(function, make(), **options)
+    assert isinstance(looped.program, LoopProgram)
+    assert not isinstance(straight.program, LoopProgram)
+    several = results(looped, [np.array([x] * 9) for x in arguments])
+    for a, b, c in zip(
+        results(straight, arguments), results(looped, arguments), several, strict=True
+    ):
+        tolerance = 1e-12 * max(1.0, np.abs(a).max(initial=0.0))
+        assert_close(b, a, tolerance, (function.__name__, options))
+        assert_close(c, np.array([a] * 9), tolerance, (function.__name__, options))
+    return looped
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_of_a_body(name, representation, loops):
+    for function in OF_A_BODY if "tree" in name else OF_A_BODY[1:4:2]:
+        for body in ("hand", made(name).body_names[-1])[: 2 if "tree" in name else 1]:
+            n = made(name).n
+            options = {"body": body, "representation": representation}
+            compare(function, lambda: made(name), loops, arrays(function, n), **options)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_of_all_bodies(name, loops):
+    """Twists, wrenches and torques, and their derivatives by time."""
+    for function in OF_ALL_BODIES if "tree" in name else OF_ALL_BODIES[1::3]:
+        for representation in REPRESENTATIONS[:: 1 if "tree" in name else 3]:
+            arguments = arrays(function, made(name).n)
+            compare(function, lambda: made(name), loops, arguments, representation=representation)
+
+
+@pytest.mark.parametrize("order", [0, 3])
+def test_of_any_order(order, loops):
+    make = lambda: made("tree in another order")  # noqa: E731
+    motion = np.random.default_rng(4).uniform(-1.0, 1.0, (order + 2, make().n))
+    for representation in ("spatial", "mixed"):
+        options = {"order": order, "representation": representation}
+        compare(mbs.twist_derivatives, make, loops, [motion], **options)
+
+
+@pytest.mark.parametrize("name", ["one body", "tree in another order", "zeros and ones"])
+def test_results_that_are_put_together(name, loops):
+    arguments = arrays(mbs.linearize, made(name).n)
+    compare(mbs.linearize, lambda: made(name), loops, arguments)
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(90)]])
+def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):
+    model = random_mechanism(4, parents).model
+    options = {"body": model.body_names[-1], "representation": representation}
+    hessian = mbs.compile(mbs.kinematic_hessian, model, **options)
+    assert isinstance(hessian.program, LoopProgram)
+    q, step = model.random_state(3).q, 1e-5
+    H = hessian(q)
+    moved = [k for k in range(model.n) if np.abs(H[:, :, k]).max() > 0.0]
+    for k in {moved[0], moved[len(moved) // 2], moved[-1]}:
+        d = step * np.eye(model.n)[k]
+        J = [mbs.jacobian(model, q + x * d, **options) for x in (-2, -1, 1, 2)]
+        derivative = (J[0] - 8.0 * J[1] + 8.0 * J[2] - J[3]) / (12.0 * step)
+        assert_close(H[:, :, k], derivative, 1e-9 * np.abs(H).max())
+    rate = mbs.jacobian_rate(model, q, qd := model.random_state(3).qd, **options)
+    assert_close(H @ qd, rate, 1e-11 * np.abs(rate).max())
+
+
+def test_the_hessian_of_a_chain_is_that_of_pinocchio():
+    pin = pytest.importorskip("pinocchio")
+    model = random_mechanism(6, range(-1, 39), ("prismatic", "revolute", "revolute")).model
+    theirs, joint, behind = pin.Model(), 0, np.zeros(3)
+    for body in model.bodies:
+        e = body.joint.screw[:3] if body.joint.kind == "revolute" else body.joint.screw[3:]
+        # the origin of the body is moved onto the axis, which changes no Jacobian at the last body
+        x = np.cross(body.joint.screw[:3], body.joint.screw[3:])
+        unaligned = {
+            "revolute": pin.JointModelRevoluteUnaligned,
+            "prismatic": pin.JointModelPrismaticUnaligned,
+        }[body.joint.kind]
+        B = body.home_rel
+        here = pin.SE3(B[:3, :3], B[:3, 3]) * pin.SE3(np.eye(3), x)
+        before = pin.SE3(np.eye(3), -behind)
+        joint = theirs.addJoint(joint, unaligned(*e), before * here, body.name)
+        behind = x
+    frame = theirs.addFrame(
+        pin.Frame("tip", joint, 0, pin.SE3(np.eye(3), -behind), pin.FrameType.OP_FRAME)
+    )
+    data, q = theirs.createData(), model.random_state(1).q
+    pin.computeJointKinematicHessians(theirs, data, q)
+    pin.updateFramePlacements(theirs, data)
+    for representation, reference in {
+        "body_fixed": pin.LOCAL,
+        "spatial": pin.WORLD,
+        "hybrid": pin.LOCAL_WORLD_ALIGNED,
+    }.items():
+        tensor = pin.getFrameKinematicHessian(theirs, data, frame, reference)
+        expected = np.reshape(np.ravel(tensor), (6, model.n, model.n), order="F")
+        options = {"body": model.body_names[-1], "representation": representation}
+        found = mbs.compile(mbs.kinematic_hessian, model, **options)
+        assert isinstance(found.program, LoopProgram)
+        assert_close(found(q), expected[[3, 4, 5, 0, 1, 2]], 1e-11 * np.abs(expected).max())
+
+
+def test_joints_that_follow_others(loops):
+    """A path may have one of several joints of a coordinate, with its ratio and offset."""
+
+    def make() -> mbs.Model:
+        mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 5: joints 1, 2, 5
+        coordinate, ratio, offset = (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
+        return with_mimics(mechanism, coordinate, ratio, offset).model
+
+    for function in OF_A_BODY:
+        for representation in ("body_fixed", "mixed"):
+            options = {"body": "body5", "representation": representation}
+            compare(function, make, loops, arrays(function, 4), **options)
+
+
+@pytest.mark.backend_independent
+def test_what_has_no_loops(loops):
+    loops(True)
+    mimics = with_mimics(
+        random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
+    ).model
+    fixed = replace(made("chain"), frames={"base": Frame("base", -1, np.eye(4))})
+    for model, function, options in (
+        (mimics, mbs.kinematic_hessian, {"body": "body3"}),  # twice the same coordinate
+        (fixed, mbs.kinematic_hessian, {"body": "base"}),  # nothing moves it
+        (made("chain"), mbs.twists, {"bodies": ("hand", "body1")}),
+    ):
+        kernel = mbs.compile(function, model, backend="python", **options)
+        assert not isinstance(kernel.program, LoopProgram)
+    assert not mbs.kinematic_hessian(fixed, np.zeros(fixed.n), "base").any()
+
+
+@pytest.mark.backend_independent
+def test_payloads_do_not_matter_to_kinematics(loops):
+    loops(True)
+    model = made("chain").with_payload("body6", 2.0)
+    kernel = mbs.compile(mbs.kinematic_hessian, model, backend="python", body="hand")
+    assert isinstance(kernel.program, LoopProgram)
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_neither_operations_of_a_turn_nor_code_grow_with_the_path(representation):
+    sizes = []
+    for n in (60, 120):
+        model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
+        options = {"body": f"body{n}", "representation": representation}
+        program = mbs.compile(mbs.kinematic_hessian, model, backend="python", **options).program
+        turns = [turn for step in program.steps for turn in step.turns.values()]
+        sizes.append(sum(len(turn.nodes) for turn in turns))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
+
+
+@pytest.mark.backend_independent
+def test_a_short_path_of_a_large_tree_has_loops_for_the_sake_of_its_zeros():
+    for n, looped in ((60, False), (120, True)):
+        model = random_mechanism(5, [(i - 1) // 2 for i in range(n)], ("revolute",)).model
+        kernel = mbs.compile(mbs.kinematic_hessian, model, backend="python", body=f"body{n}")
+        assert isinstance(kernel.program, LoopProgram) == looped
+
+
+def test_straight_code_fills_large_results_with_zeros():
+    model = random_mechanism(5, [(i - 1) // 2 for i in range(40)]).model
+    kernel = mbs.compile(mbs.kinematic_hessian, model, body="body40")
+    expected = mbs.compile(mbs.kinematic_hessian, model, backend="python", body="body40")
+    assert not isinstance(kernel.program, LoopProgram)
+    q = model.random_state(2).q
+    out = np.full((6, model.n, model.n), np.nan)
+    assert_close(kernel(q, out=out), H := expected(q), 1e-13)
+    assert (H == 0.0).mean() > 0.9
+    several = np.full((9, *out.shape), np.nan)
+    assert_close(kernel(np.array([q] * 9), out=several), np.array([H] * 9), 1e-13)
