@@ -43,6 +43,11 @@ of a tree that is :data:`DEEP`. Elsewhere
 segments leave out more zeros, and take half of the time where a tree is shallow.
 """
 
+LONG_PATH = 100_000
+"""The same along the path to a body, without loops over pairs: these take up to twice the time of
+segments, which compile in one to two seconds.
+"""
+
 DEEP = 12.0
 """Mean number of joints that move a body, from which on loops over pairs and columns are long.
 
@@ -101,7 +106,9 @@ def in_loops(
         )
     except Unsuitable:
         return None
-    least = graph.LARGE if deep and program.has_wide_loops else LONG
+    least = LONG_PATH if "body" in options else LONG
+    if deep and program.has_wide_loops:
+        least = graph.LARGE
     entries = sum(port.size for port in program.outputs)
     return program if program.operations.total > least or entries > LONG else None
 

@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,7 @@ from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyFixed, Identity, Meeting, Representation, meeting
+from mbs_dynamics.representation import BodyFixed, Identity, Representation, meeting
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
@@ -48,7 +47,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     return _coriolis(model, q, qd)
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, of_joints=True, generic=True)
 def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
@@ -62,35 +61,29 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """
     rep = BodyFixed(model, q)
     M, meet = composite_inertias(model, rep), meeting(rep)
-    S: list[Any] = model.per_body()
-    gamma = np.full((model.nb,) * 3, 0.0, dtype=object)
+    S, B, own, gamma = model.per_body(), model.per_body(), model.per_body(), model.per_triple()
     for k, _ in model.outward():
         S[k] = meet.twist(k, rep.screw(k))
     for k, _ in model.inward():
-        B = meet.gyration(k, Gyration.of(M[k], rep.screw(k)))
-        for i, x in _with_those_before(model, meet, S, k, B @ S[k]):
-            gamma[i, k, k] = x
+        B[k] = meet.gyration(k, Gyration.of(M[k], rep.screw(k)))
+        own[k] = B[k] @ S[k]
+        gamma[k, k, k] = S[k] @ own[k]
+        for i, child in model.supporting(k):
+            own[k] = meet.carry(child).T @ own[k]
+            gamma[i, k, k] = S[i] @ own[k]
         for j, child in model.supporting(k):
-            B = B.carried(meet.carry(child))
-            for i, x in _with_those_before(model, meet, S, j, B @ S[j]):
-                gamma[i, j, k] = gamma[i, k, j] = x
-            moment = np.concatenate([B.transposed(S[j]), np.zeros(3)])
-            for i, y in _with_those_before(model, meet, S, j, moment):
+            B[k] = B[k].carried(meet.carry(child))
+            wrench, moment = B[k] @ S[j], B[k].transposed(S[j])
+            for i, child in model.moving(j):
+                if i != child:
+                    carry = meet.carry(child)
+                    wrench, moment = carry.T @ wrench, carry.back(moment)
+                y = S[i][:3] @ moment
                 gamma[j, i, k] = gamma[j, k, i] = y
                 gamma[k, i, j] = gamma[k, j, i] = -y
+                gamma[i, j, k] = gamma[i, k, j] = S[i] @ wrench
     symbols: FloatArray = model.generalized_cube(gamma)
     return symbols
-
-
-def _with_those_before(
-    model: Model, meet: Meeting, S: list[Any], j: int, wrench: Array
-) -> Iterator[tuple[int, Any]]:
-    """Yield joint j and all that move it, each with the torque of a wrench (6,) on body j."""
-    model.turned()  # so that the code for one body is that for another
-    yield j, S[j] @ wrench
-    for i, child in model.supporting(j):
-        wrench = meet.carry(child).T @ wrench
-        yield i, S[i] @ wrench
 
 
 def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:

@@ -197,6 +197,10 @@ class GenericModel:
         """Return an entry of the identity matrix."""
         return self.loops.unit(i, k)
 
+    def moving(self, j: Member) -> Iterator[tuple[Any, Any]]:
+        """Yield body j and those between it and the ground."""
+        return ((i, i) for i in self.loops.triples(j))
+
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""
         return [i]
@@ -213,6 +217,10 @@ class GenericModel:
     def vector_per_pair(self, size: int) -> Matrix:
         """Return vectors for all pairs, zero at first, as one matrix for each entry."""
         return Matrix(self.loops, (self.nb, 1, self.nb**2), self.nb**2 * size)
+
+    def per_triple(self) -> Matrix:
+        """Return a scalar for each triple, zero at first."""
+        return Matrix(self.loops, (self.nb**2, self.nb, 1), self.nb**3, cube=True)
 
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
@@ -286,6 +294,12 @@ class GenericModel:
         *_, size = self.loops.matrices[H.number]
         shape = size // self.nb**2, self.n, self.n
         return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
+
+    def generalized_cube(self, gamma: Matrix) -> Any:
+        """Return what belongs to triples of coordinates from that of triples of joints."""
+        if any(body.joint.ratio != 1.0 for body in self.model.bodies):
+            raise Unsuitable
+        return Result(gamma, "coordinate", (self.n,) * 3)
 
     def assembled(self, rows: list[list[Any]]) -> Any:
         """Return the matrix that is made of these blocks."""

@@ -82,6 +82,15 @@ class TreeLoops:
             yield j, i
             i, j = j, self.parents[j]
 
+    def moving(self, j: int) -> Iterator[tuple[int, int]]:
+        """Yield body j and those between it and the ground, each with its child on the way to j.
+
+        Body j itself stands in place of its child.
+        """
+        self.turned()
+        yield j, j
+        yield from self.supporting(j)
+
     def per_body(self, ground: Any = None) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
@@ -89,6 +98,10 @@ class TreeLoops:
     def per_pair(self, *entries: int) -> Array:
         """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
         return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
+
+    def per_triple(self) -> Array:
+        """Return an array (nb, nb, nb) of zeros for each triple of bodies."""
+        return np.full((self.nb,) * 3, 0.0, dtype=object)
 
     def vector_per_pair(self, size: int) -> Array:
         """Return what holds a vector for each pair of bodies, zero at first."""

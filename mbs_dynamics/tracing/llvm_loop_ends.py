@@ -99,8 +99,9 @@ class LoopEnds(Body):
             here = self._offset((i, by_row), (j, by_column))
             there = self._offset((a, home.strides[0]), (b, home.strides[1]))
             for k in range(size // count**2):
+                place = int(program.places[home.by][k]) if home.is_cube else k
                 from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
-                to = self.entry(output_pointer(home.port), home.first + k * home.strides[2])
+                to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
             self.turned(columns, count)
             self.turned(rows, count)

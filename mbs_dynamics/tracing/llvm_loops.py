@@ -36,6 +36,7 @@ from mbs_dynamics.tracing.loops import (
     PAIRS,
     ROWS,
     STATE,
+    TRIPLES,
 )
 from mbs_dynamics.tracing.program import Program
 
@@ -153,7 +154,7 @@ class _Main(LoopEnds):
         loads = [
             node.args[0]
             for step in self.program.steps
-            if step.sort == PAIRS
+            if step.sort in (PAIRS, TRIPLES)
             for turn in step.turns.values()
             for node in turn.nodes
             if node.op == LOAD
@@ -179,6 +180,9 @@ class _Main(LoopEnds):
         if not self.forest.count:
             return
         functions = {kind: self._function(sort, turn) for kind, turn in turns.items()}
+        if sort == TRIPLES:
+            self._triples(next(iter(functions.values())))
+            return
         lines = self.lines
         lines += [
             f"  br label %{name}.from",
@@ -214,6 +218,35 @@ class _Main(LoopEnds):
             f"  br i1 %{name}.over, label %{name}.end, label %{name}",
             f"{name}.end:",
         ]
+
+    def _triples(self, function: str) -> None:
+        """Emit a loop over the rows, within one over those that come after, and the call there."""
+        count = self.forest.count
+        rows, p = self.counted(count)
+        name, until = self.label(), self.number("ends", p)
+        i = f"%{name}.i"
+        self.lines += [
+            f"  br label %{name}.from",
+            f"{name}.from:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  {i} = phi i64 [ {p}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
+        ]
+        begin, end = self.new(f"add i64 {i}, 1"), self.number("ends", i)
+        some = self.new(f"icmp slt i64 {begin}, {end}")
+        arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
+        self.lines += [
+            f"  br i1 {some}, label %{name}.call, label %{name}.turned",
+            f"{name}.call:",
+            f"  call void {function}({arguments})",
+            f"  br label %{name}.turned",
+            f"{name}.turned:",
+            f"  %{name}.next = add i64 {i}, 1",
+            f"  %{name}.more = icmp slt i64 %{name}.next, {until}",
+            f"  br i1 %{name}.more, label %{name}, label %{name}.end",
+            f"{name}.end:",
+        ]
+        self.turned(rows, count)
 
     def _mirror(self, step: Step) -> None:
         """Emit the moves of what was stored above a diagonal to below it."""

@@ -28,6 +28,7 @@ from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 from mbs_dynamics.tracing.loop_program import LoopProgram, Turn
 from mbs_dynamics.tracing.loops import (
+    BEFORE,
     CELL,
     COLUMNS,
     EACH,
@@ -41,6 +42,7 @@ from mbs_dynamics.tracing.loops import (
     ROWS,
     STATE,
     TABLE,
+    TRIPLES,
     UNIT,
     Place,
 )
@@ -49,7 +51,8 @@ TWIN = "twin"
 """In place of CELL: what belongs below the diagonal, stored above that of another matrix."""
 
 PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
-"""Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
+"""Parameters of the function of a turn: the row, its parent or in loops over triples what is BEFORE
+it, and the range of a loop within."""
 
 
 class Room(NamedTuple):
@@ -117,7 +120,7 @@ class TurnBody(Body):
         super().__init__(self.inner if lanes == 1 else lanes)
         self.states = lanes
         self.program, self.room = program, room
-        self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH}[sort]
+        self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH, TRIPLES: OWN}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
         self._ahead = False
@@ -164,7 +167,7 @@ class TurnBody(Body):
         """Whether a node is the same for all that the loop within runs over."""
         if node.op == LOAD:
             place = node.args[0]
-            return not self.lane or self.lane not in (place.role, place.other)
+            return not self.lane or self.lane not in (place.role, place.other, place.third)
         return all(type(x) is float or self._uniform[x.id] for x in node.args)
 
     def _load(self, place: Place) -> str:
@@ -235,7 +238,8 @@ class TurnBody(Body):
         self.set("%mask", f"icmp slt {self.word} %k.all, {end}")
 
     def _store(self, place: Place, value: Any) -> None:
-        if self.inner > 1 and place.space == CELL and place.role == self.lane != place.other:
+        below = place.role == self.lane != place.other and not place.third
+        if self.inner > 1 and place.space == CELL and below:
             if (place.name, place.k) not in self.room.twins:  # stored above the diagonal as well
                 return
             place = place._replace(role=place.other, other=self.lane, space=TWIN)
@@ -274,7 +278,7 @@ class TurnBody(Body):
             return "%k"
         if role == LAST:
             return str(self.program.forest.count - 1)
-        return "%p" if role == PARENT else "%i"
+        return "%p" if role in (PARENT, BEFORE) else "%i"
 
     def _at(self, pointer: str, k: str | int) -> str:
         return self.new(f"getelementptr {self.entry_type}, ptr {pointer}, i64 {k}")
@@ -347,7 +351,9 @@ class TurnBody(Body):
             port, strides = None, [self.program.forest.count, 1]
             first = self.room.twins[place.name, place.k]
         base = "%memory" if port is None else self._output(port)
-        lanes = [(role, by) for role, by in zip((place.role, place.other), strides, strict=True)]
+        lanes = list(zip((place.role, place.other), strides, strict=True))
+        if place.third:
+            lanes.append((place.third, by_entry))
 
         def emit() -> str:
             at = self._at(base, first)

@@ -36,6 +36,7 @@ from mbs_dynamics.tracing.loops import (
     PAIRS,
     ROWS,
     SINCE,
+    TRIPLES,
     Forest,
     Place,
 )
@@ -88,7 +89,7 @@ class Turn:
         values = {store.place: store.value for store in self.stores if store.place.space == CELL}
         found = {}
         for place, value in values.items():
-            if place.role == lane != place.other:
+            if place.role == lane != place.other and not place.third:
                 same = values.get(place._replace(role=place.other, other=lane))
                 found[place.name, place.k] = same is value
         return found
@@ -114,6 +115,8 @@ class Home(NamedTuple):
     """Index of the first entry in the flat output."""
     strides: tuple[int, int, int]
     """How far apart rows, columns and entries are."""
+    is_cube: bool = False
+    """Whether entries belong to rows as well, and so stand in the order of those."""
 
 
 class LoopProgram(Program):
@@ -169,7 +172,7 @@ class LoopProgram(Program):
         counts: dict[str, int] = {}
         loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
         for sort, span, turns in loops:
-            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
+            for kind, turn in list(turns.items())[: 1 if sort in (PAIRS, TRIPLES) else None]:
                 times = sum(self.passes(sort, span, kind))
                 for node in turn.nodes:
                     if node.op in KIND:
@@ -223,9 +226,11 @@ class LoopProgram(Program):
     def passes(self, sort: str, span: str, kind: int) -> list[int]:
         """Return for each row of a kind how often the operations of a turn are done."""
         ends, count = self.forest.ends, self.forest.count
-        rows = [i for i in range(count) if self.forest.kinds[i] == kind or sort == PAIRS]
         if sort == PAIRS:
-            return [ends[i] - i - 1 for i in rows]
+            return [ends[i] - i - 1 for i in range(count)]
+        if sort == TRIPLES:
+            return [ends[j] - j - 1 for i in range(count) for j in range(i, ends[i])]
+        rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)
         return [count if span == ALL else (ends[i] if span == BEYOND else count) - i for i in rows]

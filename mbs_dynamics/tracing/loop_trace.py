@@ -27,12 +27,13 @@ from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Tu
 from mbs_dynamics.tracing.loop_values import Matrix, Values
 from mbs_dynamics.tracing.loops import (
     CELL,
-    COLUMNS,
     INWARD,
     LOAD,
     OWN,
     PAIRS,
+    ROWS,
     STATE,
+    TRIPLES,
     Forest,
     Loops,
     Place,
@@ -164,7 +165,8 @@ def _find_home(
         strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides)
+        cube = result.of.cube
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
         by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
@@ -185,7 +187,7 @@ def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
         found = [list(scope.guards.values()) for scope in loop.scopes.values()]
         if not any(found):
             continue
-        if loop.sort in (PAIRS, COLUMNS) or any(len(each) != 1 for each in found):
+        if loop.sort != ROWS or any(len(each) != 1 for each in found):
             raise Unsuitable
         slot = loops.new_slots(1)
         for scope, ((excess, text),) in zip(loop.scopes.values(), found, strict=True):
@@ -218,7 +220,10 @@ def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int,
         live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
         live = {kind: turn for kind, turn in live.items() if turn.stores}
         if live:
-            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
+            if (
+                loop.sort in (PAIRS, TRIPLES)
+                and len({turn.signature for turn in live.values()}) > 1
+            ):
                 raise Unsuitable
             steps.append(Step(loop.sort, loop.direction, loop.span, live))
     return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}

@@ -233,10 +233,15 @@ class Values:
 
 
 class Matrix:
-    """A scalar or several for each pair of rows, kept in memory or in an output."""
+    """A scalar or several for each pair of rows, kept in memory or in an output.
 
-    def __init__(self, loops: Loops, strides: tuple[int, int, int], size: int) -> None:
-        self.loops = loops
+    Or a scalar for each triple of rows, if it is a ``cube``.
+    """
+
+    def __init__(
+        self, loops: Loops, strides: tuple[int, int, int], size: int, *, cube: bool = False
+    ) -> None:
+        self.loops, self.cube = loops, cube
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
 
@@ -266,6 +271,8 @@ class Matrix:
         scope = self.loops.scope
         if scope is None or isinstance(i, int) or isinstance(j, int):
             raise Unsuitable
+        if self.cube:
+            return scope, Place(CELL, self.number, 0, i.role, j.role, k[0].role)
         return scope, Place(CELL, self.number, k[0] if k else 0, i.role, j.role)
 
 

@@ -26,6 +26,7 @@ from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
 from mbs_dynamics.tracing.loops import (
     ALL,
+    BEFORE,
     BEYOND,
     CELL,
     COLUMN,
@@ -43,6 +44,7 @@ from mbs_dynamics.tracing.loops import (
     ROWS,
     STATE,
     TABLE,
+    TRIPLES,
     Place,
 )
 
@@ -68,6 +70,7 @@ def namespace(program: LoopProgram) -> dict[str, Any]:
         "parents": forest.parents,
         "kinds": forest.kinds,
         "ends": forest.ends,
+        "before": [(i, j) for i, end in enumerate(forest.ends) for j in range(i, end)],
         "array": np.array,
         "zeros": np.zeros,
         "cells": _cells,
@@ -95,11 +98,10 @@ def _cells(flat: Any, count: int, by_row: int, by_column: int, by_entry: int) ->
     return as_strided(flat, shape, (8 * by_row, 8 * by_column, 8 * by_entry))
 
 
-def _place(out: Any, first: int, strides: Any, rows: Any, columns: Any, cells: Any) -> None:
-    """Store a matrix (row, column, entry) in a flat output, rows and columns at these places."""
-    by_row, by_column, by_entry = strides
-    at = np.add.outer(by_row * np.array(rows, int), by_column * np.array(columns, int))
-    out[first + np.add.outer(at, by_entry * np.arange(cells.shape[-1]))] = cells
+def _place(out: Any, first: int, strides: Any, cells: Any, *places: Any) -> None:
+    """Store a matrix (row, column, entry) in a flat output, each axis at these places."""
+    at = [by * np.array(place, int) for by, place in zip(strides, places, strict=True)]
+    out[first + np.add.outer(np.add.outer(at[0], at[1]), at[2])] = cells
 
 
 class _Source:
@@ -141,28 +143,34 @@ class _Source:
             taken = f"numbers[{port.name!r}].copy()" if with_numbers else f"zeros({port.size})"
             yield f"    {names[port.name]} = {taken}"
         for number, home in program.matrix_homes.items():
-            places = f"places_{home.by}, places_{home.across}"
-            where = f"{names[home.port]}, {home.first}, {home.strides}, {places}"
-            yield f"    place({where}, c{number})"
+            entries = program.matrices[number][3] // self.count**2
+            third = f"places_{home.by}" if home.is_cube else f"range({entries})"
+            places = f"places_{home.by}, places_{home.across}, {third}"
+            where = f"{names[home.port]}, {home.first}, {home.strides}"
+            yield f"    place({where}, c{number}, {places})"
         for slot, home in program.slot_homes.items():
-            where = f"{names[home.port]}, {home.first}, {home.strides}, places_{home.by}, (0,)"
-            yield f"    place({where}, array(m{slot}).reshape({self.count}, 1, 1))"
+            where = f"{names[home.port]}, {home.first}, {home.strides}"
+            taken = f"array(m{slot}).reshape({self.count}, 1, 1)"
+            yield f"    place({where}, {taken}, places_{home.by}, (0,), (0,))"
         yield f"    return {', '.join(names.values())},"
 
     def _loop(self, step: Step) -> Iterator[str]:
-        arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
+        arrays = sorted(self._in_lanes(step)) if step.sort in (PAIRS, TRIPLES) else []
         for slot in arrays:
             yield f"    a{slot} = array(m{slot})"
         rows = f"range({self.count})" + ("[::-1]" if step.direction == INWARD else "")
-        yield f"    for i in {rows}:"
-        yield "        p = parents[i]"
-        if step.sort == PAIRS:
+        if step.sort == TRIPLES:
+            yield "    for p, i in before:"
+        else:
+            yield f"    for i in {rows}:"
+            yield "        p = parents[i]"
+        if step.sort in (PAIRS, TRIPLES):
             yield "        k, e = i + 1, ends[i]"
         elif step.sort == COLUMNS:
             first = "0" if step.span == ALL else "i"
             yield f"        k, e = {first}, {'ends[i]' if step.span == BEYOND else self.count}"
         turns: Mapping[int, Turn] = step.turns
-        if step.sort == PAIRS:
+        if step.sort in (PAIRS, TRIPLES):
             yield "        if k < e:"
             yield from self._turn(next(iter(turns.values())), OWN)
             return
@@ -205,7 +213,11 @@ class _Source:
             by, stride = self.program.rows[place.name]
             return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
-            return f"c{place.name}[{row}, {_row(place.other, lane)}, {place.k}]"
+            roles = [x for x in (place.role, place.other, place.third) if x]
+            rows = [_row(x, lane) for x in roles]
+            if rows.count("k:e") > 1:  # along a diagonal
+                rows = ["range(k, e)" if x == "k:e" else x for x in rows]
+            return f"c{place.name}[{', '.join(rows)}{'' if place.third else f', {place.k}'}]"
         if place.space == COLUMN:
             which = 0 if place.role == OWN else 1 + writing
             taken = f"b{place.name}[columns{place.name}[i][{which}], {place.k}, k:e]"
@@ -216,7 +228,7 @@ class _Source:
 def _row(role: str, lane: str) -> str:
     if role in (lane, EACH):
         return "k:e"
-    return {PARENT: "p", LAST: "-1"}.get(role, "i")
+    return {PARENT: "p", BEFORE: "p", LAST: "-1"}.get(role, "i")
 
 
 def _ref(x: Any) -> str:
