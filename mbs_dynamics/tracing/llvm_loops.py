@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy as np
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
-from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
+from mbs_dynamics.tracing.llvm_room import room_of
+from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
 from mbs_dynamics.tracing.loops import (
     ALL,
@@ -45,7 +47,7 @@ CACHE = 1 << 20
 
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
-    return _Main(program, lanes).emit()
+    return Main(program, lanes).emit()
 
 
 def is_worth_lanes(program: Program, lanes: int) -> bool:
@@ -61,10 +63,15 @@ def is_worth_lanes(program: Program, lanes: int) -> bool:
     return 8 * lanes * size <= CACHE
 
 
-class _Main(Body):
-    """The body of the program's function."""
+class Main(Body):
+    """The body of the program's function, or of one whose values of rows are kept by its caller.
 
-    def __init__(self, program: LoopProgram, lanes: int) -> None:
+    ``apart`` names the values of rows for which there is a place then.
+    """
+
+    def __init__(
+        self, program: LoopProgram, lanes: int, apart: Iterable[int] | None = None
+    ) -> None:
         super().__init__(lanes)
         self.program, self.forest = program, program.forest
         self.ends = self.forest.ends
@@ -77,7 +84,7 @@ class _Main(Body):
         for number, (direction, _) in program.blocks.items():
             columns, blocks[number] = columns_of(direction, self.forest.parents)
             self._table(f"columns{number}", columns)
-        self.room = room_of(program, blocks)
+        self.room = room_of(program, lanes, blocks, apart)
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
@@ -85,7 +92,7 @@ class _Main(Body):
         self._tables()
         self.lines.append("entry:")
         self.pointers(program)
-        heap = self._memory()
+        heap = not self.room.apart and self._memory()
         self._zeros()
         if program.angles:
             self._step(ROWS, OUTWARD, ALL, program.early)
@@ -101,7 +108,10 @@ class _Main(Body):
         self.lines.append(f"  ret i32 {status}")
         if heap:
             self.lines += ["full:", f"  ret i32 {NO_MEMORY}"]
-        head = f"define i32 @{program.name}(ptr %ports) nounwind {{"
+        parameters = "ptr %ports"
+        if self.room.apart:
+            parameters += ", ptr %values, ptr %memory"
+        head = f"define i32 @{program.name}({parameters}) nounwind {{"
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
         )
@@ -135,10 +145,10 @@ class _Main(Body):
         """Fill what may be read, or stay, without having been written."""
         room, program = self.room, self.program
         for first in program.angles:
-            self._zero(self.entry("%memory", first * room.stride), room.stride)
-        for slot in self._read_beyond() if self.lanes == 1 else ():
-            end = slot * room.stride + self.forest.count
-            self._zero(self.entry("%memory", end), room.stride - self.forest.count)
+            self._zero(self._of_rows(first), room.stride)
+        for slot in self._read_beyond() if self.lanes == 1 and not room.apart else ():
+            end = self.entry(self._of_rows(slot), self.forest.count)
+            self._zero(end, room.stride - self.forest.count)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
             self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
@@ -150,6 +160,10 @@ class _Main(Body):
                 self._zero(self.entry("%memory", room.matrices[number]), size)
             if number in room.twins and not self.forest.is_chain:
                 self._zero(self.entry("%memory", room.twins[number]), size)
+
+    def _of_rows(self, slot: int) -> str:
+        """Return the address of a value of the first row."""
+        return self.entry(self.room.base, self.room.values[slot])
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.
@@ -212,6 +226,8 @@ class _Main(Body):
         if sort == COLUMNS and span != BEYOND:
             end = str(self.forest.count)
         arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
+        if self.room.apart:
+            arguments += ", ptr %values"
         if sort == PAIRS:
             some = self.new(f"icmp slt i64 {begin}, {end}")
             lines += [
@@ -294,13 +310,13 @@ class _Main(Body):
         cosines = self.new(f"getelementptr double, ptr {pair}, i64 {size}")
         for first in self.program.angles:
             name, i = self._counted(count)
-            angle = self.entry("%memory", first * self.room.stride)
+            angle = self._of_rows(first)
             at = self.new(f"getelementptr {vector}, ptr {angle}, i64 {i}")
             x = self.new(f"load {vector}, ptr {at}, align 8")
             self.lines.append(f"  call void @mbs.sincos{size}({vector} {x}, ptr {pair})")
             for k, source in ((1, pair), (2, cosines)):
                 value = self.new(f"load {vector}, ptr {source}, align 8")
-                to = self.entry("%memory", (first + k) * self.room.stride)
+                to = self._of_rows(first + k)
                 to = self.new(f"getelementptr {vector}, ptr {to}, i64 {i}")
                 self.lines.append(f"  store {vector} {value}, ptr {to}, align 8")
             self._turned(name, count)
@@ -311,7 +327,7 @@ class _Main(Body):
         for slot, home in program.slot_homes.items():
             if slot not in room.outputs:
                 name, i = self._counted(count)
-                from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
+                from_ = self._entry_at(self._of_rows(slot), i)
                 to = self._entry_at(output_pointer(home.port), self._place(home.by, i))
                 self._copy(from_, to)
                 self._turned(name, count)
@@ -360,7 +376,7 @@ class _Main(Body):
                 f"  {before} = phi {number} [ {status}, %{name}.from ], "
                 f"[ %{name}.found, %{name}.turned ]"
             )
-            at = self._entry_at(self.entry("%memory", slot * self.room.stride), i)
+            at = self._entry_at(self._of_rows(slot), i)
             x = self.new(f"load {self.real}, ptr {at}, align 8")
             good = self.new(f"fcmp ogt {self.real} {x}, {self.constant(0.0)}")
             rank = self.new(f"sub i64 {(k + 1) * count}, {i}") if forwards else None

@@ -21,12 +21,13 @@ one state per lane, and such a loop takes one at a time.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
-from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Turn
+from mbs_dynamics.tracing.llvm_room import Room
+from mbs_dynamics.tracing.loop_program import LoopProgram, Turn
 from mbs_dynamics.tracing.loops import (
     CELL,
     COLUMNS,
@@ -50,55 +51,8 @@ TWIN = "twin"
 PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
 """Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
 
-
-class Room(NamedTuple):
-    """Where things stand in the memory, in entries."""
-
-    stride: int
-    """From one value of the rows to the next."""
-    outputs: dict[Any, str]
-    """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
-    matrices: dict[int, int]
-    """Matrices that are kept in the memory, by number."""
-    twins: dict[int, int]
-    """Where what belongs below the diagonal of a matrix is stored, above that of another."""
-    blocks: dict[int, int]
-    size: int
-
-
-def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
-    """Return where things stand; ``blocks`` says how many rows each block of columns has.
-
-    What becomes an output in another order than that of the rows is kept in the memory first.
-    """
-    homes: dict[Any, Home] = {**program.slot_homes}
-    homes.update({(k,): home for k, home in program.matrix_homes.items()})
-    ordered = program.in_order
-    outputs = {
-        k: home.port for k, home in homes.items() if ordered(home.by) and ordered(home.across)
-    }
-    lines = padded(program.forest.count) // WIDTH
-    stride = WIDTH * (lines | 1)  # odd, so that the values of a row use all sets of a cache
-    top = program.slots * stride
-    matrices = {}
-    for number, (*_, size) in enumerate(program.matrices):
-        if (number,) not in outputs:
-            matrices[number] = top
-            top += padded(size)
-    twins = {}
-    for number in program.twins:
-        twins[number] = top
-        top += padded(program.matrices[number][3])
-    places = {}
-    for number, (_, size) in program.blocks.items():
-        places[number] = top
-        top += blocks[number] * size * stride
-    return Room(stride, outputs, matrices, twins, places, top + WIDTH)
-
-
-def padded(count: int) -> int:
-    """Return a multiple of eight with room for a vector that begins at the last entry."""
-    return -(-count // WIDTH) * WIDTH + WIDTH
+VALUES = "ptr %values"
+"""A further one, where values of the rows stand apart from the rest of the memory."""
 
 
 class TurnBody(Body):
@@ -133,7 +87,8 @@ class TurnBody(Body):
         for store in stores:
             self._store(*store[:2])
         head, body = "\n".join(self.head), "\n".join(self.lines)
-        text = f"define internal void {name}({PARAMETERS}) nounwind {{\nhead:\n{head}\n"
+        parameters = f"{PARAMETERS}, {VALUES}" if self.room.apart else PARAMETERS
+        text = f"define internal void {name}({parameters}) nounwind {{\nhead:\n{head}\n"
         if not self.lane:
             return f"{text}{body}\n  ret void\n}}\n"
         return (
@@ -305,11 +260,11 @@ class TurnBody(Body):
         step = int(bool(self.lane) and self.lane in (place.role, place.other))
         if place.space == STATE:
             port = self.room.outputs.get(place.name)
-            at = "%memory" if port is None else self._output(port)
+            at = self.room.base if port is None else self._output(port)
             row = self._row(place.role)
             pointer = at if row == "%k" else self._known((at, row), lambda: self._at(at, row))
             if port is None:
-                pointer = self._at(pointer, place.name * self.room.stride)
+                pointer = self._at(pointer, self.room.values[place.name])
             return (self._at(pointer, row) if row == "%k" else pointer), step
         if place.space == ENTRY:
             k = [port.name for port in self.program.inputs].index(place.name)

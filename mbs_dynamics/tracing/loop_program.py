@@ -137,6 +137,12 @@ class LoopProgram(Program):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_expand", expand)
 
+    def changed(self, **fields: Any) -> LoopProgram:
+        """Return a program in which these fields have other values."""
+        names = ("name", "inputs", "outputs", "guards", "turns", *LoopProgram.__annotations__)
+        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
+        return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
+
     @cached_property
     def expanded(self) -> Program:
         """The same function without loops."""
