@@ -91,9 +91,13 @@ class TurnBody(Body):
         text = f"define internal void {name}({parameters}) nounwind {{\nhead:\n{head}\n"
         if not self.lane:
             return f"{text}{body}\n  ret void\n}}\n"
+        first = "%begin"
+        if self.inner > 1:  # vectors that straddle two lines of the cache take twice as long
+            text += f"  %first = and i64 %begin, -{WIDTH}\n"
+            first = "%first"
         return (
             f"{text}  br label %loop\nloop:\n"
-            f"  %k = phi i64 [ %begin, %head ], [ %k.next, %loop ]\n{body}\n"
+            f"  %k = phi i64 [ {first}, %head ], [ %k.next, %loop ]\n{body}\n"
             f"  %k.next = add i64 %k, {self.inner}\n"
             "  %more = icmp slt i64 %k.next, %end\n"
             "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}\n"
@@ -187,7 +191,10 @@ class TurnBody(Body):
         self.set("%k.all", f"add {self.word} {all_k}, <{lanes}>")
         with self._before():
             end = self._whole_in_all_lanes("%end")
-        self.set("%mask", f"icmp slt {self.word} %k.all, {end}")
+            begin = self._whole_in_all_lanes("%begin")
+        below = self.new(f"icmp slt {self.word} %k.all, {end}")
+        above = self.new(f"icmp sge {self.word} %k.all, {begin}")
+        self.set("%mask", f"and {self.bit} {below}, {above}")
 
     def _store(self, place: Place, value: Any) -> None:
         if self.inner > 1 and place.space == CELL and place.role == self.lane != place.other:
