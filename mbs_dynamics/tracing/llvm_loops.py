@@ -15,20 +15,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.tracing.llvm_blocks import BlockBody, blocks_of, comes_in_blocks
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, byte_table, emit_memory
+from mbs_dynamics.tracing.llvm_memory import (
+    MASKED,
+    NO_MEMORY,
+    byte_table,
+    emit_ahead,
+    emit_memory,
+)
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.llvm_turns import TurnBody
-from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of, twins_of
 from mbs_dynamics.tracing.loops import (
     ALL,
     BEYOND,
+    CELL,
     COLUMNS,
     EACH,
     INWARD,
@@ -84,7 +92,14 @@ class Main(Body):
         for number, (direction, _) in program.blocks.items():
             columns, blocks[number] = columns_of(direction, self.forest.parents)
             self._table(f"columns{number}", columns)
-        self.room = room_of(program, lanes, blocks, apart)
+        self.blocked = {
+            step: blocks_of(self.forest)
+            for step in program.steps
+            if step.sort == PAIRS and lanes == 1 and comes_in_blocks(program, step.turn)
+        }
+        twins = twins_of(step for step in program.steps if step not in self.blocked)
+        self.room = room_of(program, lanes, blocks, twins, apart)
+        self._announced: set[str] = set()
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
@@ -98,7 +113,10 @@ class Main(Body):
             self._step(ROWS, OUTWARD, ALL, program.early)
             self._sines_and_cosines()
         for step in program.steps:
-            self._step(step.sort, step.direction, step.span, step.turns)
+            if step in self.blocked:
+                self._blocks(step)
+                continue
+            self._step(step.sort, step.direction, step.span, step.turns, self._ahead(step))
             if self.lanes == 1 and step.sort != ROWS:
                 self._mirror(step)
         self._outputs_in_order()
@@ -179,7 +197,7 @@ class Main(Body):
             for node in turn.nodes
             if node.op == LOAD
         ]
-        found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
+        found = {place.name for place in loads if place.space == STATE}
         return sorted(found - self.room.outputs.keys())
 
     def _zero(self, at: str, count: int) -> None:
@@ -201,7 +219,37 @@ class Main(Body):
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
-    def _step(self, sort: str, direction: str, span: str, turns: Any) -> None:
+    def _ahead(self, step: Step) -> list[str]:
+        """Return the outputs of the next state that are announced in a loop that writes them."""
+        if not self.room.apart or step.sort == ROWS:
+            return []
+        places = [store.place for turn in step.turns.values() for store in turn.stores]
+        written = {self.room.outputs.get((x.name,)) for x in places if x.space == CELL}
+        new = sorted(name for name in written if name and name not in self._announced)
+        self._announced |= set(new)
+        return new
+
+    def _blocks(self, step: Step) -> None:
+        """Emit the calls that do a loop over pairs block by block."""
+        blocks, whole = self.blocked[step]
+        ahead = self._ahead(step)
+        self._labels += 1
+        table = f"blocks{self._labels}"
+        self._table(table, blocks)
+        for masked, first, last in ((False, 0, whole), (True, whole, len(blocks))):
+            if first < last:
+                name = f'@"{self.names}.block{self._labels}.{int(masked)}"'
+                body = BlockBody(self.program, self.room, ahead, masked=masked)
+                self.functions.append(body.emit(name, step.turn))
+                arguments = f'ptr %memory, ptr %ports, ptr @"{self.names}.{table}"'
+                arguments += f", i64 {first}, i64 {last}"
+                if self.room.apart:
+                    arguments += ", ptr %values"
+                self.lines.append(f"  call void {name}({arguments})")
+
+    def _step(
+        self, sort: str, direction: str, span: str, turns: Any, ahead: Sequence[str] = ()
+    ) -> None:
         """Emit a loop over the rows, and in a turn the call of what is done for its kind."""
         name, last = self._label(), self.forest.count - 1
         first, step, over = (0, 1, last) if direction == OUTWARD else (last, -1, 0)
@@ -238,8 +286,12 @@ class Main(Body):
             ]
         else:
             self._call_by_kind(name, i, functions, arguments)
+        lines.append(f"{name}.turned:")
+        for output in ahead:
+            size, pointer = self.program.next_of(output)
+            at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
+            emit_ahead(self, self.new(f"load ptr, ptr {at}"), size, i, self.forest.count)
         lines += [
-            f"{name}.turned:",
             f"  %{name}.next = add i64 {i}, {step}",
             f"  %{name}.over = icmp eq i64 {i}, {over}",
             f"  br i1 %{name}.over, label %{name}.end, label %{name}",

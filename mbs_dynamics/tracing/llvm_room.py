@@ -49,11 +49,16 @@ class Room(NamedTuple):
 
 
 def room_of(
-    program: LoopProgram, lanes: int, blocks: Mapping[int, int], apart: Iterable[int] | None = None
+    program: LoopProgram,
+    lanes: int,
+    blocks: Mapping[int, int],
+    twins: Iterable[int],
+    apart: Iterable[int] | None = None,
 ) -> Room:
     """Return where things stand; ``blocks`` says how many rows each block of columns has.
 
     What becomes an output in another order than that of the rows is kept in the memory first.
+    ``twins`` are matrices of which the part below the diagonal is stored above another one.
     ``apart`` names the values of the rows that stand in a memory of their own, if they do.
     """
     homes: dict[Any, Home] = {**program.slot_homes}
@@ -72,9 +77,9 @@ def room_of(
         if (number,) not in outputs:
             matrices[number] = top
             top += padded(size)
-    twins = {}
-    for number in program.twins:
-        twins[number] = top
+    below = {}
+    for number in twins:
+        below[number] = top
         top += padded(program.matrices[number][3])
     places = {}
     for number, (_, size) in program.blocks.items():
@@ -82,7 +87,7 @@ def room_of(
         top += blocks[number] * size * stride
     size = top + WIDTH
     return Room(
-        stride, values, first, outputs, matrices, twins, places, size, apart is not None
+        stride, values, first, outputs, matrices, below, places, size, apart is not None
     )
 
 

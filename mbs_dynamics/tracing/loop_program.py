@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -100,6 +100,24 @@ class Step:
     span: str
     turns: Mapping[int, Turn]
 
+    @property
+    def turn(self) -> Turn:
+        """That of the first kind; in loops over pairs all do the same."""
+        return next(iter(self.turns.values()))
+
+
+def twins_of(steps: Iterable[Step]) -> set[int]:
+    """Return the matrices of which parts above and below the diagonal are computed side by side."""
+    lanes = {PAIRS: OWN, COLUMNS: EACH}
+    return {
+        number
+        for step in steps
+        if step.sort in lanes
+        for turn in step.turns.values()
+        for number, same in turn.mirrored(lanes[step.sort]).items()
+        if not same
+    }
+
 
 class Home(NamedTuple):
     """An output in which a container is kept, and what says where a row stands in it."""
@@ -178,18 +196,13 @@ class LoopProgram(Program):
         """Whether there are loops over pairs or columns, of which lanes do several at once."""
         return any(step.sort != ROWS for step in self.steps)
 
-    @cached_property
-    def twins(self) -> set[int]:
-        """Matrices of which the parts above and below the diagonal are computed side by side."""
-        lanes = {PAIRS: OWN, COLUMNS: EACH}
-        return {
-            number
-            for step in self.steps
-            if step.sort in lanes
-            for turn in step.turns.values()
-            for number, same in turn.mirrored(lanes[step.sort]).items()
-            if not same
-        }
+    def next_of(self, name: str) -> tuple[int, int]:
+        """Return the size of an output, and the number of the address of that of the next state.
+
+        These follow on those of all inputs and outputs, where there are any.
+        """
+        k = [port.name for port in self.outputs].index(name)
+        return self.outputs[k].size, 2 * len(self.inputs) + len(self.outputs) + k
 
     def fills(self, matrix: int) -> bool:
         """Whether all of a matrix is computed, if rows form a chain."""
