@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_blocks import BlockBody, blocks_of, comes_in_blocks
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import (
     MASKED,
@@ -32,9 +31,11 @@ from mbs_dynamics.tracing.llvm_memory import (
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.llvm_turns import TurnBody
+from mbs_dynamics.tracing.loop_pairs import grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of, twins_of
 from mbs_dynamics.tracing.loops import (
     ALL,
+    BELOW,
     BEYOND,
     CELL,
     COLUMNS,
@@ -49,26 +50,9 @@ from mbs_dynamics.tracing.loops import (
 )
 from mbs_dynamics.tracing.program import Program
 
-CACHE = 1 << 20
-"""Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
-
-
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
     return Main(program, lanes).emit()
-
-
-def is_worth_lanes(program: Program, lanes: int) -> bool:
-    """Whether several states at once take less time than one after the other.
-
-    Loops over pairs and columns fill the lanes with one state, and need less memory for that.
-    """
-    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
-        return True
-    room = sum(columns_of(way, program.forest.parents)[1] for way, _ in program.blocks.values())
-    count = program.forest.count
-    size = program.slots * count + sum(size for *_, size in program.matrices) + 6 * room * count
-    return 8 * lanes * size <= CACHE
 
 
 class Main(Body):
@@ -92,12 +76,8 @@ class Main(Body):
         for number, (direction, _) in program.blocks.items():
             columns, blocks[number] = columns_of(direction, self.forest.parents)
             self._table(f"columns{number}", columns)
-        self.blocked = {
-            step: blocks_of(self.forest)
-            for step in program.steps
-            if step.sort == PAIRS and lanes == 1 and comes_in_blocks(program, step.turn)
-        }
-        twins = twins_of(step for step in program.steps if step not in self.blocked)
+        self.groups = list(grouped(program, lanes))
+        twins = twins_of(step for steps in self.groups for step in steps)
         self.room = room_of(program, lanes, blocks, twins, apart)
         self._announced: set[str] = set()
 
@@ -110,15 +90,12 @@ class Main(Body):
         heap = not self.room.apart and self._memory()
         self._zeros()
         if program.angles:
-            self._step(ROWS, OUTWARD, ALL, program.early)
+            self._steps([Step(ROWS, OUTWARD, ALL, program.early)])
             self._sines_and_cosines()
-        for step in program.steps:
-            if step in self.blocked:
-                self._blocks(step)
-                continue
-            self._step(step.sort, step.direction, step.span, step.turns, self._ahead(step))
-            if self.lanes == 1 and step.sort != ROWS:
-                self._mirror(step)
+        for steps in self.groups:
+            self._steps(steps)
+            if self.lanes == 1:
+                self._mirror(steps)
         self._outputs_in_order()
         status = self._status()
         if heap:
@@ -145,7 +122,10 @@ class Main(Body):
         self._table("tables", tables)
         self._table("parents", np.array(forest.parents, dtype=np.int64))
         self._table("kinds", np.array(forest.kinds, dtype=np.int64))
-        self._table("ends", np.array(self.ends, dtype=np.int64))
+        ends = np.zeros(self.room.stride, dtype=np.int64)  # vectors of it are loaded
+        ends[: forest.count] = self.ends
+        self._table("ends", ends)
+        self._table("roots", np.array(roots_of(forest), dtype=np.int64))
         for name, numbers in program.places.items():
             if not program.in_order(name):
                 self._table(name, numbers)
@@ -210,64 +190,64 @@ class Main(Body):
         self._labels += 1
         return f"l{self._labels}"
 
-    def _function(self, sort: str, turn: Turn) -> str:
+    def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
-        key = sort, turn.signature
+        below = step.span == BELOW
+        key = step.sort, below, turn.signature
         if key not in self._shared:
             name = self._shared[key] = f'@"{self.names}.turn{len(self._shared)}"'
-            body = TurnBody(self.program, self.room, sort, self.lanes)
+            body = TurnBody(self.program, self.room, step.sort, self.lanes, below=below)
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
-    def _ahead(self, step: Step) -> list[str]:
+    def _ahead(self, steps: Sequence[Step]) -> list[str]:
         """Return the outputs of the next state that are announced in a loop that writes them."""
-        if not self.room.apart or step.sort == ROWS:
+        if not self.room.apart or all(step.sort == ROWS for step in steps):
             return []
-        places = [store.place for turn in step.turns.values() for store in turn.stores]
+        turns = [turn for step in steps for turn in step.turns.values()]
+        places = [store.place for turn in turns for store in turn.stores]
         written = {self.room.outputs.get((x.name,)) for x in places if x.space == CELL}
         new = sorted(name for name in written if name and name not in self._announced)
         self._announced |= set(new)
         return new
 
-    def _blocks(self, step: Step) -> None:
-        """Emit the calls that do a loop over pairs block by block."""
-        blocks, whole = self.blocked[step]
-        ahead = self._ahead(step)
-        self._labels += 1
-        table = f"blocks{self._labels}"
-        self._table(table, blocks)
-        for masked, first, last in ((False, 0, whole), (True, whole, len(blocks))):
-            if first < last:
-                name = f'@"{self.names}.block{self._labels}.{int(masked)}"'
-                body = BlockBody(self.program, self.room, ahead, masked=masked)
-                self.functions.append(body.emit(name, step.turn))
-                arguments = f'ptr %memory, ptr %ports, ptr @"{self.names}.{table}"'
-                arguments += f", i64 {first}, i64 {last}"
-                if self.room.apart:
-                    arguments += ", ptr %values"
-                self.lines.append(f"  call void {name}({arguments})")
-
-    def _step(
-        self, sort: str, direction: str, span: str, turns: Any, ahead: Sequence[str] = ()
-    ) -> None:
-        """Emit a loop over the rows, and in a turn the call of what is done for its kind."""
+    def _steps(self, steps: Sequence[Step]) -> None:
+        """Emit a loop over the rows, and in a turn what each step does for one of its kind."""
         name, last = self._label(), self.forest.count - 1
-        first, step, over = (0, 1, last) if direction == OUTWARD else (last, -1, 0)
+        first, by, over = (0, 1, last) if steps[0].direction == OUTWARD else (last, -1, 0)
         if not self.forest.count:
             return
-        functions = {kind: self._function(sort, turn) for kind, turn in turns.items()}
-        lines = self.lines
-        lines += [
+        self.lines += [
             f"  br label %{name}.from",
             f"{name}.from:",
             f"  br label %{name}",
             f"{name}:",
             f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
         ]
-        i = f"%{name}.i"
+        for step in steps:
+            self._turn(step, f"%{name}.i")
+        self.lines += [f"  br label %{name}.turned", f"{name}.turned:"]
+        for output in self._ahead(steps):
+            size, pointer = self.program.next_of(output)
+            at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
+            at = self.new(f"load ptr, ptr {at}")
+            emit_ahead(self, at, size, f"%{name}.i", self.forest.count)
+        self.lines += [
+            f"  %{name}.next = add i64 %{name}.i, {by}",
+            f"  %{name}.over = icmp eq i64 %{name}.i, {over}",
+            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
+            f"{name}.end:",
+        ]
+
+    def _turn(self, step: Step, i: str) -> None:
+        """Emit the call of what a step does for a row."""
+        sort, span, name = step.sort, step.span, self._label()
+        functions = {kind: self._function(step, turn) for kind, turn in step.turns.items()}
         p, end = self._number("parents", i), self._number("ends", i)
         begin = "0"
-        if sort == PAIRS:
+        if span == BELOW:
+            begin, end = self._number("roots", i), i
+        elif sort == PAIRS:
             begin = self.new(f"add i64 {i}, 1")
         elif sort == COLUMNS and span != ALL:
             begin = i
@@ -278,30 +258,26 @@ class Main(Body):
             arguments += ", ptr %values"
         if sort == PAIRS:
             some = self.new(f"icmp slt i64 {begin}, {end}")
-            lines += [
-                f"  br i1 {some}, label %{name}.call, label %{name}.turned",
+            self.lines += [
+                f"  br i1 {some}, label %{name}.call, label %{name}.done",
                 f"{name}.call:",
-                f"  call void {next(iter(functions.values()))}({arguments})",
-                f"  br label %{name}.turned",
+                f"  call void {functions[min(functions)]}({arguments})",
+                f"  br label %{name}.done",
             ]
         else:
             self._call_by_kind(name, i, functions, arguments)
-        lines.append(f"{name}.turned:")
-        for output in ahead:
-            size, pointer = self.program.next_of(output)
-            at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
-            emit_ahead(self, self.new(f"load ptr, ptr {at}"), size, i, self.forest.count)
-        lines += [
-            f"  %{name}.next = add i64 {i}, {step}",
-            f"  %{name}.over = icmp eq i64 {i}, {over}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
+        self.lines.append(f"{name}.done:")
 
-    def _mirror(self, step: Step) -> None:
+    def _mirror(self, steps: Sequence[Step]) -> None:
         """Emit the moves of what was stored above a diagonal to below it."""
-        lane = OWN if step.sort == PAIRS else EACH
-        for number in {k for turn in step.turns.values() for k in turn.mirrored(lane)}:
+        moved = {
+            number
+            for step in steps
+            if step.sort != ROWS and step.span != BELOW
+            for turn in step.turns.values()
+            for number in turn.mirrored(OWN if step.sort == PAIRS else EACH)
+        }
+        for number in moved:
             name = f'@"{self.names}.mirror"'
             if "mirror" not in self._shared:
                 self._shared["mirror"] = name
@@ -315,12 +291,12 @@ class Main(Body):
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
         kind = self._number("kinds", i)
         cases = " ".join(f"i64 {k}, label %{name}.{k}" for k in functions)
-        self.lines.append(f"  switch i64 {kind}, label %{name}.turned [ {cases} ]")
+        self.lines.append(f"  switch i64 {kind}, label %{name}.done [ {cases} ]")
         for k, function in functions.items():
             self.lines += [
                 f"{name}.{k}:",
                 f"  call void {function}({arguments})",
-                f"  br label %{name}.turned",
+                f"  br label %{name}.done",
             ]
 
     def _number(self, table: str, i: str) -> str:

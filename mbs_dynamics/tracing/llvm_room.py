@@ -19,7 +19,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mbs_dynamics.tracing.llvm_body import WIDTH
-from mbs_dynamics.tracing.loop_program import Home, LoopProgram
+from mbs_dynamics.tracing.loop_program import Home, LoopProgram, columns_of
+from mbs_dynamics.tracing.program import Program
+
+
+CACHE = 1 << 20
+"""Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
 
 
 class Room(NamedTuple):
@@ -102,3 +107,16 @@ def stride_of(count: int, lanes: int) -> int:
 def padded(count: int) -> int:
     """Return a multiple of eight with room for a vector that begins at the last entry."""
     return -(-count // WIDTH) * WIDTH + WIDTH
+
+
+def is_worth_lanes(program: Program, lanes: int) -> bool:
+    """Whether several states at once take less time than one after the other.
+
+    Loops over pairs and columns fill the lanes with one state, and need less memory for that.
+    """
+    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
+        return True
+    room = sum(columns_of(way, program.forest.parents)[1] for way, _ in program.blocks.values())
+    count = program.forest.count
+    size = program.slots * count + sum(size for *_, size in program.matrices) + 6 * room * count
+    return 8 * lanes * size <= CACHE

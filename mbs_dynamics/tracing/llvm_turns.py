@@ -34,6 +34,7 @@ from mbs_dynamics.tracing.loops import (
     EACH,
     ENTRY,
     LOAD,
+    OUTER,
     OWN,
     PAIRS,
     PARENT,
@@ -58,15 +59,18 @@ VALUES = "ptr %values"
 class TurnBody(Body):
     """The body of the function of a turn.
 
-    What does not depend on the lane stands before the loop within, if there is one.
+    What does not depend on the lane stands before the loop within, if there is one. In loops over
+    pairs that runs over the rows beyond a row, or if it is ``below`` over those that it is beyond.
     """
 
-    def __init__(self, program: LoopProgram, room: Room, sort: str, lanes: int) -> None:
+    def __init__(
+        self, program: LoopProgram, room: Room, sort: str, lanes: int, *, below: bool = False
+    ) -> None:
         self.inner = WIDTH if lanes == 1 and sort != ROWS else 1
         super().__init__(self.inner if lanes == 1 else lanes)
         self.states = lanes
         self.program, self.room = program, room
-        self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH}[sort]
+        self.lane = {ROWS: "", PAIRS: OUTER if below else OWN, COLUMNS: EACH}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
         self._ahead = False
@@ -194,6 +198,14 @@ class TurnBody(Body):
             begin = self._whole_in_all_lanes("%begin")
         below = self.new(f"icmp slt {self.word} %k.all, {end}")
         above = self.new(f"icmp sge {self.word} %k.all, {begin}")
+        if self.lane == OUTER and not self.program.forest.is_chain:
+            table = f'@"{self.program.name}.{self.states}.ends"'
+            at = self.new(f"getelementptr i64, ptr {table}, i64 %k")
+            ends = self.new(f"load {self.word}, ptr {at}, align 8")
+            with self._before():
+                i = self._whole_in_all_lanes("%i")
+            beyond = self.new(f"icmp sgt {self.word} {ends}, {i}")
+            above = self.new(f"and {self.bit} {above}, {beyond}")
         self.set("%mask", f"and {self.bit} {below}, {above}")
 
     def _store(self, place: Place, value: Any) -> None:

@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loops import (
     ALL,
+    BELOW,
     BEYOND,
     CELL,
     COLUMNS,
     EACH,
     INWARD,
+    LOAD,
     OUTER,
     OWN,
     PAIRS,
@@ -80,6 +82,24 @@ class Turn:
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
 
+    def part(self, role: str) -> Turn | None:
+        """Return what stores entries of matrices in the rows of one role; None if nothing does."""
+        stores = tuple(x for x in self.stores if x.place.space == CELL and x.place.role == role)
+        needed = {x.value.id for x in stores if isinstance(x.value, Symbol)}
+        nodes = []
+        for node in reversed(self.nodes):
+            if node.id in needed:
+                nodes.append(node)
+                if node.op != LOAD:
+                    needed |= {x.id for x in node.args if isinstance(x, (Symbol, Condition))}
+        return Turn(tuple(reversed(nodes)), stores) if stores else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it does nothing but to store in matrices what it loads."""
+        loaded = all(node.op == LOAD for node in self.nodes)
+        return loaded and all(x.place.space == CELL for x in self.stores)
+
     def mirrored(self, lane: str) -> dict[int, bool]:
         """Return the matrices to which lanes are stored down a column; whether also along a row."""
         values = {store.place: store.value for store in self.stores if store.place.space == CELL}
@@ -112,7 +132,7 @@ def twins_of(steps: Iterable[Step]) -> set[int]:
     return {
         number
         for step in steps
-        if step.sort in lanes
+        if step.sort in lanes and step.span != BELOW
         for turn in step.turns.values()
         for number, same in turn.mirrored(lanes[step.sort]).items()
         if not same

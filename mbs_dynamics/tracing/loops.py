@@ -44,7 +44,10 @@ UNIT = "unit"
 ROWS, PAIRS, COLUMNS = "rows", "pairs", "columns"
 """Kinds of loops: over rows; over rows and those before them; over rows and, within, columns."""
 
-ALL, BEYOND, SINCE = "all", "beyond", "since"
+ALL, BEYOND, SINCE, BELOW = "all", "beyond", "since", "below"
+"""What a loop within runs over: all columns, those of the rows beyond, those from the row on, those
+before it. Loops over pairs run over the rows beyond where nothing is said."""
+
 OUTWARD, INWARD = "outward", "inward"
 
 GROUND = -1

@@ -31,7 +31,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_halves import emit_halves
-from mbs_dynamics.tracing.llvm_loops import is_worth_lanes
+from mbs_dynamics.tracing.llvm_room import is_worth_lanes
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.loop_halves import halves
