@@ -46,6 +46,7 @@ from mbs_dynamics.tracing.loops import (
     OWN,
     PAIRS,
     ROWS,
+    SINCE,
     STATE,
 )
 from mbs_dynamics.tracing.program import Program
@@ -93,9 +94,11 @@ class Main(Body):
             self._steps([Step(ROWS, OUTWARD, ALL, program.early)])
             self._sines_and_cosines()
         for steps in self.groups:
-            self._steps(steps)
-            if self.lanes == 1:
-                self._mirror(steps)
+            moves = self._mirrored(steps)
+            in_order = all(step.span == SINCE and step.direction == OUTWARD for step in steps)
+            self._steps(steps, moves if in_order else ())
+            if not in_order:
+                self._mirror_all(moves)
         self._outputs_in_order()
         status = self._status()
         if heap:
@@ -211,8 +214,11 @@ class Main(Body):
         self._announced |= set(new)
         return new
 
-    def _steps(self, steps: Sequence[Step]) -> None:
-        """Emit a loop over the rows, and in a turn what each step does for one of its kind."""
+    def _steps(self, steps: Sequence[Step], moves: Sequence[tuple[str, str]] = ()) -> None:
+        """Emit a loop over the rows, and in a turn what each step does for one of its kind.
+
+        ``moves`` are those to below the diagonal, which can be made while the rows come in order.
+        """
         name, last = self._label(), self.forest.count - 1
         first, by, over = (0, 1, last) if steps[0].direction == OUTWARD else (last, -1, 0)
         if not self.forest.count:
@@ -226,6 +232,8 @@ class Main(Body):
         ]
         for step in steps:
             self._turn(step, f"%{name}.i")
+        if moves:
+            self._mirror_turn(name, moves)
         self.lines += [f"  br label %{name}.turned", f"{name}.turned:"]
         for output in self._ahead(steps):
             size, pointer = self.program.next_of(output)
@@ -268,8 +276,10 @@ class Main(Body):
             self._call_by_kind(name, i, functions, arguments)
         self.lines.append(f"{name}.done:")
 
-    def _mirror(self, steps: Sequence[Step]) -> None:
-        """Emit the moves of what was stored above a diagonal to below it."""
+    def _mirrored(self, steps: Sequence[Step]) -> list[tuple[str, str]]:
+        """Emit the addresses from which and to which what is above a diagonal goes to below it."""
+        if self.lanes > 1:
+            return []
         moved = {
             number
             for step in steps
@@ -277,16 +287,50 @@ class Main(Body):
             for turn in step.turns.values()
             for number in turn.mirrored(OWN if step.sort == PAIRS else EACH)
         }
-        for number in moved:
-            name = f'@"{self.names}.mirror"'
-            if "mirror" not in self._shared:
-                self._shared["mirror"] = name
-                self.functions.append(emit_mirror(name, self.forest.count))
+        found = []
+        for number in sorted(moved):
             port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
             kept = self.room.matrices.get(number, 0)
             to = self.entry("%memory", kept) if port is None else output_pointer(port)
-            from_ = to if twin is None else self.entry("%memory", twin)
-            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
+            found.append((to if twin is None else self.entry("%memory", twin), to))
+        return found
+
+    def _mirror(self, moves: Sequence[tuple[str, str]], rows: int, first: str) -> None:
+        """Emit the moves to so many rows from a first one on."""
+        name = f'@"{self.names}.mirror{rows}"'
+        if name not in self._shared:
+            self._shared[name] = name
+            self.functions.append(emit_mirror(name, self.forest.count, rows))
+        for from_, to in moves:
+            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to}, i64 {first})")
+
+    def _mirror_turn(self, name: str, moves: Sequence[tuple[str, str]]) -> None:
+        """Emit the moves to the rows that come before the row of a turn, once there are eight."""
+        rest = self.forest.count % WIDTH
+        i = f"%{name}.i"
+        place = self.new(f"and i64 {i}, {WIDTH - 1}")
+        full = self.new(f"icmp eq i64 {place}, {WIDTH - 1}")
+        self.lines += [
+            f"  br i1 {full}, label %{name}.panel, label %{name}.no",
+            f"{name}.panel:",
+        ]
+        self._mirror(moves, WIDTH, self.new(f"sub i64 {i}, {WIDTH - 1}"))
+        self.lines += [f"  br label %{name}.no", f"{name}.no:"]
+        if rest:
+            last = self.new(f"icmp eq i64 {i}, {self.forest.count - 1}")
+            self.lines += [
+                f"  br i1 {last}, label %{name}.rest, label %{name}.mirrored",
+                f"{name}.rest:",
+            ]
+            self._mirror(moves, rest, str(self.forest.count - rest))
+            self.lines += [f"  br label %{name}.mirrored", f"{name}.mirrored:"]
+
+    def _mirror_all(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Emit the moves to all rows."""
+        if moves:
+            name, _ = self._counted(self.forest.count)
+            self._mirror_turn(name, moves)
+            self._turned(name, self.forest.count)
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
         kind = self._number("kinds", i)
