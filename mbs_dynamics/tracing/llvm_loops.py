@@ -37,7 +37,6 @@ from mbs_dynamics.tracing.loops import (
     ALL,
     BELOW,
     BEYOND,
-    CELL,
     COLUMNS,
     EACH,
     INWARD,
@@ -80,7 +79,6 @@ class Main(Body):
         self.groups = list(grouped(program, lanes))
         twins = twins_of(step for steps in self.groups for step in steps)
         self.room = room_of(program, lanes, blocks, twins, apart)
-        self._announced: set[str] = set()
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
@@ -91,14 +89,14 @@ class Main(Body):
         heap = not self.room.apart and self._memory()
         self._zeros()
         if program.angles:
-            self._steps([Step(ROWS, OUTWARD, ALL, program.early)])
+            self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
             self._sines_and_cosines()
         for steps in self.groups:
-            moves = self._mirrored(steps)
+            mirrored = self._mirrored(steps)
             in_order = all(step.span == SINCE and step.direction == OUTWARD for step in steps)
-            self._steps(steps, moves if in_order else ())
-            if not in_order:
-                self._mirror_all(moves)
+            self._steps(steps, mirrored if in_order else ())
+            if mirrored and not in_order:
+                self._mirror_all(self._moves(mirrored))
         self._outputs_in_order()
         status = self._status()
         if heap:
@@ -203,26 +201,17 @@ class Main(Body):
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
-    def _ahead(self, steps: Sequence[Step]) -> list[str]:
-        """Return the outputs of the next state that are announced in a loop that writes them."""
-        if not self.room.apart or all(step.sort == ROWS for step in steps):
-            return []
-        turns = [turn for step in steps for turn in step.turns.values()]
-        places = [store.place for turn in turns for store in turn.stores]
-        written = {self.room.outputs.get((x.name,)) for x in places if x.space == CELL}
-        new = sorted(name for name in written if name and name not in self._announced)
-        self._announced |= set(new)
-        return new
-
-    def _steps(self, steps: Sequence[Step], moves: Sequence[tuple[str, str]] = ()) -> None:
+    def _steps(self, steps: Sequence[Step], mirrored: Sequence[int]) -> None:
         """Emit a loop over the rows, and in a turn what each step does for one of its kind.
 
-        ``moves`` are those to below the diagonal, which can be made while the rows come in order.
+        In matrices that are ``mirrored``, moves to below the diagonal are made while rows come in
+        order. Processors do not expect what these write next, so it is announced a state before.
         """
         name, last = self._label(), self.forest.count - 1
         first, by, over = (0, 1, last) if steps[0].direction == OUTWARD else (last, -1, 0)
         if not self.forest.count:
             return
+        moves = self._moves(mirrored)
         self.lines += [
             f"  br label %{name}.from",
             f"{name}.from:",
@@ -235,7 +224,8 @@ class Main(Body):
         if moves:
             self._mirror_turn(name, moves)
         self.lines += [f"  br label %{name}.turned", f"{name}.turned:"]
-        for output in self._ahead(steps):
+        outputs = [self.room.outputs.get((number,)) for number in mirrored]
+        for output in [output for output in outputs if output and self.room.apart]:
             size, pointer = self.program.next_of(output)
             at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
             at = self.new(f"load ptr, ptr {at}")
@@ -276,19 +266,21 @@ class Main(Body):
             self._call_by_kind(name, i, functions, arguments)
         self.lines.append(f"{name}.done:")
 
-    def _mirrored(self, steps: Sequence[Step]) -> list[tuple[str, str]]:
-        """Emit the addresses from which and to which what is above a diagonal goes to below it."""
-        if self.lanes > 1:
-            return []
+    def _mirrored(self, steps: Sequence[Step]) -> list[int]:
+        """Return the matrices in which what is above a diagonal is then moved to below it."""
         moved = {
             number
             for step in steps
-            if step.sort != ROWS and step.span != BELOW
+            if self.lanes == 1 and step.sort != ROWS and step.span != BELOW
             for turn in step.turns.values()
             for number in turn.mirrored(OWN if step.sort == PAIRS else EACH)
         }
+        return sorted(moved)
+
+    def _moves(self, matrices: Sequence[int]) -> list[tuple[str, str]]:
+        """Emit the addresses from which and to which it is moved."""
         found = []
-        for number in sorted(moved):
+        for number in matrices:
             port, twin = self.room.outputs.get((number,)), self.room.twins.get(number)
             kept = self.room.matrices.get(number, 0)
             to = self.entry("%memory", kept) if port is None else output_pointer(port)
@@ -327,10 +319,9 @@ class Main(Body):
 
     def _mirror_all(self, moves: Sequence[tuple[str, str]]) -> None:
         """Emit the moves to all rows."""
-        if moves:
-            name, _ = self._counted(self.forest.count)
-            self._mirror_turn(name, moves)
-            self._turned(name, self.forest.count)
+        name, _ = self._counted(self.forest.count)
+        self._mirror_turn(name, moves)
+        self._turned(name, self.forest.count)
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
         kind = self._number("kinds", i)

@@ -56,6 +56,8 @@ def halves(program: Program) -> Halves | None:
         return None
     if _written_too_late(program.steps):
         return None
+    if any(by_column != 1 for _, by_column, *_ in program.matrices):
+        return None  # entries of a row that do not lie side by side take longer than anything else
     first, second, slots = [], [], program.slots
     for step in program.steps:
         if step.sort != ROWS:
