@@ -29,8 +29,8 @@ FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
 state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
 number of entries, and the address of its scratch area, with room for at least ``lanes`` entries.
-``direct`` is not 0 if the body writes results itself: what it finds in the scratch area are then the
-addresses of the results of each state, and ``size`` is 0."""
+``direct`` is not 0 if the body writes results itself: what it finds in the scratch area are then
+the addresses of the results of each state, and ``size`` is 0."""
 
 ANNOUNCE = """\
 define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{

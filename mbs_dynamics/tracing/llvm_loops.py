@@ -15,24 +15,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
+from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
+from mbs_dynamics.tracing.llvm_loop_body import LoopBody
 from mbs_dynamics.tracing.llvm_memory import (
     MASKED,
     NO_MEMORY,
-    byte_table,
     emit_ahead,
-    emit_memory,
 )
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
-from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.llvm_turns import TurnBody
-from mbs_dynamics.tracing.loop_pairs import grouped, roots_of
-from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of, twins_of
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.tracing.loops import (
     ALL,
     BELOW,
@@ -40,45 +34,21 @@ from mbs_dynamics.tracing.loops import (
     COLUMNS,
     EACH,
     INWARD,
-    LOAD,
     OUTWARD,
     OWN,
     PAIRS,
     ROWS,
     SINCE,
-    STATE,
 )
-from mbs_dynamics.tracing.program import Program
+
 
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
     return Main(program, lanes).emit()
 
 
-class Main(Body):
-    """The body of the program's function, or of one whose values of rows are kept by its caller.
-
-    ``apart`` names the values of rows for which there is a place then.
-    """
-
-    def __init__(
-        self, program: LoopProgram, lanes: int, apart: Iterable[int] | None = None
-    ) -> None:
-        super().__init__(lanes)
-        self.program, self.forest = program, program.forest
-        self.ends = self.forest.ends
-        self.names = f"{program.name}.{lanes}"
-        self.globals: list[str] = []
-        self.functions: list[str] = []
-        self._shared: dict[Any, str] = {}
-        self._labels = 0
-        blocks = {}
-        for number, (direction, _) in program.blocks.items():
-            columns, blocks[number] = columns_of(direction, self.forest.parents)
-            self._table(f"columns{number}", columns)
-        self.groups = list(grouped(program, lanes))
-        twins = twins_of(step for steps in self.groups for step in steps)
-        self.room = room_of(program, lanes, blocks, twins, apart)
+class Main(LoopBody):
+    """The body of the program's function, or of one whose values of rows are kept by its caller."""
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
@@ -111,85 +81,6 @@ class Main(Body):
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
         )
-
-    # -- memory ----------------------------------------------------------------------------------
-
-    def _tables(self) -> None:
-        """Add the constants of the rows, and what says where they and their relatives are."""
-        program, forest = self.program, self.forest
-        tables = np.zeros((len(program.tables), self.room.stride))
-        for row, table in zip(tables, program.tables, strict=True):
-            row[: len(table)] = table
-        self._table("tables", tables)
-        self._table("parents", np.array(forest.parents, dtype=np.int64))
-        self._table("kinds", np.array(forest.kinds, dtype=np.int64))
-        ends = np.zeros(self.room.stride, dtype=np.int64)  # vectors of it are loaded
-        ends[: forest.count] = self.ends
-        self._table("ends", ends)
-        self._table("roots", np.array(roots_of(forest), dtype=np.int64))
-        for name, numbers in program.places.items():
-            if not program.in_order(name):
-                self._table(name, numbers)
-
-    def _table(self, name: str, table: np.ndarray[Any, Any]) -> None:
-        self.globals.append(byte_table(f"{self.names}.{name}", table))
-
-    def _memory(self) -> bool:
-        """Emit ``%memory``; return whether it is taken from the heap."""
-        lines, heap = emit_memory(8 * self.lanes * self.room.size)
-        self.lines += lines
-        return heap
-
-    def _zeros(self) -> None:
-        """Fill what may be read, or stay, without having been written."""
-        room, program = self.room, self.program
-        for first in program.angles:
-            self._zero(self._of_rows(first), room.stride)
-        for slot in self._read_beyond() if self.lanes == 1 and not room.apart else ():
-            end = self.entry(self._of_rows(slot), self.forest.count)
-            self._zero(end, room.stride - self.forest.count)
-        for number, (direction, size) in program.blocks.items():
-            rows = columns_of(direction, self.forest.parents)[1]
-            self._zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
-        for number, (*_, size) in enumerate(program.matrices):
-            if (number,) in room.outputs:
-                if not (self.forest.is_chain and program.fills(number)):
-                    self._zero(output_pointer(room.outputs[number,]), size)
-            elif not self.forest.is_chain or number in program.matrix_homes:
-                self._zero(self.entry("%memory", room.matrices[number]), size)
-            if number in room.twins and not self.forest.is_chain:
-                self._zero(self.entry("%memory", room.twins[number]), size)
-
-    def _of_rows(self, slot: int) -> str:
-        """Return the address of a value of the first row."""
-        return self.entry(self.room.base, self.room.values[slot])
-
-    def _read_beyond(self) -> list[int]:
-        """Return the values of which lanes read some that no row has.
-
-        They are not used, but what is left over in memory may look like denormal numbers, which
-        take a hundred times as long.
-        """
-        loads = [
-            node.args[0]
-            for step in self.program.steps
-            if step.sort == PAIRS
-            for turn in step.turns.values()
-            for node in turn.nodes
-            if node.op == LOAD
-        ]
-        found = {place.name for place in loads if place.space == STATE}
-        return sorted(found - self.room.outputs.keys())
-
-    def _zero(self, at: str, count: int) -> None:
-        size = 8 * self.lanes * count
-        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
-
-    # -- loops -----------------------------------------------------------------------------------
-
-    def _label(self) -> str:
-        self._labels += 1
-        return f"l{self._labels}"
 
     def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
@@ -334,36 +225,6 @@ class Main(Body):
                 f"  br label %{name}.done",
             ]
 
-    def _number(self, table: str, i: str) -> str:
-        at = self.new(f'getelementptr i64, ptr @"{self.names}.{table}", i64 {i}')
-        return self.new(f"load i64, ptr {at}")
-
-    def _counted(self, count: int, *, backwards: bool = False) -> tuple[str, str]:
-        """Begin a loop of so many turns; return its label and its counter."""
-        name = self._label()
-        first = count - 1 if backwards else 0
-        self.lines += [
-            f"  br label %{name}.from",
-            f"{name}.from:",
-            f"  br label %{name}",
-            f"{name}:",
-            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
-        ]
-        return name, f"%{name}.i"
-
-    def _turned(self, name: str, count: int, *, backwards: bool = False) -> None:
-        """End such a loop."""
-        self.lines += [
-            f"  br label %{name}.turned",
-            f"{name}.turned:",
-            f"  %{name}.next = add i64 %{name}.i, {-1 if backwards else 1}",
-            f"  %{name}.over = icmp eq i64 %{name}.i, {0 if backwards else count - 1}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
-
-    # -- before and after ------------------------------------------------------------------------
-
     def _sines_and_cosines(self) -> None:
         """Emit the sines and cosines of all rows, as many at once as fit."""
         size = WIDTH if self.lanes == 1 else self.lanes
@@ -409,20 +270,6 @@ class Main(Body):
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
             self._turned(columns, count)
             self._turned(rows, count)
-
-    def _place(self, by: str, i: str) -> str:
-        return i if self.program.in_order(by) else self._number(by, i)
-
-    def _offset(self, *steps: tuple[str, int]) -> str:
-        a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)
-        return self.new(f"add i64 {a}, {b}")
-
-    def _entry_at(self, pointer: str, k: str) -> str:
-        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
-
-    def _copy(self, from_: str, to: str) -> None:
-        value = self.new(f"load {self.real}, ptr {from_}, align 8")
-        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
 
     def _status(self) -> str:
         """Emit the number of the first guard that fails, or 0; see :meth:`Body.status`."""

@@ -22,7 +22,6 @@ from mbs_dynamics.tracing.llvm_body import WIDTH
 from mbs_dynamics.tracing.loop_program import Home, LoopProgram, columns_of
 from mbs_dynamics.tracing.program import Program
 
-
 CACHE = 1 << 20
 """Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
 
@@ -91,9 +90,7 @@ def room_of(
         places[number] = top
         top += blocks[number] * size * stride
     size = top + WIDTH
-    return Room(
-        stride, values, first, outputs, matrices, below, places, size, apart is not None
-    )
+    return Room(stride, values, first, outputs, matrices, below, places, size, apart is not None)
 
 
 def stride_of(count: int, lanes: int) -> int:

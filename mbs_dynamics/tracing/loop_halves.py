@@ -47,7 +47,7 @@ class Halves(NamedTuple):
 
 
 def halves(program: Program) -> Halves | None:
-    """Return a program in two halves; None if it has no second one, or they cannot be told apart."""
+    """Return a program in two halves, or None where that cannot be or is of no use."""
     if not isinstance(program, LoopProgram) or not program.has_wide_loops:
         return None
     if any(_reads(step) & {CELL, COLUMN} for step in program.steps if step.sort == ROWS):

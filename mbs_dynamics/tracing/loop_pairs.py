@@ -27,7 +27,6 @@ import numpy as np
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step
 from mbs_dynamics.tracing.loops import (
     BELOW,
-    CELL,
     LOAD,
     OUTER,
     OUTWARD,

@@ -143,7 +143,7 @@ class Machine:
         return states >= LEAST_STATES and (self._worth_lanes or self._halves)
 
     def takes_turned(self, states: int) -> bool:
-        """Whether arrays in which one entry of all states lies side by side are taken as they are."""
+        """Whether arrays in which each entry of all states lies side by side need no copy."""
         return states >= LEAST_STATES and self._worth_lanes
 
     def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
