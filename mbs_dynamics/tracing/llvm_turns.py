@@ -96,7 +96,8 @@ class TurnBody(Body):
         if not self.lane:
             return f"{text}{body}\n  ret void\n}}\n"
         first = "%begin"
-        if self.inner > 1:  # vectors that straddle two lines of the cache take twice as long
+        if self.inner > 1 and not self._scatters(turn):
+            # vectors that straddle two lines of the cache take twice as long
             text += f"  %first = and i64 %begin, -{WIDTH}\n"
             first = "%first"
         return (
@@ -106,6 +107,11 @@ class TurnBody(Body):
             "  %more = icmp slt i64 %k.next, %end\n"
             "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}\n"
         )
+
+    def _scatters(self, turn: Turn) -> bool:
+        """Whether lanes are stored apart, which takes longer than all else."""
+        names = [x.place.name for x in turn.stores if x.place.space == CELL]
+        return any(self.program.matrices[name][1] != 1 for name in names)
 
     # -- nodes -----------------------------------------------------------------------------------
 
