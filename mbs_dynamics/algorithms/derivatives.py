@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias, mass_matrix
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_torques, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
@@ -32,7 +32,6 @@ from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.tracing import derivative_of, series_of
 
-_mass_matrix = algorithm_of(mass_matrix).equations
 _inverse_dynamics = algorithm_of(inverse_dynamics).equations
 
 
@@ -52,12 +51,11 @@ def inverse_dynamics_derivatives(
 
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
     """
-    dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
-    dqdd = _mass_matrix(model, q, representation="body_fixed")
+    dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return {  # type: ignore[return-value]
         "dtau_dq": np.asarray(model.generalized_matrix(dq)),
         "dtau_dqd": np.asarray(model.generalized_matrix(dqd)),
-        "dtau_dqdd": dqdd,
+        "dtau_dqdd": np.asarray(model.generalized_matrix(dqdd, symmetric=True)),
     }
 
 
@@ -80,7 +78,7 @@ def forward_dynamics_derivatives(
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.accelerations(tau, h)
-    dq, dqd = _derivatives(model, q, qd, qdd, wrenches)
+    dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches)
     inverse = factors.inverse()
     return {  # type: ignore[return-value]
         "dqdd_dq": factors.response(dq),
@@ -135,11 +133,13 @@ def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) 
     return Motion(V, A, M, B, W)
 
 
-def _derivatives(model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any) -> tuple[Array, Array]:
-    """Return dtau/dq and dtau/dqd, (nb, nb) each, of the torques and positions of the bodies."""
+def _derivatives(
+    model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
+) -> tuple[Array, Array, Array]:
+    """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies."""
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
-    meet, dq, dqd = meeting(rep), model.per_pair(), model.per_pair()
+    meet, dq, dqd, dqdd = meeting(rep), *(model.per_pair() for _ in range(3))
     Y, Z, S_met, Y_met, Z_met = (model.per_body() for _ in range(5))
     for i, _ in model.outward():
         S = rep.screw(i)
@@ -150,9 +150,10 @@ def _derivatives(model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any) -> tupl
         S = rep.screw(i)
         own_by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
         own_by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        dq[i, i], dqd[i, i] = S @ own_by_q, S @ own_by_qd
+        momentum = M[i] @ S  # at unit rate
+        dq[i, i], dqd[i, i], dqdd[i, i] = S @ own_by_q, S @ own_by_qd, S @ momentum
         moved[i] = meet.wrench(i, own_by_q + ad_dual(W[i]) @ S)  # of what does not turn with it
-        by_qd[i], row_rate[i] = meet.wrench(i, own_by_qd), meet.wrench(i, M[i] @ S)
+        by_qd[i], row_rate[i] = meet.wrench(i, own_by_qd), meet.wrench(i, momentum)
         row[i] = meet.moment(i, 2.0 * B[i].transposed(S))
         for j, child in model.supporting(i):
             carry = meet.carry(child)
@@ -162,4 +163,5 @@ def _derivatives(model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any) -> tupl
             dq[j, i], dqd[j, i] = S_j @ moved[i], S_j @ by_qd[i]
             dq[i, j] = row[i] @ Y_met[j][:3] + row_rate[i] @ Z_met[j]
             dqd[i, j] = row[i] @ S_j[:3] + 2.0 * (row_rate[i] @ Y_met[j])
-    return dq, dqd
+            dqdd[i, j] = dqdd[j, i] = S_j @ row_rate[i]
+    return dq, dqd, dqdd

@@ -123,6 +123,8 @@ class CompiledC:
         """Whether so many states are worth vector code, which there is none of."""
         return False
 
+    takes_turned = several_at_once
+
     def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`. Entries of a state lie side by side."""
         strides = np.array([row.by_state for row in rows], dtype=np.int64)

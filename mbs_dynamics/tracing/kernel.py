@@ -208,8 +208,8 @@ class Kernel:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
-        turned = self.several_at_once(states)
-        empty = aligned if turned else np.empty
+        empty = aligned if self.several_at_once(states) else np.empty
+        turned = self._machine is not None and self._machine.takes_turned(states)
         outputs = [empty(batch + port.shape) for port in self.outputs]
         if out is not None:
             self.signature.check_out(out, batch)

@@ -25,10 +25,12 @@ from collections.abc import Sequence
 from mbs_dynamics.tracing.llvm_body import Body
 from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
 
-FIELDS = ("address", "by_state", "by_entry", "size", "scratch")
+FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
 state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
-number of entries, and the address of its scratch area, with room for at least ``lanes`` entries."""
+number of entries, and the address of its scratch area, with room for at least ``lanes`` entries.
+``direct`` is not 0 if the body writes results itself: what it finds in the scratch area are then
+the addresses of the results of each state, and ``size`` is 0."""
 
 ANNOUNCE = """\
 define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{
@@ -77,6 +79,36 @@ and each takes one line in a tile: those are announced some tiles before.
 LINE = 64
 AHEAD = 8 * LINE
 
+POINT = """\
+define internal void @mbs.point(ptr %port, i64 %i) nounwind {{
+entry:
+  %direct.at = getelementptr i64, ptr %port, i64 5
+  %direct = load i64, ptr %direct.at
+  %any = icmp ne i64 %direct, 0
+  br i1 %any, label %begin, label %end
+begin:
+  %address = load ptr, ptr %port
+  %by_state.at = getelementptr i64, ptr %port, i64 1
+  %by_state = load i64, ptr %by_state.at
+  %scratch.at = getelementptr i64, ptr %port, i64 4
+  %scratch = load ptr, ptr %scratch.at
+  br label %state
+state:
+  %k = phi i64 [ 0, %begin ], [ %next, %state ]
+  %number = add i64 %i, %k
+  %offset = mul i64 %number, %by_state
+  %at = getelementptr i8, ptr %address, i64 %offset
+  %to = getelementptr ptr, ptr %scratch, i64 %k
+  store ptr %at, ptr %to
+  %next = add i64 %k, 1
+  %more = icmp sle i64 %next, {lanes}
+  br i1 %more, label %state, label %end
+end:
+  ret void
+}}
+"""
+"""IR that tells a body where the results of each state are to stand, and of the one after them."""
+
 DRIVER = """\
 define i64 @mbs.batch(ptr %function, i64 %first, i64 %last, ptr %table, i64 %inputs, i64 %ports,
                       ptr %pointers, i64 %guards) nounwind {{
@@ -100,6 +132,7 @@ announce:
   %w = phi i64 [ %inputs, %load ], [ %w.next, %announce ]
   %w.port = getelementptr [{fields} x i64], ptr %table, i64 %w
   call void @mbs.announce1(ptr %w.port, i64 %i)
+  call void @mbs.point(ptr %w.port, i64 %i)
   %w.next = add i64 %w, 1
   %w.more = icmp slt i64 %w.next, %ports
   br i1 %w.more, label %announce, label %run
@@ -172,6 +205,7 @@ def emit_batch(lanes: int) -> str:
                 for write, widest in ((0, 2**62), (1, lanes))
             ),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
+            POINT.format(lanes=lanes),
             DRIVER.format(lanes=lanes, fields=len(FIELDS)),
         ]
     )

@@ -15,67 +15,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_body import Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import byte_table
-from mbs_dynamics.tracing.llvm_turns import Room
-from mbs_dynamics.tracing.loop_program import LoopProgram
+from mbs_dynamics.tracing.llvm_body import output_pointer
+from mbs_dynamics.tracing.llvm_loop_body import LoopBody
 from mbs_dynamics.tracing.loops import INWARD
 
 
-class LoopEnds(Body):
-    """A body that counts, and hands out what loops have left in the memory."""
-
-    room: Room
-    """Where that stands; known before the loops are."""
-
-    def __init__(self, program: LoopProgram, lanes: int) -> None:
-        super().__init__(lanes)
-        self.program, self.forest = program, program.forest
-        self.names = f"{program.name}.{lanes}"
-        self.globals: list[str] = []
-        self._labels = 0
-
-    def table(self, name: str, table: np.ndarray[Any, Any]) -> None:
-        """Add a constant array."""
-        self.globals.append(byte_table(f"{self.names}.{name}", table))
-
-    def label(self) -> str:
-        """Return a label that there is not yet."""
-        self._labels += 1
-        return f"l{self._labels}"
-
-    def number(self, table: str, i: str) -> str:
-        """Emit the load of an entry of an array of integers."""
-        at = self.new(f'getelementptr i64, ptr @"{self.names}.{table}", i64 {i}')
-        return self.new(f"load i64, ptr {at}")
-
-    def counted(self, count: int, *, backwards: bool = False) -> tuple[str, str]:
-        """Begin a loop of so many turns; return its label and its counter."""
-        name = self.label()
-        first = count - 1 if backwards else 0
-        self.lines += [
-            f"  br label %{name}.from",
-            f"{name}.from:",
-            f"  br label %{name}",
-            f"{name}:",
-            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
-        ]
-        return name, f"%{name}.i"
-
-    def turned(self, name: str, count: int, *, backwards: bool = False) -> None:
-        """End such a loop."""
-        self.lines += [
-            f"  br label %{name}.turned",
-            f"{name}.turned:",
-            f"  %{name}.next = add i64 %{name}.i, {-1 if backwards else 1}",
-            f"  %{name}.over = icmp eq i64 %{name}.i, {0 if backwards else count - 1}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
+class LoopEnds(LoopBody):
+    """A body that hands out what loops have left in the memory."""
 
     def outputs_in_order(self) -> None:
         """Copy outputs in which rows stand in another order than here."""
@@ -83,18 +31,18 @@ class LoopEnds(Body):
         self._numbers()
         for slot, home in program.slot_homes.items():
             if slot not in room.outputs:
-                name, i = self.counted(count)
-                from_ = self._entry_at(self.entry("%memory", slot * room.stride), i)
+                name, i = self._counted(count)
+                from_ = self._entry_at(self._of_rows(slot), i)
                 to = self.entry(output_pointer(home.port), home.first)
                 row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
                 self._copy(from_, self._entry_at(to, row))
-                self.turned(name, count)
+                self._turned(name, count)
         for number, home in program.matrix_homes.items():
             if (number,) in room.outputs:
                 continue
             by_row, by_column, by_entry, size = program.matrices[number]
-            rows, i = self.counted(count)
-            columns, j = self.counted(count)
+            rows, i = self._counted(count)
+            columns, j = self._counted(count)
             a, b = self._place(home.by, i), self._place(home.across, j)
             here = self._offset((i, by_row), (j, by_column))
             there = self._offset((a, home.strides[0]), (b, home.strides[1]))
@@ -103,45 +51,35 @@ class LoopEnds(Body):
                 from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
                 to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
-            self.turned(columns, count)
-            self.turned(rows, count)
+            self._turned(columns, count)
+            self._turned(rows, count)
 
     def _numbers(self) -> None:
-        """Fill outputs that are put together, or of which only the rows of some bodies are set."""
+        """Fill outputs that are put together, or of which only the rows of some bodies are set.
+
+        An output of which nothing is kept here is that of the other half of a program.
+        """
         program, count = self.program, self.forest.count
         sizes = {number: size for number, (*_, size) in enumerate(program.matrices)}
         homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
         homes += [(home.port, count) for home in program.slot_homes.values()]
         for port in program.outputs:
-            if sum(size for name, size in homes if name == port.name) == port.size:
+            kept = [size for name, size in homes if name == port.name]
+            if sum(kept) == port.size or not kept:
                 continue
             self.zero(output_pointer(port.name), port.size)
             table = program.numbers.get(port.name, np.zeros(0))
             at = np.flatnonzero(table)
             if not len(at):
                 continue
-            self.table(f"at.{port.name}", at)
-            self.table(f"numbers.{port.name}", table[at])
-            name, k = self.counted(len(at))
-            to = self._entry_at(output_pointer(port.name), self.number(f"at.{port.name}", k))
+            self._table(f"at.{port.name}", at)
+            self._table(f"numbers.{port.name}", table[at])
+            name, k = self._counted(len(at))
+            to = self._entry_at(output_pointer(port.name), self._number(f"at.{port.name}", k))
             x = self.new(f'getelementptr double, ptr @"{self.names}.numbers.{port.name}", i64 {k}')
             value = self.in_all_lanes(self.new(f"load double, ptr {x}"))
             self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
-            self.turned(name, len(at))
-
-    def _place(self, by: str, i: str) -> str:
-        return i if self.program.in_order(by) else self.number(by, i)
-
-    def _offset(self, *steps: tuple[str, int]) -> str:
-        a, b = (self.new(f"mul i64 {k}, {step}") for k, step in steps)
-        return self.new(f"add i64 {a}, {b}")
-
-    def _entry_at(self, pointer: str, k: str) -> str:
-        return self.new(f"getelementptr {self.real}, ptr {pointer}, i64 {k}")
-
-    def _copy(self, from_: str, to: str) -> None:
-        value = self.new(f"load {self.real}, ptr {from_}, align 8")
-        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+            self._turned(name, len(at))
 
     def status_of_rows(self) -> str:
         """Emit the number of the first guard that fails, or 0; see :meth:`Body.status`."""
@@ -152,13 +90,13 @@ class LoopEnds(Body):
         status = "zeroinitializer" if self.lanes > 1 else "0"
         for k, (slot, direction) in reversed(list(enumerate(self.program.guard_slots))):
             forwards = direction == INWARD  # the first one is said, and so found last
-            name, i = self.counted(count, backwards=not forwards)
+            name, i = self._counted(count, backwards=not forwards)
             before = f"%{name}.status"
             self.lines.append(
                 f"  {before} = phi {number} [ {status}, %{name}.from ], "
                 f"[ %{name}.found, %{name}.turned ]"
             )
-            at = self._entry_at(self.entry("%memory", slot * self.room.stride), i)
+            at = self._entry_at(self._of_rows(slot), i)
             x = self.new(f"load {self.real}, ptr {at}, align 8")
             good = self.new(f"fcmp ogt {self.real} {x}, {self.constant(0.0)}")
             rank = self.new(f"sub i64 {(k + 1) * count}, {i}") if forwards else None
@@ -171,6 +109,6 @@ class LoopEnds(Body):
             self.set(
                 f"%{name}.found", f"select {self.bit} {good}, {number} {before}, {number} {rank}"
             )
-            self.turned(name, count, backwards=not forwards)
+            self._turned(name, count, backwards=not forwards)
             status = f"%{name}.found"
         return self.said(status, len(self.program.inputs) + len(self.program.outputs))

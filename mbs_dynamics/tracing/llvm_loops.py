@@ -15,66 +15,43 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
-from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_memory
+from mbs_dynamics.tracing.llvm_memory import (
+    MASKED,
+    NO_MEMORY,
+    emit_ahead,
+)
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
-from mbs_dynamics.tracing.llvm_turns import TurnBody, room_of
-from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
+from mbs_dynamics.tracing.llvm_turns import TurnBody
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.tracing.loops import (
     ALL,
+    BELOW,
     BEYOND,
     COLUMNS,
     EACH,
-    LOAD,
     OUTWARD,
     OWN,
     PAIRS,
     ROWS,
-    STATE,
+    SINCE,
     TRIPLES,
 )
-from mbs_dynamics.tracing.program import Program
 
-CACHE = 1 << 20
-"""Bytes of a cache that is still fast: several states at once have to fit. Measured for chains."""
+Entry = tuple[int, int]
+"""A matrix, and which of its entries for a pair of rows."""
 
 
 def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
-    return _Main(program, lanes).emit()
+    return Main(program, lanes).emit()
 
 
-def is_worth_lanes(program: Program, lanes: int) -> bool:
-    """Whether several states at once take less time than one after the other.
-
-    Loops over pairs and columns fill the lanes with one state, and need less memory for that.
-    """
-    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
-        return True
-    room = sum(columns_of(way, program.forest.parents)[1] for way, _ in program.blocks.values())
-    count = program.forest.count
-    size = program.slots * count + sum(size for *_, size in program.matrices) + 6 * room * count
-    return 8 * lanes * size <= CACHE
-
-
-class _Main(LoopEnds):
-    """The body of the program's function."""
-
-    def __init__(self, program: LoopProgram, lanes: int) -> None:
-        super().__init__(program, lanes)
-        self.ends = self.forest.ends
-        self.functions: list[str] = []
-        self._shared: dict[Any, str] = {}
-        blocks = {}
-        for number, (direction, _) in program.blocks.items():
-            columns, blocks[number] = columns_of(direction, self.forest.parents)
-            self.table(f"columns{number}", columns)
-        self.room = room_of(program, blocks)
+class Main(LoopEnds):
+    """The body of the program's function, or of one whose values of rows are kept by its caller."""
 
     def emit(self) -> str:
         """Return the IR of the program: tables, functions of turns, and the function itself."""
@@ -82,15 +59,17 @@ class _Main(LoopEnds):
         self._tables()
         self.lines.append("entry:")
         self.pointers(program)
-        heap = self._memory()
+        heap = not self.room.apart and self._memory()
         self._zeros()
         if program.angles:
-            self._step(ROWS, OUTWARD, ALL, program.early)
+            self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
             self._sines_and_cosines()
-        for step in program.steps:
-            self._step(step.sort, step.direction, step.span, step.turns)
-            if self.lanes == 1 and step.sort != ROWS:
-                self._mirror(step)
+        for steps in self.groups:
+            mirrored = self._mirrored(steps)
+            in_order = all(step.span == SINCE and step.direction == OUTWARD for step in steps)
+            self._steps(steps, mirrored if in_order else ())
+            if mirrored and not in_order:
+                self._mirror_all(self._moves(mirrored))
         self.outputs_in_order()
         status = self.status_of_rows()
         if heap:
@@ -98,132 +77,98 @@ class _Main(LoopEnds):
         self.lines.append(f"  ret i32 {status}")
         if heap:
             self.lines += ["full:", f"  ret i32 {NO_MEMORY}"]
-        head = f"define i32 @{program.name}(ptr %ports) nounwind {{"
+        parameters = "ptr %ports"
+        if self.room.apart:
+            parameters += ", ptr %values, ptr %memory"
+        head = f"define i32 @{program.name}({parameters}) nounwind {{"
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
         )
 
-    # -- memory ----------------------------------------------------------------------------------
-
-    def _tables(self) -> None:
-        """Add the constants of the rows, and what says where they and their relatives are."""
-        program, forest = self.program, self.forest
-        tables = np.zeros((len(program.tables), self.room.stride))
-        for row, table in zip(tables, program.tables, strict=True):
-            row[: len(table)] = table
-        self.table("tables", tables)
-        self.table("parents", np.array(forest.parents, dtype=np.int64))
-        self.table("kinds", np.array(forest.kinds, dtype=np.int64))
-        self.table("ends", np.array(self.ends, dtype=np.int64))
-        for name, numbers in program.places.items():
-            if not program.in_order(name):
-                self.table(name, numbers)
-
-    def _memory(self) -> bool:
-        """Emit ``%memory``; return whether it is taken from the heap."""
-        lines, heap = emit_memory(8 * self.lanes * self.room.size)
-        self.lines += lines
-        return heap
-
-    def _zeros(self) -> None:
-        """Fill what may be read, or stay, without having been written."""
-        room, program = self.room, self.program
-        for first in program.angles:
-            self.zero(self.entry("%memory", first * room.stride), room.stride)
-        for slot in self._read_beyond() if self.lanes == 1 else ():
-            end = slot * room.stride + self.forest.count
-            self.zero(self.entry("%memory", end), room.stride - self.forest.count)
-        for number, (direction, size) in program.blocks.items():
-            rows = columns_of(direction, self.forest.parents)[1]
-            self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
-        for number, (*_, size) in enumerate(program.matrices):
-            if (number,) in room.outputs:
-                if not (self.forest.is_chain and program.fills(number)):
-                    self.zero(output_pointer(room.outputs[number,]), size)
-            elif not self.forest.is_chain or number in program.matrix_homes:
-                self.zero(self.entry("%memory", room.matrices[number]), size)
-        for first in room.twins.values() if not self.forest.is_chain else ():
-            self.zero(self.entry("%memory", first), self.forest.count**2)
-
-    def _read_beyond(self) -> list[int]:
-        """Return the values of which lanes read some that no row has.
-
-        They are not used, but what is left over in memory may look like denormal numbers, which
-        take a hundred times as long.
-        """
-        loads = [
-            node.args[0]
-            for step in self.program.steps
-            if step.sort in (PAIRS, TRIPLES)
-            for turn in step.turns.values()
-            for node in turn.nodes
-            if node.op == LOAD
-        ]
-        found = {place.name for place in loads if (place.space, place.role) == (STATE, OWN)}
-        return sorted(found - self.room.outputs.keys())
-
-    # -- loops -----------------------------------------------------------------------------------
-
-    def _function(self, sort: str, turn: Turn) -> str:
+    def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
-        key = sort, turn.signature
+        below = step.span == BELOW
+        key = step.sort, below, turn.signature
         if key not in self._shared:
             name = self._shared[key] = f'@"{self.names}.turn{len(self._shared)}"'
-            body = TurnBody(self.program, self.room, sort, self.lanes)
+            body = TurnBody(self.program, self.room, step.sort, self.lanes, below=below)
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
-    def _step(self, sort: str, direction: str, span: str, turns: Any) -> None:
-        """Emit a loop over the rows, and in a turn the call of what is done for its kind."""
-        name, last = self.label(), self.forest.count - 1
-        first, step, over = (0, 1, last) if direction == OUTWARD else (last, -1, 0)
+    def _steps(self, steps: Sequence[Step], mirrored: Sequence[Entry]) -> None:
+        """Emit a loop over the rows, and in a turn what each step does for one of its kind.
+
+        In matrices that are ``mirrored``, moves to below the diagonal are made while rows come in
+        order. Processors do not expect what these write next, so it is announced a state before.
+        """
+        name, last = self._label(), self.forest.count - 1
+        first, by, over = (0, 1, last) if steps[0].direction == OUTWARD else (last, -1, 0)
         if not self.forest.count:
             return
-        functions = {kind: self._function(sort, turn) for kind, turn in turns.items()}
-        if sort == TRIPLES:
-            self._triples(next(iter(functions.values())))
+        if steps[0].sort == TRIPLES:
+            self._triples(steps[0])
             return
-        lines = self.lines
-        lines += [
+        moves = self._moves(mirrored)
+        self.lines += [
             f"  br label %{name}.from",
             f"{name}.from:",
             f"  br label %{name}",
             f"{name}:",
             f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
         ]
-        i = f"%{name}.i"
-        p, end = self.number("parents", i), self.number("ends", i)
+        for step in steps:
+            self._turn(step, f"%{name}.i")
+        if moves:
+            self._mirror_turn(name, moves)
+        self.lines += [f"  br label %{name}.turned", f"{name}.turned:"]
+        outputs = [self.room.outputs.get((number,)) for number in sorted({k for k, _ in mirrored})]
+        for output in [output for output in outputs if output and self.room.apart]:
+            size, pointer = self.program.next_of(output)
+            at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
+            at = self.new(f"load ptr, ptr {at}")
+            emit_ahead(self, at, size, f"%{name}.i", self.forest.count)
+        self.lines += [
+            f"  %{name}.next = add i64 %{name}.i, {by}",
+            f"  %{name}.over = icmp eq i64 %{name}.i, {over}",
+            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
+            f"{name}.end:",
+        ]
+
+    def _turn(self, step: Step, i: str) -> None:
+        """Emit the call of what a step does for a row."""
+        sort, span, name = step.sort, step.span, self._label()
+        functions = {kind: self._function(step, turn) for kind, turn in step.turns.items()}
+        p, end = self._number("parents", i), self._number("ends", i)
         begin = "0"
-        if sort == PAIRS:
+        if span == BELOW:
+            begin, end = self._number("roots", i), i
+        elif sort == PAIRS:
             begin = self.new(f"add i64 {i}, 1")
         elif sort == COLUMNS and span != ALL:
             begin = i
         if sort == COLUMNS and span != BEYOND:
             end = str(self.forest.count)
         arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
+        if self.room.apart:
+            arguments += ", ptr %values"
         if sort == PAIRS:
             some = self.new(f"icmp slt i64 {begin}, {end}")
-            lines += [
-                f"  br i1 {some}, label %{name}.call, label %{name}.turned",
+            self.lines += [
+                f"  br i1 {some}, label %{name}.call, label %{name}.done",
                 f"{name}.call:",
-                f"  call void {next(iter(functions.values()))}({arguments})",
-                f"  br label %{name}.turned",
+                f"  call void {functions[min(functions)]}({arguments})",
+                f"  br label %{name}.done",
             ]
         else:
             self._call_by_kind(name, i, functions, arguments)
-        lines += [
-            f"{name}.turned:",
-            f"  %{name}.next = add i64 {i}, {step}",
-            f"  %{name}.over = icmp eq i64 {i}, {over}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
+        self.lines.append(f"{name}.done:")
 
-    def _triples(self, function: str) -> None:
+    def _triples(self, step: Step) -> None:
         """Emit a loop over the rows, within one over those that come after, and the call there."""
+        function = self._function(step, step.turn)
         count = self.forest.count
-        rows, p = self.counted(count)
-        name, until = self.label(), self.number("ends", p)
+        rows, p = self._counted(count)
+        name, until = self._label(), self._number("ends", p)
         i = f"%{name}.i"
         self.lines += [
             f"  br label %{name}.from",
@@ -232,7 +177,7 @@ class _Main(LoopEnds):
             f"{name}:",
             f"  {i} = phi i64 [ {p}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
         ]
-        begin, end = self.new(f"add i64 {i}, 1"), self.number("ends", i)
+        begin, end = self.new(f"add i64 {i}, 1"), self._number("ends", i)
         some = self.new(f"icmp slt i64 {begin}, {end}")
         arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
         self.lines += [
@@ -246,38 +191,77 @@ class _Main(LoopEnds):
             f"  br i1 %{name}.more, label %{name}, label %{name}.end",
             f"{name}.end:",
         ]
-        self.turned(rows, count)
+        self._turned(rows, count)
 
-    def _mirror(self, step: Step) -> None:
-        """Emit the moves of what was stored above a diagonal to below it."""
-        lane = OWN if step.sort == PAIRS else EACH
-        count = self.forest.count
-        entries = {entry: None for turn in step.turns.values() for entry in turn.mirrored(lane)}
+    def _mirrored(self, steps: Sequence[Step]) -> list[Entry]:
+        """Return the entries of matrices of which what is above a diagonal moves to below it."""
+        moved = {
+            entry
+            for step in steps
+            if self.lanes == 1 and step.sort != ROWS and step.span != BELOW
+            for turn in step.turns.values()
+            for entry in turn.mirrored(OWN if step.sort == PAIRS else EACH)
+        }
+        return sorted(moved)
+
+    def _moves(self, entries: Sequence[Entry]) -> list[tuple[str, str]]:
+        """Emit the addresses from which and to which it is moved."""
+        found = []
         for number, k in entries:
-            name = f'@"{self.names}.mirror"'
             by_row, by_column, by_entry, _ = self.program.matrices[number]
-            assert (by_row, by_column) == (count, 1), "rows are not side by side"
-            if "mirror" not in self._shared:
-                self._shared["mirror"] = name
-                self.functions.append(emit_mirror(name, count))
+            assert (by_row, by_column) == (self.forest.count, 1), "rows are not side by side"
             port, twin = self.room.outputs.get((number,)), self.room.twins.get((number, k))
             base = "%memory" if port is None else output_pointer(port)
             to = self.entry(base, self.room.matrices.get(number, 0) + k * by_entry)
-            from_ = to if twin is None else self.entry("%memory", twin)
-            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to})")
+            found.append((to if twin is None else self.entry("%memory", twin), to))
+        return found
+
+    def _mirror(self, moves: Sequence[tuple[str, str]], rows: int, first: str) -> None:
+        """Emit the moves to so many rows from a first one on."""
+        name = f'@"{self.names}.mirror{rows}"'
+        if name not in self._shared:
+            self._shared[name] = name
+            self.functions.append(emit_mirror(name, self.forest.count, rows))
+        for from_, to in moves:
+            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to}, i64 {first})")
+
+    def _mirror_turn(self, name: str, moves: Sequence[tuple[str, str]]) -> None:
+        """Emit the moves to the rows that come before the row of a turn, once there are eight."""
+        rest = self.forest.count % WIDTH
+        i = f"%{name}.i"
+        place = self.new(f"and i64 {i}, {WIDTH - 1}")
+        full = self.new(f"icmp eq i64 {place}, {WIDTH - 1}")
+        self.lines += [
+            f"  br i1 {full}, label %{name}.panel, label %{name}.no",
+            f"{name}.panel:",
+        ]
+        self._mirror(moves, WIDTH, self.new(f"sub i64 {i}, {WIDTH - 1}"))
+        self.lines += [f"  br label %{name}.no", f"{name}.no:"]
+        if rest:
+            last = self.new(f"icmp eq i64 {i}, {self.forest.count - 1}")
+            self.lines += [
+                f"  br i1 {last}, label %{name}.rest, label %{name}.mirrored",
+                f"{name}.rest:",
+            ]
+            self._mirror(moves, rest, str(self.forest.count - rest))
+            self.lines += [f"  br label %{name}.mirrored", f"{name}.mirrored:"]
+
+    def _mirror_all(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Emit the moves to all rows."""
+        name, _ = self._counted(self.forest.count)
+        self._mirror_turn(name, moves)
+        self._turned(name, self.forest.count)
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
-        kind = self.number("kinds", i)
+        kind = self._number("kinds", i)
         cases = " ".join(f"i64 {k}, label %{name}.{k}" for k in functions)
-        self.lines.append(f"  switch i64 {kind}, label %{name}.turned [ {cases} ]")
+        self.lines.append(f"  switch i64 {kind}, label %{name}.done [ {cases} ]")
         for k, function in functions.items():
             self.lines += [
                 f"{name}.{k}:",
                 f"  call void {function}({arguments})",
-                f"  br label %{name}.turned",
+                f"  br label %{name}.done",
             ]
-
-    # -- before and after ------------------------------------------------------------------------
 
     def _sines_and_cosines(self) -> None:
         """Emit the sines and cosines of all rows, as many at once as fit."""
@@ -287,14 +271,14 @@ class _Main(LoopEnds):
         vector = f"<{size} x double>"
         cosines = self.new(f"getelementptr double, ptr {pair}, i64 {size}")
         for first in self.program.angles:
-            name, i = self.counted(count)
-            angle = self.entry("%memory", first * self.room.stride)
+            name, i = self._counted(count)
+            angle = self._of_rows(first)
             at = self.new(f"getelementptr {vector}, ptr {angle}, i64 {i}")
             x = self.new(f"load {vector}, ptr {at}, align 8")
             self.lines.append(f"  call void @mbs.sincos{size}({vector} {x}, ptr {pair})")
             for k, source in ((1, pair), (2, cosines)):
                 value = self.new(f"load {vector}, ptr {source}, align 8")
-                to = self.entry("%memory", (first + k) * self.room.stride)
+                to = self._of_rows(first + k)
                 to = self.new(f"getelementptr {vector}, ptr {to}, i64 {i}")
                 self.lines.append(f"  store {vector} {value}, ptr {to}, align 8")
-            self.turned(name, count)
+            self._turned(name, count)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_body import WIDTH
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 
 ALIGNED = 64
 """Bytes at multiples of which vectors stand."""
@@ -51,6 +51,19 @@ def emit_memory(size: int) -> tuple[list[str], bool]:
     ], True
 
 
+def emit_ahead(body: Body, pointer: str, size: int, piece: str, pieces: int) -> None:
+    """Emit the announcement of one piece of an array of so many doubles that is soon written.
+
+    Memory is fetched meanwhile, to where it does not drive out what is at work.
+    """
+    lines = -(-8 * size // ALIGNED // pieces)
+    first = body.new(f"mul i64 {piece}, {ALIGNED * lines}")
+    first = body.new(f"getelementptr i8, ptr {pointer}, i64 {first}")
+    for k in range(lines):
+        at = body.new(f"getelementptr i8, ptr {first}, i64 {ALIGNED * k}")
+        body.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 2, i32 1)")
+
+
 def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:
     """Return the IR of a constant array of bytes."""
     data = np.ascontiguousarray(table).tobytes()
@@ -64,6 +77,7 @@ declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
   <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)
 declare void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0(
   <{WIDTH} x double>, <{WIDTH} x ptr>, i32, <{WIDTH} x i1>)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare ptr @malloc(i64)
 declare void @free(ptr)
 """

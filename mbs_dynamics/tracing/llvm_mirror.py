@@ -23,80 +23,72 @@ from mbs_dynamics.tracing.llvm_batch import transposed
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
 
 
-def emit_mirror(name: str, count: int) -> str:
-    """Return the IR of ``void <name>(ptr from, ptr to)``, for matrices (count, count) by rows.
+def emit_mirror(name: str, count: int, rows: int = WIDTH) -> str:
+    """Return the IR of ``void <name>(ptr from, ptr to, i64 j)``, for matrices (count, count).
 
-    Sets to[k, j] = from[j, k] for all j < k.
+    Sets to[k, i] = from[i, k] for all i < k, in the rows k from j on, a multiple of eight. Of these
+    there are eight, or in the last call as many as are left.
     """
     body = Body(WIDTH)
     body.lines += [
         "entry:",
-        "  br label %rows",
-        "rows:",
-        "  %j = phi i64 [ 0, %entry ], [ %j.next, %next ]",
-        "  br label %block",
+        "  %before = icmp sgt i64 %j, 0",
+        "  br i1 %before, label %block, label %corner",
         "block:",
-        "  %k = phi i64 [ %j, %rows ], [ %k.next, %block ]",
+        "  %i = phi i64 [ 0, %entry ], [ %i.next, %block ]",
     ]
-    lanes = ", ".join(f"i64 {lane}" for lane in range(WIDTH))
-    across = {axis: _from(body, axis, lanes) for axis in ("%j", "%k")}
-    vector, mask = body.real, body.bit
-    all_ = body.whole(count)
-    within = body.new(f"icmp slt {body.word} {across['%k']}, {all_}")
-    rows = []
-    for lane in range(WIDTH):
-        row = body.new(f"add i64 %j, {lane}")
-        some = _in_all_lanes(body, body.new(f"icmp slt i64 {row}, {count}"))
-        at = _at(body, "%from", row, "%k", count)
-        mask_of_row = body.new(f"and {mask} {within}, {some}")
-        rows.append(
+    _block(body, "%i", count, rows)
+    body.lines += [
+        f"  %i.next = add i64 %i, {WIDTH}",
+        "  %i.more = icmp slt i64 %i.next, %j",
+        "  br i1 %i.more, label %block, label %corner",
+        "corner:",
+    ]
+    _block(body, "%j", count, rows, corner=True)
+    lines = "\n".join(body.lines)
+    return (
+        f"define internal void {name}(ptr %from, ptr %to, i64 %j) nounwind {{\n{lines}\n"
+        "  ret void\n}\n"
+    )
+
+
+def _block(body: Body, i: str, count: int, rows: int, *, corner: bool = False) -> None:
+    """Emit the moves of a block that begins at a row; of what is below the diagonal in a corner."""
+    loads = []
+    for k in range(WIDTH):
+        at = _at(body, "%from", i, k, "%j", count)
+        if not corner:
+            loads.append(body.new(f"load {body.real}, ptr {at}, align 8"))
+            continue
+        if k >= rows:
+            loads.append("zeroinitializer")
+            continue
+        mask = _mask([k < lane < rows for lane in range(WIDTH)])
+        loads.append(
             body.new(
-                f"call {vector} @llvm.masked.load.v{WIDTH}f64.p0(ptr {at}, i32 8, "
-                f"{mask} {mask_of_row}, {vector} zeroinitializer)"
+                f"call {body.real} @llvm.masked.load.v{WIDTH}f64.p0(ptr {at}, i32 8, "
+                f"{body.bit} {mask}, {body.real} zeroinitializer)"
             )
         )
-    for lane, x in enumerate(transposed(body, rows)):
-        row = body.new(f"add i64 %k, {lane}")
-        end = body.new(f"icmp slt i64 {row}, {count}")
-        last = body.new(f"select i1 {end}, i64 {row}, i64 0")
-        one = body.new(f"insertelement {body.word} poison, i64 {last}, i64 0")
-        zeros = f"<{WIDTH} x i32> zeroinitializer"
-        limit = body.new(f"shufflevector {body.word} {one}, {body.word} poison, {zeros}")
-        below = body.new(f"icmp slt {body.word} {across['%j']}, {limit}")
-        at = _at(body, "%to", row, "%j", count)
-        body.lines.append(
-            f"  call void @llvm.masked.store.v{WIDTH}f64.p0({vector} {x}, ptr {at}, i32 8, "
-            f"{mask} {below})"
-        )
-    body.lines += [
-        f"  %k.next = add i64 %k, {WIDTH}",
-        f"  %k.more = icmp slt i64 %k.next, {count}",
-        "  br i1 %k.more, label %block, label %next",
-        "next:",
-        f"  %j.next = add i64 %j, {WIDTH}",
-        f"  %j.more = icmp slt i64 %j.next, {count}",
-        "  br i1 %j.more, label %rows, label %end",
-        "end:",
-        "  ret void",
-    ]
-    lines = "\n".join(body.lines)
-    return f"define internal void {name}(ptr %from, ptr %to) nounwind {{\n{lines}\n}}\n"
+    for k, x in enumerate(transposed(body, loads)[:rows]):
+        at = _at(body, "%to", "%j", k, i, count)
+        if corner:
+            mask = _mask([lane < k for lane in range(WIDTH)])
+            body.lines.append(
+                f"  call void @llvm.masked.store.v{WIDTH}f64.p0({body.real} {x}, ptr {at}, i32 8, "
+                f"{body.bit} {mask})"
+            )
+        else:
+            body.lines.append(f"  store {body.real} {x}, ptr {at}, align 8")
 
 
-def _from(body: Body, first: str, lanes: str) -> str:
-    one = body.new(f"insertelement {body.word} poison, i64 {first}, i64 0")
-    zeros = f"<{WIDTH} x i32> zeroinitializer"
-    all_ = body.new(f"shufflevector {body.word} {one}, {body.word} poison, {zeros}")
-    return body.new(f"add {body.word} {all_}, <{lanes}>")
+def _mask(lanes: list[bool]) -> str:
+    return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in lanes) + ">"
 
 
-def _in_all_lanes(body: Body, bit: str) -> str:
-    one = body.new(f"insertelement {body.bit} poison, i1 {bit}, i64 0")
-    zeros = f"<{WIDTH} x i32> zeroinitializer"
-    return body.new(f"shufflevector {body.bit} {one}, {body.bit} poison, {zeros}")
-
-
-def _at(body: Body, base: str, row: str, column: str, count: int) -> str:
+def _at(body: Body, base: str, row: str, k: int, column: str, count: int) -> str:
+    """Emit the address of an entry in the k-th row after a row."""
     first = body.new(f"mul i64 {row}, {count}")
     entry = body.new(f"add i64 {first}, {column}")
-    return body.new(f"getelementptr double, ptr {base}, i64 {entry}")
+    at = body.new(f"getelementptr double, ptr {base}, i64 {entry}")
+    return body.new(f"getelementptr double, ptr {at}, i64 {k * count}")

@@ -21,11 +21,12 @@ one state per lane, and such a loop takes one at a time.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body
+from mbs_dynamics.tracing.llvm_room import Room
 from mbs_dynamics.tracing.loop_program import LoopProgram, Turn
 from mbs_dynamics.tracing.loops import (
     BEFORE,
@@ -35,6 +36,7 @@ from mbs_dynamics.tracing.loops import (
     ENTRY,
     LAST,
     LOAD,
+    OUTER,
     OWN,
     PAIRS,
     PARENT,
@@ -54,73 +56,25 @@ PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
 """Parameters of the function of a turn: the row, its parent or in loops over triples what is BEFORE
 it, and the range of a loop within."""
 
-
-class Room(NamedTuple):
-    """Where things stand in the memory, in entries."""
-
-    stride: int
-    """From one value of the rows to the next."""
-    outputs: dict[Any, str]
-    """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
-    matrices: dict[int, int]
-    """Matrices that are kept in the memory, by number."""
-    twins: dict[tuple[int, int], int]
-    """Where what belongs below the diagonal of an entry of a matrix is stored: above that of
-    another, (count, count)."""
-    blocks: dict[int, int]
-    size: int
-
-
-def room_of(program: LoopProgram, blocks: Mapping[int, int]) -> Room:
-    """Return where things stand; ``blocks`` says how many rows each block of columns has.
-
-    What becomes an output in another order than that of the rows is kept in the memory first.
-    """
-    count = program.forest.count
-    outputs: dict[Any, str] = {}
-    for slot, home in program.slot_homes.items():
-        if program.is_in_place(home, count, None):
-            outputs[slot] = home.port
-    for number, home in program.matrix_homes.items():
-        *strides, size = program.matrices[number]
-        if program.is_in_place(home, size, (strides[0], strides[1], strides[2])):
-            outputs[number,] = home.port
-    lines = padded(count) // WIDTH
-    stride = WIDTH * (lines | 1)  # odd, so that the values of a row use all sets of a cache
-    top = program.slots * stride
-    matrices = {}
-    for number, (*_, size) in enumerate(program.matrices):
-        if (number,) not in outputs:
-            matrices[number] = top
-            top += padded(size)
-    twins = {}
-    for entry in program.twins:
-        twins[entry] = top
-        top += padded(count**2)
-    places = {}
-    for number, (_, size) in program.blocks.items():
-        places[number] = top
-        top += blocks[number] * size * stride
-    return Room(stride, outputs, matrices, twins, places, top + WIDTH)
-
-
-def padded(count: int) -> int:
-    """Return a multiple of eight with room for a vector that begins at the last entry."""
-    return -(-count // WIDTH) * WIDTH + WIDTH
+VALUES = "ptr %values"
+"""A further one, where values of the rows stand apart from the rest of the memory."""
 
 
 class TurnBody(Body):
     """The body of the function of a turn.
 
-    What does not depend on the lane stands before the loop within, if there is one.
+    What does not depend on the lane stands before the loop within, if there is one. In loops over
+    pairs that runs over the rows beyond a row, or if it is ``below`` over those that it is beyond.
     """
 
-    def __init__(self, program: LoopProgram, room: Room, sort: str, lanes: int) -> None:
+    def __init__(
+        self, program: LoopProgram, room: Room, sort: str, lanes: int, *, below: bool = False
+    ) -> None:
         self.inner = WIDTH if lanes == 1 and sort != ROWS else 1
         super().__init__(self.inner if lanes == 1 else lanes)
         self.states = lanes
         self.program, self.room = program, room
-        self.lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH, TRIPLES: OWN}[sort]
+        self.lane = {ROWS: "", PAIRS: OUTER if below else OWN, COLUMNS: EACH, TRIPLES: OWN}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
         self._ahead = False
@@ -141,16 +95,27 @@ class TurnBody(Body):
         for store in stores:
             self._store(*store[:2])
         head, body = "\n".join(self.head), "\n".join(self.lines)
-        text = f"define internal void {name}({PARAMETERS}) nounwind {{\nhead:\n{head}\n"
+        parameters = f"{PARAMETERS}, {VALUES}" if self.room.apart else PARAMETERS
+        text = f"define internal void {name}({parameters}) nounwind {{\nhead:\n{head}\n"
         if not self.lane:
             return f"{text}{body}\n  ret void\n}}\n"
+        first = "%begin"
+        if self.inner > 1 and not self._scatters(turn):
+            # vectors that straddle two lines of the cache take twice as long
+            text += f"  %first = and i64 %begin, -{WIDTH}\n"
+            first = "%first"
         return (
             f"{text}  br label %loop\nloop:\n"
-            f"  %k = phi i64 [ %begin, %head ], [ %k.next, %loop ]\n{body}\n"
+            f"  %k = phi i64 [ {first}, %head ], [ %k.next, %loop ]\n{body}\n"
             f"  %k.next = add i64 %k, {self.inner}\n"
             "  %more = icmp slt i64 %k.next, %end\n"
             "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}\n"
         )
+
+    def _scatters(self, turn: Turn) -> bool:
+        """Whether lanes are stored apart, which takes longer than all else."""
+        names = [x.place.name for x in turn.stores if x.place.space == CELL]
+        return any(self.program.matrices[name][1] != 1 for name in names)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -235,7 +200,18 @@ class TurnBody(Body):
         self.set("%k.all", f"add {self.word} {all_k}, <{lanes}>")
         with self._before():
             end = self._whole_in_all_lanes("%end")
-        self.set("%mask", f"icmp slt {self.word} %k.all, {end}")
+            begin = self._whole_in_all_lanes("%begin")
+        below = self.new(f"icmp slt {self.word} %k.all, {end}")
+        above = self.new(f"icmp sge {self.word} %k.all, {begin}")
+        if self.lane == OUTER and not self.program.forest.is_chain:
+            table = f'@"{self.program.name}.{self.states}.ends"'
+            at = self.new(f"getelementptr i64, ptr {table}, i64 %k")
+            ends = self.new(f"load {self.word}, ptr {at}, align 8")
+            with self._before():
+                i = self._whole_in_all_lanes("%i")
+            beyond = self.new(f"icmp sgt {self.word} {ends}, {i}")
+            above = self.new(f"and {self.bit} {above}, {beyond}")
+        self.set("%mask", f"and {self.bit} {below}, {above}")
 
     def _store(self, place: Place, value: Any) -> None:
         below = place.role == self.lane != place.other and not place.third
@@ -311,11 +287,11 @@ class TurnBody(Body):
         step = int(bool(self.lane) and self.lane in (place.role, place.other))
         if place.space == STATE:
             port = self.room.outputs.get(place.name)
-            at = "%memory" if port is None else self._output(port)
+            at = self.room.base if port is None else self._output(port)
             row = self._row(place.role)
             pointer = at if row == "%k" else self._known((at, row), lambda: self._at(at, row))
             if port is None:
-                pointer = self._at(pointer, place.name * self.room.stride)
+                pointer = self._at(pointer, self.room.values[place.name])
             return (self._at(pointer, row) if row == "%k" else pointer), step
         if place.space == ENTRY:
             k = [port.name for port in self.program.inputs].index(place.name)

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loops import (
     ALL,
+    BELOW,
     BEYOND,
     CELL,
     COLUMNS,
     EACH,
     INWARD,
+    LOAD,
     OUTER,
     OWN,
     PAIRS,
@@ -81,6 +83,24 @@ class Turn:
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
 
+    def part(self, role: str) -> Turn | None:
+        """Return what stores entries of matrices in the rows of one role; None if nothing does."""
+        stores = tuple(x for x in self.stores if x.place.space == CELL and x.place.role == role)
+        needed = {x.value.id for x in stores if isinstance(x.value, Symbol)}
+        nodes = []
+        for node in reversed(self.nodes):
+            if node.id in needed:
+                nodes.append(node)
+                if node.op != LOAD:
+                    needed |= {x.id for x in node.args if isinstance(x, (Symbol, Condition))}
+        return Turn(tuple(reversed(nodes)), stores) if stores else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it does nothing but to store in matrices what it loads."""
+        loaded = all(node.op == LOAD for node in self.nodes)
+        return loaded and all(x.place.space == CELL for x in self.stores)
+
     def mirrored(self, lane: str) -> dict[tuple[int, int], bool]:
         """Return the matrices and entries to which lanes are stored down a column.
 
@@ -103,6 +123,28 @@ class Step:
     direction: str
     span: str
     turns: Mapping[int, Turn]
+
+    @property
+    def turn(self) -> Turn:
+        """That of the first kind; in loops over pairs all do the same."""
+        return next(iter(self.turns.values()))
+
+
+def twins_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
+    """Return matrices and entries of which what is below the diagonal is not that above it.
+
+    As far as lanes compute it column by column.
+    """
+    lanes = {PAIRS: OWN, COLUMNS: EACH}
+    found = {
+        entry
+        for step in steps
+        if step.sort in lanes and step.span != BELOW
+        for turn in step.turns.values()
+        for entry, same in turn.mirrored(lanes[step.sort]).items()
+        if not same
+    }
+    return sorted(found)
 
 
 class Home(NamedTuple):
@@ -150,6 +192,12 @@ class LoopProgram(Program):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_expand", expand)
 
+    def changed(self, **fields: Any) -> LoopProgram:
+        """Return a program in which these fields have other values."""
+        names = ("name", "inputs", "outputs", "guards", "turns", *LoopProgram.__annotations__)
+        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
+        return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
+
     @cached_property
     def expanded(self) -> Program:
         """The same function without loops."""
@@ -185,21 +233,13 @@ class LoopProgram(Program):
         """Whether there are loops over pairs or columns, of which lanes do several at once."""
         return any(step.sort != ROWS for step in self.steps)
 
-    @cached_property
-    def twins(self) -> set[tuple[int, int]]:
-        """Matrices and entries of which what is below the diagonal does not mirror what is above.
+    def next_of(self, name: str) -> tuple[int, int]:
+        """Return the size of an output, and the number of the address of that of the next state.
 
-        As far as lanes compute it column by column.
+        These follow on those of all inputs and outputs, where there are any.
         """
-        lanes = {PAIRS: OWN, COLUMNS: EACH}
-        return {
-            entry
-            for step in self.steps
-            if step.sort in lanes
-            for turn in step.turns.values()
-            for entry, same in turn.mirrored(lanes[step.sort]).items()
-            if not same
-        }
+        k = [port.name for port in self.outputs].index(name)
+        return self.outputs[k].size, 2 * len(self.inputs) + len(self.outputs) + k
 
     def fills(self, matrix: int) -> bool:
         """Whether all of a matrix is computed, if rows form a chain."""

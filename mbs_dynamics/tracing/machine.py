@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import math
 import os
@@ -29,9 +30,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
-from mbs_dynamics.tracing.llvm_loops import is_worth_lanes
+from mbs_dynamics.tracing.llvm_halves import emit_halves
+from mbs_dynamics.tracing.llvm_room import is_worth_lanes
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
+from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.program import Port, Program
 
 STATES_PER_THREAD = 50_000
@@ -127,6 +130,7 @@ class Machine:
         self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
         self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
+        self._halves = halves(program) is not None
         self._vector: Vector | None = None
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
@@ -136,6 +140,10 @@ class Machine:
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
+        return states >= LEAST_STATES and (self._worth_lanes or self._halves)
+
+    def takes_turned(self, states: int) -> bool:
+        """Whether arrays in which each entry of all states lies side by side need no copy."""
         return states >= LEAST_STATES and self._worth_lanes
 
     def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
@@ -199,24 +207,38 @@ def in_threads(states: int, threads: int, part: Callable[[int, int], int]) -> in
 
 
 class Vector:
-    """A program as vector code with a driver."""
+    """A program as vector code with a driver.
 
-    def __init__(self, program: Program, lanes: int) -> None:
-        self.lanes = lanes
+    In two halves, if it has such: the second one writes results itself, one state after the other.
+    """
+
+    def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
+        self.program, self.lanes = program, lanes
         self.driver = llvm.batch_driver(lanes)
-        self.code = llvm.MachineCode(emit_llvm(program, lanes))
+        parts = halves(program) if divided else None
+        ports = (*program.inputs, *program.outputs)
+        self.direct = parts.direct if parts else (False,) * len(ports)
+        ir = emit_halves(program.name, parts, lanes) if parts else emit_llvm(program, lanes)
+        self.code = llvm.MachineCode(ir)
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
-        self.sizes = [port.size for port in (*program.inputs, *program.outputs)]
+        self.sizes = [port.size for port in ports]
         self._own = threading.local()
+
+    @functools.cached_property
+    def undivided(self) -> Vector:
+        """The same for results that do not lie side by side."""
+        return Vector(self.program, self.lanes, divided=False)
 
     def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
+        if any(direct and row.by_entry != 8 for direct, row in zip(self.direct, rows, strict=True)):
+            return self.undivided.evaluate(states, rows, threads)
         return in_threads(states, threads, lambda first, last: self._part(first, last, rows))
 
     def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
         # taken out while it is used: a finalizer may run in between and evaluate a batch as well
-        workspace = self._own.__dict__.pop("workspace", None) or _Workspace(self.sizes, self.lanes)
+        workspace = self._own.__dict__.pop("workspace", None) or self._workspace()
         workspace.fill(rows)
         status = self.driver(
             self.function,
@@ -231,11 +253,17 @@ class Vector:
         self._own.workspace = workspace
         return int(status)
 
+    def _workspace(self) -> _Workspace:
+        sizes = [
+            0 if direct else size for size, direct in zip(self.sizes, self.direct, strict=True)
+        ]
+        return _Workspace(sizes, self.lanes, self.direct)
+
 
 class _Workspace:
     """What the driver needs beside the states, for one thread."""
 
-    def __init__(self, sizes: Sequence[int], lanes: int) -> None:
+    def __init__(self, sizes: Sequence[int], lanes: int, direct: Sequence[bool]) -> None:
         room = [max(size, lanes) * lanes for size in sizes]
         offsets = list(itertools.accumulate([*room, lanes], initial=0))  # the last is the status
         self._scratch = aligned((offsets[-1],))
@@ -248,6 +276,7 @@ class _Workspace:
         self._table = np.zeros((len(sizes), len(FIELDS)), dtype=np.int64)
         self._table[:, FIELDS.index("size")] = sizes
         self._table[:, FIELDS.index("scratch")] = areas[:-1]
+        self._table[:, FIELDS.index("direct")] = direct
         self.pointers_address = self._pointers.ctypes.data
         self.table_address = self._table.ctypes.data
 
