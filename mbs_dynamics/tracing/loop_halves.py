@@ -28,7 +28,6 @@ from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Store, Turn
 from mbs_dynamics.tracing.loops import CELL, COLUMN, ENTRY, LOAD, OWN, ROW, ROWS, STATE, Place
 from mbs_dynamics.tracing.program import Program
 
-
 LEAST_ROWS = 32
 """With fewer rows matrices are so small that they may as well pass through a scratch area.
 
