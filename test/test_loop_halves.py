@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -26,7 +27,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import loop_halves
+from mbs_dynamics.tracing import llvm_memory, loop_halves, machine
 from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
@@ -160,6 +161,20 @@ def test_the_state_that_fails_is_said(loops):
     assert len(kernel.program.guards) == 6
     with pytest.raises(mbs.SingularError, match=r"joint6.*state \[0\]"):
         kernel(*states(mbs.inverse_mass_matrix, model.n, 260))
+
+
+def test_an_empty_heap_is_said(loops, monkeypatch):
+    loops(True)
+    monkeypatch.setattr(llvm_memory, "STACK", 0)
+    emit = machine.emit_halves
+
+    def greedy(*args: Any) -> str:
+        return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
+
+    monkeypatch.setattr(machine, "emit_halves", greedy)
+    kernel = compiled(mbs.mass_matrix, TREES["chain of 8"])
+    with pytest.raises(MemoryError, match="mass_matrix"):
+        kernel(*states(mbs.mass_matrix, 8, 300))
 
 
 def test_which_programs_have_halves(loops):

@@ -82,7 +82,7 @@ AHEAD = 8 * LINE
 POINT = """\
 define internal void @mbs.point(ptr %port, i64 %i) nounwind {{
 entry:
-  %direct.at = getelementptr i64, ptr %port, i64 5
+  %direct.at = getelementptr i64, ptr %port, i64 {direct}
   %direct = load i64, ptr %direct.at
   %any = icmp ne i64 %direct, 0
   br i1 %any, label %begin, label %end
@@ -90,7 +90,7 @@ begin:
   %address = load ptr, ptr %port
   %by_state.at = getelementptr i64, ptr %port, i64 1
   %by_state = load i64, ptr %by_state.at
-  %scratch.at = getelementptr i64, ptr %port, i64 4
+  %scratch.at = getelementptr i64, ptr %port, i64 {scratch}
   %scratch = load ptr, ptr %scratch.at
   br label %state
 state:
@@ -205,7 +205,7 @@ def emit_batch(lanes: int) -> str:
                 for write, widest in ((0, 2**62), (1, lanes))
             ),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
-            POINT.format(lanes=lanes),
+            POINT.format(lanes=lanes, **{name: k for k, name in enumerate(FIELDS)}),
             DRIVER.format(lanes=lanes, fields=len(FIELDS)),
         ]
     )

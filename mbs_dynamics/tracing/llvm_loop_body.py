@@ -21,19 +21,11 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import Body, output_pointer
-from mbs_dynamics.tracing.llvm_memory import (
-    byte_table,
-    emit_memory,
-)
+from mbs_dynamics.tracing.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.loop_pairs import grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of, twins_of
-from mbs_dynamics.tracing.loops import (
-    LOAD,
-    PAIRS,
-    STATE,
-    TRIPLES,
-)
+from mbs_dynamics.tracing.loops import LOAD, PAIRS, STATE, TRIPLES
 
 
 class LoopBody(Body):

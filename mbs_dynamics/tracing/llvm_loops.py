@@ -19,11 +19,7 @@ from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
-from mbs_dynamics.tracing.llvm_memory import (
-    MASKED,
-    NO_MEMORY,
-    emit_ahead,
-)
+from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn

@@ -144,7 +144,7 @@ class Machine:
 
     def takes_turned(self, states: int) -> bool:
         """Whether arrays in which each entry of all states lies side by side need no copy."""
-        return states >= LEAST_STATES and self._worth_lanes
+        return self.several_at_once(states) and self._worth_lanes
 
     def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`."""
