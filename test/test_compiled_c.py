@@ -26,10 +26,13 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import needs_compiler
+from mechanisms import random_mechanism
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
 from mbs_dynamics.tracing import Kernel, c, cache, compiled_c, graph, machine, positive, sin, trace
 from mbs_dynamics.tracing.compiled_c import CompiledC, emit_library
+from mbs_dynamics.tracing.loop_program import LoopProgram
 
 pytestmark = pytest.mark.backend_independent  # the back end is c
 
@@ -225,3 +228,16 @@ def test_results_do_not_depend_on_fused_operations():
 @needs_compiler
 def test_there_is_no_vector_code():
     assert not CompiledC(program()).several_at_once(10**6)
+
+
+@needs_compiler
+def test_programs_with_loops_are_written_without():
+    model = random_mechanism(5, range(-1, 25)).model
+    compiled = mbs.compile(mbs.inverse_mass_matrix, model, backend="python")
+    assert isinstance(compiled.program, LoopProgram)
+    kernel = Kernel(compiled.program, backend="c", defaults=compiled.defaults)
+    assert kernel.guards == compiled.program.expanded.guards
+    q = np.random.default_rng(2).uniform(-1.0, 1.0, (3, model.n))
+    expected = compiled(q)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(kernel(q), expected, rtol=1e-9, atol=1e-12 * scale)

@@ -159,11 +159,11 @@ def test_a_joint_that_moves_nothing_is_named(loops):
     loops(True)
     model = random_mechanism(11, (-1, 0, 0, 1, -1, 4), massless=[5]).model
     for function in (mbs.inverse_mass_matrix, mbs.forward_dynamics):
-        compiled = kernel(function, model, True)
         for batch in ((), (260,)):
-            said = r"joint6.*state \[0\]" if batch else "joint6"
+            # straight code, which C is, shows it while it is traced
+            said = r"joint6.*(state \[0\]|it is 0)" if batch else "joint6"
             with pytest.raises(mbs.SingularError, match=said):
-                compiled(*arrays(function, model, *batch))
+                kernel(function, model, True)(*arrays(function, model, *batch))
 
 
 def test_out_and_iterate(loops):

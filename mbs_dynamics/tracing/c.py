@@ -54,7 +54,8 @@ class CFunction(NamedTuple):
 def c_function(
     program: Program, *, name: str | None = None, precision: str = "double"
 ) -> CFunction:
-    """Return a program in C. What memory it needs beyond :data:`STACK` is the caller's."""
+    """Return a program in C, without loops. Memory beyond :data:`STACK` is the caller's."""
+    program = program.expanded
     name = name or identifier(program.name)
     style = Style(program, precision)
     if len(program.nodes) <= g.LARGE:

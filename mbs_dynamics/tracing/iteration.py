@@ -118,7 +118,7 @@ def _run(
 ) -> tuple[int, int, int] | None:
     """Fill in the trajectory; return step, member and guard of the first failure, if any."""
     failure = None
-    guards = len(kernel.program.guards)
+    guards = len(kernel.guards)
     if kernel.several_at_once(members):
         for step in range(steps):
             rows = [Rows(x.flat[step * x.step :], 8 * x.member) for x in series]

@@ -108,6 +108,7 @@ class Kernel:
         self.program = program
         self.name = program.name
         self.backend = default_backend() if backend is None else checked_backend(backend)
+        self.guards = (program.expanded if self.backend == "c" else program).guards
         self.inputs: tuple[Port, ...] = program.inputs
         self.outputs: tuple[Port, ...] = program.outputs
         self.signature = Signature(program, defaults or {})
@@ -121,7 +122,7 @@ class Kernel:
             # what it imports to start a compiler takes as long as to load some ten kernels
             from mbs_dynamics.tracing.compiled_c import CompiledC
 
-            self._machine = CompiledC(program)
+            self._machine = CompiledC(program.expanded)
             return
         machine = self._machine = Machine(program)
         if native.is_callable_type(type(self)):
@@ -224,7 +225,7 @@ class Kernel:
         ]
         status = self.evaluate(states, rows)
         if status:
-            state, guard = divmod(status - 1, len(self.program.guards))
+            state, guard = divmod(status - 1, len(self.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
             raise self.singular(guard, np.unravel_index(state, batch), finite)
         if out is not None and outputs[0] is not out:
@@ -260,7 +261,7 @@ class Kernel:
             try:
                 computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
             except Failed as failed:
-                return k * len(self.program.guards) + int(failed.args[0]) + 1
+                return k * len(self.guards) + int(failed.args[0]) + 1
             for table, values in zip(into, computed, strict=True):
                 table[k] = values
         return 0
@@ -271,4 +272,4 @@ class Kernel:
         """Return what to raise where a guard fails; for this package."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.program.guards[guard][1]}{when}{where}{why}")
+        return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")

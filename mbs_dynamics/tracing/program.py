@@ -93,6 +93,11 @@ class Program:
     """Ids of nodes before which a loop began or turned."""
 
     @property
+    def expanded(self) -> Program:
+        """The same function without loops: itself."""
+        return self
+
+    @property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
         counts: dict[str, int] = {}
