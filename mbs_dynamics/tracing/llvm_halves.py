@@ -31,7 +31,7 @@ from mbs_dynamics.tracing.llvm_room import CACHE
 from mbs_dynamics.tracing.loop_halves import Halves
 
 FEWEST = 4
-"""Lanes below which there is nothing to win by fewer."""
+"""So few lanes are never halved."""
 
 
 def emit_halves(name: str, parts: Halves, lanes: int) -> str:
