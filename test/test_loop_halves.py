@@ -27,7 +27,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import llvm_memory, loop_halves, machine
+from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves, machine
 from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
@@ -175,6 +175,17 @@ def test_an_empty_heap_is_said(loops, monkeypatch):
     kernel = compiled(mbs.mass_matrix, TREES["chain of 8"])
     with pytest.raises(MemoryError, match="mass_matrix"):
         kernel(*states(mbs.mass_matrix, 8, 300))
+
+
+def test_fewer_lanes_where_memory_is_large(monkeypatch, loops):
+    loops(True)
+    program = compiled(mbs.mass_matrix, TREES["chain of 8"]).program
+    assert Vector(program, 8).lanes == 8
+    monkeypatch.setattr(llvm_halves, "CACHE", 1)
+    assert [Vector(program, lanes).lanes for lanes in (2, 4, 8)] == [2, 4, 4]
+    whole = Vector(program, 8, divided=False)
+    assert whole.lanes == 8
+    assert not any(whole.direct)
 
 
 def test_which_programs_have_halves(loops):

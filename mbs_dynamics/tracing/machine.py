@@ -30,7 +30,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
-from mbs_dynamics.tracing.llvm_halves import emit_halves
+from mbs_dynamics.tracing.llvm_halves import emit_halves, lanes_of
 from mbs_dynamics.tracing.llvm_room import is_worth_lanes
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
@@ -210,12 +210,14 @@ class Vector:
     """A program as vector code with a driver.
 
     In two halves, if it has such: the second one writes results itself, one state after the other.
+    Then there may be fewer lanes than ``lanes``.
     """
 
     def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
+        parts = halves(program) if divided else None
+        lanes = lanes_of(parts, lanes) if parts else lanes
         self.program, self.lanes = program, lanes
         self.driver = llvm.batch_driver(lanes)
-        parts = halves(program) if divided else None
         ports = (*program.inputs, *program.outputs)
         self.direct = parts.direct if parts else (False,) * len(ports)
         ir = emit_halves(program.name, parts, lanes) if parts else emit_llvm(program, lanes)
