@@ -43,8 +43,8 @@ FloatArray = NDArray[np.float64]
 TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
 LENGTHS = (10, 30, 60, 100, 200)
 STATES = 10_000
-LARGEST_BATCH = 100
-"""Coordinates of the largest mechanism that is evaluated in batches."""
+LARGEST_RESULT = 1 << 30
+"""Bytes; where results of so many states would be larger, there are fewer states."""
 
 AGREEMENT = 1e-8
 """Largest difference from another library, relative to the largest entry."""
@@ -98,6 +98,7 @@ BATCHED = (
     "gravity_torques",
     "bias_torques",
     "mass_matrix",
+    "inverse_mass_matrix",
     "coriolis_matrix",
     "jacobian, hybrid",
     "forward_kinematics",
@@ -122,9 +123,8 @@ def suite() -> Iterator[Table]:
     draw_ratios("One state, called from Python: Pinocchio / ours", drawn, RESULTS / "suite.svg")
     drawn = {}
     for name, model in _models():
-        if model.n <= LARGEST_BATCH:
-            table, drawn[name] = _batch(name, model)
-            yield table
+        table, drawn[name] = _batch(name, model)
+        yield table
     title = f"Batch of {STATES} states, one thread: loop over Pinocchio / ours"
     draw_ratios(title, drawn, RESULTS / "suite_batch.svg")
 
@@ -224,28 +224,30 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
         note="Results are written into arrays that are there before. The loop of Pinocchio is one "
         "in Python over the rows, which stores what is returned as an array. Its parallel API, run "
         "with one thread, takes (n, N) arrays and exists for two algorithms. One write: the time "
-        "to fill an array of the size of the results with zeros, below which no library can be.",
+        "to fill an array of the size of the results with zeros, below which no library can be. "
+        "Where the results of all states would take more than a gigabyte there are fewer states.",
     )
     body = model.leaves[0]
     rng = np.random.default_rng(2)
     states = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
     library = Pinocchio(model)
     parallel = _parallel(library, states)
-    few = STATES // 20  # a loop is as long as the sum of its turns
     for subject in subjects(body):
         if subject.label not in BATCHED:
             continue
         kernel, _ = _compiled(subject, model)
         row = np.empty((3, model.n))
         call = library.calls(body, *row)[subject.label]
-        results = np.zeros((STATES, *kernel.outputs[0].shape))
-        begins = itertools.cycle(range(0, STATES, few))
+        count = min(STATES, LARGEST_RESULT // (8 * kernel.outputs[0].size))
+        few = count // 20  # a loop is as long as the sum of its turns
+        results = np.zeros((count, *kernel.outputs[0].shape))
+        begins = itertools.cycle(range(0, few * 20, few))
         loop = _loop(call, row, states, results)
-        arrays = tuple(states[: subject.arrays])
+        arrays = tuple(states[: subject.arrays, :count])
         ways = {
-            "ours": Call(kernel, arrays, {"out": results}, evaluations=STATES),
+            "ours": Call(kernel, arrays, {"out": results}, evaluations=count),
             "loop": Call(lambda: loop(next(begins), few), evaluations=few),  # noqa: B023
-            "write": Call(results.fill, (0.0,), evaluations=STATES),
+            "write": Call(results.fill, (0.0,), evaluations=count),
         }
         if subject.label in parallel:
             ways["api"] = Call(parallel[subject.label], evaluations=STATES)
