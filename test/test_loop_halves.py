@@ -31,8 +31,9 @@ from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves, machine
 from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
-from mbs_dynamics.tracing.loops import BELOW, CELL, PAIRS, ROWS, Forest
+from mbs_dynamics.tracing.loops import CELL, PAIRS, ROWS, Forest
 from mbs_dynamics.tracing.machine import Rows, Vector
+from mbs_dynamics.tracing.spans import BELOW
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -171,7 +172,7 @@ def test_an_empty_heap_is_said(loops, monkeypatch):
     def greedy(*args: Any) -> str:
         return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
 
-    monkeypatch.setattr(machine, "emit_halves", greedy)
+    monkeypatch.setattr(llvm_halves, "emit_halves", greedy)
     kernel = compiled(mbs.mass_matrix, TREES["chain of 8"])
     with pytest.raises(MemoryError, match="mass_matrix"):
         kernel(*states(mbs.mass_matrix, 8, 300))

@@ -16,21 +16,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mbs_dynamics.model.generic import (
-    GenericModel,
-    depth_first,
-    forest_of,
-    largest_tree,
-    mean_depth,
-    path_to,
-)
+from mbs_dynamics.model.orders import depth_first, largest_tree, mean_depth, path_to
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.tracing import Program, graph
-from mbs_dynamics.tracing.loop_program import LoopProgram
-from mbs_dynamics.tracing.loop_trace import trace_loops
-from mbs_dynamics.tracing.loops import Loops, Unsuitable
+
+if TYPE_CHECKING:
+    from mbs_dynamics.tracing.loop_program import LoopProgram
+    from mbs_dynamics.tracing.loops import Loops
 
 MANY = 48
 """From so many bodies of a tree on, loops over bodies may stay loops, whatever its depth."""
@@ -82,6 +76,11 @@ def in_loops(
     chosen = _bodies(model, options)
     if chosen is None:
         return None
+    # most robots have none, and these take a tenth of the start of a process
+    from mbs_dynamics.model.generic import GenericModel, forest_of
+    from mbs_dynamics.tracing.loop_trace import trace_loops
+    from mbs_dynamics.tracing.loops import Unsuitable
+
     ordered, order = chosen
     deep = mean_depth(ordered) > DEEP
 

@@ -26,7 +26,7 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, meeting
-from mbs_dynamics.tracing.loops import ALL, BEYOND, SINCE
+from mbs_dynamics.tracing.spans import ALL, BEYOND, SINCE
 
 
 class Articulated:

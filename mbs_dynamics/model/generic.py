@@ -21,7 +21,7 @@ same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.tracing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,52 +37,6 @@ from mbs_dynamics.tracing.loops import INWARD, LAST, OUTWARD, Forest, Loops, Mem
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
-
-
-def depth_first(model: Model) -> tuple[Model, list[int]]:
-    """Return the model with its bodies numbered depth first, and their numbers in the given one."""
-    children: dict[int, list[int]] = {}
-    for i, p in enumerate(model.parents):
-        children.setdefault(p, []).append(i)
-    order, left = [], children.get(GROUND, [])[::-1]
-    while left:
-        order.append(left.pop())
-        left += children.get(order[-1], [])[::-1]
-    new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
-    bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
-    return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
-
-
-def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
-    """Return the bodies from the root to a frame as a chain, and their numbers in the model.
-
-    Each has a coordinate of its own there; where that stands in q is up to the caller.
-    """
-    frame = model.frame(name)
-    path = model.path(frame.body)
-    bodies = tuple(
-        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
-        for k, body in enumerate(model.bodies[i] for i in path)
-    )
-    own = {name: frame._replace(body=len(path) - 1)} if path else {}
-    return replace(model, bodies=bodies, frames=own, payloads=()), path
-
-
-def largest_tree(model: Model) -> int:
-    """Return the number of bodies of the largest tree, of those with a root of their own."""
-    size = [1] * model.nb
-    for i, p in reversed(list(enumerate(model.parents))):
-        if p != GROUND:
-            size[p] += size[i]
-    return max(size, default=0)
-
-
-def mean_depth(model: Model) -> float:
-    """Return the mean number of joints that move a body."""
-    depth: list[int] = []
-    for p in model.parents:
-        depth.append(1 if p == GROUND else depth[p] + 1)
-    return float(np.mean(depth or [0]))
 
 
 def forest_of(model: Model) -> Forest:

@@ -23,7 +23,7 @@ import numpy as np
 
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.tracing.loops import ALL, BEYOND
+from mbs_dynamics.tracing.spans import ALL, BEYOND
 
 
 class TreeLoops:

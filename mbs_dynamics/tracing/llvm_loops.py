@@ -23,26 +23,17 @@ from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
-from mbs_dynamics.tracing.loops import (
-    ALL,
-    BELOW,
-    BEYOND,
-    COLUMNS,
-    EACH,
-    OUTWARD,
-    OWN,
-    PAIRS,
-    ROWS,
-    SINCE,
-    TRIPLES,
-)
+from mbs_dynamics.tracing.loops import COLUMNS, EACH, OUTWARD, OWN, PAIRS, ROWS, TRIPLES
+from mbs_dynamics.tracing.program import Program
+from mbs_dynamics.tracing.spans import ALL, BELOW, BEYOND, SINCE
 
 Entry = tuple[int, int]
 """A matrix, and which of its entries for a pair of rows."""
 
 
-def emit_loops(program: LoopProgram, lanes: int = 1) -> str:
+def emit_loops(program: Program, lanes: int = 1) -> str:
     """Return LLVM IR of a program with loops; see :mod:`mbs_dynamics.tracing.llvm_body`."""
+    assert isinstance(program, LoopProgram)
     return Main(program, lanes).emit()
 
 

@@ -25,9 +25,7 @@ from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
-from mbs_dynamics.tracing.llvm_loops import emit_loops
 from mbs_dynamics.tracing.llvm_memory import NO_MEMORY, byte_table, emit_memory
-from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program, uncollected
 from mbs_dynamics.tracing.segments import segmented
@@ -329,7 +327,9 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
 
     See :func:`mbs_dynamics.tracing.llvm_body.emit_llvm` for the function that is written.
     """
-    if isinstance(program, LoopProgram):
+    if program.in_loops:
+        from mbs_dynamics.tracing.llvm_loops import emit_loops
+
         return emit_loops(program, lanes)
     large = len(program.nodes) > g.LARGE
     return emit_segments(program, lanes) if large else emit_straight(program, lanes)

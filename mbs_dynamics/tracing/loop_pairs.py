@@ -25,18 +25,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step
-from mbs_dynamics.tracing.loops import (
-    BELOW,
-    LOAD,
-    OUTER,
-    OUTWARD,
-    OWN,
-    PAIRS,
-    ROWS,
-    STATE,
-    TABLE,
-    Forest,
-)
+from mbs_dynamics.tracing.loops import LOAD, OUTER, OUTWARD, OWN, PAIRS, ROWS, STATE, TABLE, Forest
+from mbs_dynamics.tracing.spans import BELOW
 
 EMPTY = 2
 """Rows of vectors below the diagonal may take so many times the vectors that those above take."""

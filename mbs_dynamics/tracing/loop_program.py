@@ -25,9 +25,6 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loops import (
-    ALL,
-    BELOW,
-    BEYOND,
     CELL,
     COLUMNS,
     EACH,
@@ -37,12 +34,12 @@ from mbs_dynamics.tracing.loops import (
     OWN,
     PAIRS,
     ROWS,
-    SINCE,
     TRIPLES,
     Forest,
     Place,
 )
 from mbs_dynamics.tracing.program import KIND, Operations, Program
+from mbs_dynamics.tracing.spans import ALL, BELOW, BEYOND, SINCE
 
 PARTS = {
     (ROWS, OWN, OWN): {0},
@@ -163,6 +160,8 @@ class Home(NamedTuple):
 
 class LoopProgram(Program):
     """A program as loops. Its nodes are those of the same function traced without loops."""
+
+    in_loops = True
 
     forest: Forest
     steps: tuple[Step, ...]

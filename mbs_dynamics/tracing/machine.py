@@ -30,11 +30,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
-from mbs_dynamics.tracing.llvm_halves import emit_halves, lanes_of
-from mbs_dynamics.tracing.llvm_room import is_worth_lanes
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
-from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.program import Port, Program
 
 STATES_PER_THREAD = 50_000
@@ -129,8 +126,7 @@ class Machine:
         self.function = self.code.address(program.name)
         self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
-        self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
-        self._halves = halves(program) is not None
+        self._worth_lanes, self._halves = _several_at_once(program)
         self._vector: Vector | None = None
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
@@ -214,13 +210,15 @@ class Vector:
     """
 
     def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
-        parts = halves(program) if divided else None
-        lanes = lanes_of(parts, lanes) if parts else lanes
-        self.program, self.lanes = program, lanes
-        self.driver = llvm.batch_driver(lanes)
         ports = (*program.inputs, *program.outputs)
-        self.direct = parts.direct if parts else (False,) * len(ports)
-        ir = emit_halves(program.name, parts, lanes) if parts else emit_llvm(program, lanes)
+        in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
+        ir, self.lanes, self.direct = in_halves or (
+            emit_llvm(program, lanes),
+            lanes,
+            (False,) * len(ports),
+        )
+        self.program = program
+        self.driver = llvm.batch_driver(self.lanes)
         self.code = llvm.MachineCode(ir)
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
@@ -260,6 +258,28 @@ class Vector:
             0 if direct else size for size, direct in zip(self.sizes, self.direct, strict=True)
         ]
         return _Workspace(sizes, self.lanes, self.direct)
+
+
+def _several_at_once(program: Program) -> tuple[bool, bool]:
+    """Return whether several states are worth lanes, and whether the program has two halves."""
+    if not program.in_loops:
+        return True, False
+    from mbs_dynamics.tracing.llvm_room import is_worth_lanes
+    from mbs_dynamics.tracing.loop_halves import halves
+
+    return is_worth_lanes(program, llvm.vector_lanes()), halves(program) is not None
+
+
+def _in_halves(program: Program, lanes: int) -> tuple[str, int, tuple[bool, ...]] | None:
+    """Return IR of a program in two halves, its lanes, and which ports are direct; or None."""
+    from mbs_dynamics.tracing.llvm_halves import emit_halves, lanes_of
+    from mbs_dynamics.tracing.loop_halves import halves
+
+    parts = halves(program)
+    if parts is None:
+        return None
+    lanes = lanes_of(parts, lanes)
+    return emit_halves(program.name, parts, lanes), lanes, parts.direct
 
 
 class _Workspace:

@@ -20,7 +20,7 @@ import gc
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,10 @@ class Program:
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
     turns: tuple[int, ...] = ()
     """Ids of nodes before which a loop began or turned."""
+
+    in_loops: ClassVar[bool] = False
+    """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
+    its classes takes longer than to load a kernel."""
 
     @property
     def expanded(self) -> Program:

@@ -21,9 +21,7 @@ from typing import Any
 
 from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
-from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.program import Program
-from mbs_dynamics.tracing.python_loops import emit_loops, namespace
 
 INLINE_DEPTH = 12
 """How deep nodes with a single user are nested into the expression of that user."""
@@ -38,7 +36,9 @@ def emit_python(program: Program) -> str:
     The source needs ``sin, cos, sqrt, atan2, quotient`` and ``failed`` in its namespace; see
     :func:`compile_python`.
     """
-    if isinstance(program, LoopProgram):
+    if program.in_loops:
+        from mbs_dynamics.tracing.python_loops import emit_loops
+
         return emit_loops(program)
     users: dict[int, int] = {}
     for node in program.nodes:
@@ -138,7 +138,9 @@ NAMESPACE: dict[str, Any] = {
 def compile_python(program: Program) -> Callable[..., Sequence[list[float]]]:
     """Return the program as a Python function of flat lists; one flat list per output."""
     names = dict(NAMESPACE)
-    if isinstance(program, LoopProgram):
+    if program.in_loops:
+        from mbs_dynamics.tracing.python_loops import namespace
+
         names.update(namespace(program))
     exec(compile(emit_python(program), f"<{program.name}>", "exec"), names)
     return names[program.name]  # type: ignore[no-any-return]

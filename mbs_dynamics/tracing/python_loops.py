@@ -25,9 +25,7 @@ from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn, columns_of
 from mbs_dynamics.tracing.loops import (
-    ALL,
     BEFORE,
-    BEYOND,
     CELL,
     COLUMN,
     COLUMNS,
@@ -47,6 +45,8 @@ from mbs_dynamics.tracing.loops import (
     TRIPLES,
     Place,
 )
+from mbs_dynamics.tracing.program import Program
+from mbs_dynamics.tracing.spans import ALL, BEYOND
 
 INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
 CALL = {g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
@@ -54,16 +54,18 @@ OF_ARRAYS = {g.SQRT: "sqrts", g.ATAN2: "atan2s", g.DIV: "quotients", g.SELECT: "
 """Functions of scalars, and of arrays."""
 
 
-def emit_loops(program: LoopProgram) -> str:
+def emit_loops(program: Program) -> str:
     """Return the source of ``def <name>(<inputs>)``, of flat lists or arrays.
 
     It needs the names of :func:`namespace` and those of plain programs.
     """
+    assert isinstance(program, LoopProgram)
     return "\n".join([*_Source(program).lines(), ""])
 
 
-def namespace(program: LoopProgram) -> dict[str, Any]:
+def namespace(program: Program) -> dict[str, Any]:
     """Return what the source of a program refers to: its numbers, and functions of arrays."""
+    assert isinstance(program, LoopProgram)
     forest = program.forest
     names: dict[str, Any] = {
         "tables": [table.tolist() for table in program.tables],

@@ -1,0 +1,69 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""How the bodies of a model hang together: orders in which loops take them, depths, sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.tree import Model
+
+
+def depth_first(model: Model) -> tuple[Model, list[int]]:
+    """Return the model with its bodies numbered depth first, and their numbers in the given one."""
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(model.parents):
+        children.setdefault(p, []).append(i)
+    order, left = [], children.get(GROUND, [])[::-1]
+    while left:
+        order.append(left.pop())
+        left += children.get(order[-1], [])[::-1]
+    new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
+    bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
+    return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
+
+
+def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
+    """Return the bodies from the root to a frame as a chain, and their numbers in the model.
+
+    Each has a coordinate of its own there; where that stands in q is up to the caller.
+    """
+    frame = model.frame(name)
+    path = model.path(frame.body)
+    bodies = tuple(
+        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
+        for k, body in enumerate(model.bodies[i] for i in path)
+    )
+    own = {name: frame._replace(body=len(path) - 1)} if path else {}
+    return replace(model, bodies=bodies, frames=own, payloads=()), path
+
+
+def largest_tree(model: Model) -> int:
+    """Return the number of bodies of the largest tree, of those with a root of their own."""
+    size = [1] * model.nb
+    for i, p in reversed(list(enumerate(model.parents))):
+        if p != GROUND:
+            size[p] += size[i]
+    return max(size, default=0)
+
+
+def mean_depth(model: Model) -> float:
+    """Return the mean number of joints that move a body."""
+    depth: list[int] = []
+    for p in model.parents:
+        depth.append(1 if p == GROUND else depth[p] + 1)
+    return float(np.mean(depth or [0]))
