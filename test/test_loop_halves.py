@@ -27,7 +27,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves, machine
+from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves
 from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped, roots_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
@@ -167,7 +167,7 @@ def test_the_state_that_fails_is_said(loops):
 def test_an_empty_heap_is_said(loops, monkeypatch):
     loops(True)
     monkeypatch.setattr(llvm_memory, "STACK", 0)
-    emit = machine.emit_halves
+    emit = llvm_halves.emit_halves
 
     def greedy(*args: Any) -> str:
         return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
