@@ -33,8 +33,8 @@ LONG = 40_000
 """Programs of more operations than this stay loops in any case, because these are compiled sooner.
 
 So do those with more entries in their results. Others do if they have loops over pairs or columns
-of a tree that is :data:`DEEP`. Elsewhere
-segments leave out more zeros, and take half of the time where a tree is shallow.
+of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
+where a tree is shallow.
 """
 
 LONG_PATH = 100_000
@@ -87,8 +87,7 @@ def in_loops(
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
         return equations(GenericModel(ordered, loops, gravity, model.n), **symbols, **options)
 
-    rows = {key: "coordinate" for key in (*COORDINATES, "tau") if key in inputs}
-    rows.update({key: "coordinate" for key in SEVERAL if key in inputs})
+    rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
     coordinates = [model.bodies[i].joint.coordinate for i in order]
     try:

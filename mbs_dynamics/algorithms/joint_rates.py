@@ -157,9 +157,7 @@ def system_jacobian_and_twists(
     rep = moves(representation, model, q)
     J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
     for i, name in enumerate(model.body_names):
-        for j, S_j in screws_at(rep, model.frame(name)).items():
-            joint = model.bodies[j].joint
-            J[i, :, joint.coordinate] = J[i, :, joint.coordinate] + joint.ratio * S_j
+        J[i] = model.generalized_columns(screws_at(rep, model.frame(name)))
     return {"J": J, "V": V}
 
 

@@ -73,10 +73,7 @@ def offset_jacobian(
     """
     frame = _frame_at(model, point, body)
     rep = moves(representation, model, q)
-    J = np.full((6, model.n), 0.0, dtype=object)
-    for j, S_j in screws_at(rep, frame).items():
-        joint = model.bodies[j].joint
-        J[:, joint.coordinate] += joint.ratio * S_j
+    J: FloatArray = model.generalized_columns(screws_at(rep, frame))
     return J
 
 

@@ -143,12 +143,7 @@ class Scheme(ABC):
 class Held(Scheme):
     """Steps that are one kernel each; a loop in machine code where no law decides."""
 
-    def __init__(
-        self,
-        task: Task,
-        kernel: Kernel,
-        arguments: Arguments,
-    ) -> None:
+    def __init__(self, task: Task, kernel: Kernel, arguments: Arguments) -> None:
         super().__init__(task)
         self.kernel, self.arguments = kernel, arguments
 
@@ -178,13 +173,7 @@ class Held(Scheme):
 class Explicit(Scheme):
     """Explicit Runge-Kutta steps, with control laws evaluated at every stage."""
 
-    def __init__(
-        self,
-        task: Task,
-        field: Field,
-        tableau: Tableau,
-        chart: Chart = VECTORS,
-    ) -> None:
+    def __init__(self, task: Task, field: Field, tableau: Tableau, chart: Chart = VECTORS) -> None:
         super().__init__(task)
         self.field, self.tableau, self.chart = field, tableau, chart
 
@@ -204,11 +193,7 @@ class Adaptive(Scheme):
     """
 
     def __init__(
-        self,
-        task: Task,
-        field: Field,
-        tolerances: tuple[float, float],
-        chart: Chart = VECTORS,
+        self, task: Task, field: Field, tolerances: tuple[float, float], chart: Chart = VECTORS
     ) -> None:
         super().__init__(task)
         for drive in self.inputs.drives:
@@ -286,12 +271,7 @@ class Implicit(Scheme):
     law and the kernel are evaluated in turn until the law returns what it did before.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        kernel: Kernel,
-        share: float,
-    ) -> None:
+    def __init__(self, task: Task, kernel: Kernel, share: float) -> None:
         super().__init__(task)
         self.kernel, self.share = kernel, share
 

@@ -88,10 +88,10 @@ class GenericModel:
     """See :attr:`Model.generic`."""
     payloads = ()
 
-    def __init__(self, model: Model, loops: Loops, gravity: Any, n: int | None = None) -> None:
+    def __init__(self, model: Model, loops: Loops, gravity: Any, n: int) -> None:
         self.model, self.loops, self.gravity = model, loops, gravity
         self.with_numbers, self.joint_names = model, model.joint_names
-        self.n, self.nb = model.n if n is None else n, model.nb
+        self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)

@@ -52,7 +52,7 @@ from mbs_dynamics.representation.moves import (
     checked,
     moves,
 )
-from mbs_dynamics.representation.pairs import Meeting, meeting
+from mbs_dynamics.representation.pairs import meeting
 
 __all__ = [
     "AUTO",
@@ -61,7 +61,6 @@ __all__ = [
     "BodyFixed",
     "Hybrid",
     "Identity",
-    "Meeting",
     "Mixed",
     "Operator",
     "Representation",

@@ -48,9 +48,6 @@ ROWS, PAIRS, COLUMNS, TRIPLES = "rows", "pairs", "columns", "triples"
 """Kinds of loops: over rows; over rows and those before them; over rows and, within, columns; over
 pairs and what the first of them comes after, itself included."""
 
-"""What a loop within runs over: all columns, those of the rows beyond, those from the row on, those
-before it. Loops over pairs run over the rows beyond where nothing is said."""
-
 OUTWARD, INWARD = "outward", "inward"
 
 GROUND = -1

@@ -16,3 +16,5 @@
 from __future__ import annotations
 
 ALL, BEYOND, SINCE, BELOW = "all", "beyond", "since", "below"
+"""What a loop within runs over: all columns, those of the rows beyond, those from the row on, those
+before it. Loops over pairs run over the rows beyond where nothing is said."""

@@ -52,10 +52,7 @@ def residual(
     frame = model.frame(body)
     rep = BodyFixed(model, q)
     C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
-    J = np.full((6, model.n), 0.0, dtype=object)
-    for j, S_j in screws_at(rep, frame).items():
-        joint = model.bodies[j].joint
-        J[:, joint.coordinate] += joint.ratio * S_j
+    J = model.generalized_columns(screws_at(rep, frame))
     J = J[:, moving_coordinates(model, body)]
     d, unit = C_error[:3, 3], 1.0 / reach(model, body)
     distance = sqrt(square(d))
