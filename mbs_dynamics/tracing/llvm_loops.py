@@ -88,38 +88,25 @@ class Main(LoopEnds):
         In matrices that are ``mirrored``, moves to below the diagonal are made while rows come in
         order. Processors do not expect what these write next, so it is announced a state before.
         """
-        name, last = self._label(), self.forest.count - 1
-        first, by, over = (0, 1, last) if steps[0].direction == OUTWARD else (last, -1, 0)
-        if not self.forest.count:
+        count = self.forest.count
+        if not count:
             return
         if steps[0].sort == TRIPLES:
             self._triples(steps[0])
             return
-        moves = self._moves(mirrored)
-        self.lines += [
-            f"  br label %{name}.from",
-            f"{name}.from:",
-            f"  br label %{name}",
-            f"{name}:",
-            f"  %{name}.i = phi i64 [ {first}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
-        ]
+        moves, backwards = self._moves(mirrored), steps[0].direction != OUTWARD
+        name, i = self._counted(count, backwards=backwards)
         for step in steps:
-            self._turn(step, f"%{name}.i")
+            self._turn(step, i)
         if moves:
             self._mirror_turn(name, moves)
-        self.lines += [f"  br label %{name}.turned", f"{name}.turned:"]
         outputs = [self.room.outputs.get((number,)) for number in sorted({k for k, _ in mirrored})]
         for output in [output for output in outputs if output and self.room.apart]:
             size, pointer = self.program.next_of(output)
             at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
             at = self.new(f"load ptr, ptr {at}")
-            emit_ahead(self, at, size, f"%{name}.i", self.forest.count)
-        self.lines += [
-            f"  %{name}.next = add i64 %{name}.i, {by}",
-            f"  %{name}.over = icmp eq i64 %{name}.i, {over}",
-            f"  br i1 %{name}.over, label %{name}.end, label %{name}",
-            f"{name}.end:",
-        ]
+            emit_ahead(self, at, size, i, count)
+        self._turned(name, count, backwards=backwards)
 
     def _turn(self, step: Step, i: str) -> None:
         """Emit the call of what a step does for a row."""
