@@ -252,12 +252,13 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     stored = counted(monkeypatch)
     kernel(6.0)
     processor = llvm._processor()
-    for k in range(2, len(processor)):
-        changed = list(processor)
-        changed[k] += "x" if k != 2 else ""
-        monkeypatch.setattr(llvm, "_processor", lambda changed=changed: tuple(changed))
+    for k in range(len(processor)):
+        changed = (*processor[:k], processor[k] + "x", *processor[k + 1 :])
+        monkeypatch.setattr(llvm, "_processor", lambda changed=changed: changed)
         kernel(6.0)
-    assert len(set(stored)) == len(processor) - 2
+    monkeypatch.setattr(llvm, "_version", lambda: "another")
+    kernel(6.0)
+    assert len(stored) == len(set(stored)) == len(processor) + 2
 
 
 def test_threads_that_compile_the_same(place):

@@ -15,20 +15,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import itertools
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from mbs_dynamics.errors import BackendError
-from mbs_dynamics.tracing import cache
+from mbs_dynamics.tracing import cache, elf
 from mbs_dynamics.tracing.llvm_batch import emit_batch
 from mbs_dynamics.tracing.llvm_body import WIDTH
 from mbs_dynamics.tracing.llvm_shared import emit_shared
 
 LEVEL = 1
 """Of optimisation: as fast as 3 on straight-line code, and compiles far sooner."""
+
+CODE = (
+    {"codemodel": "small", "reloc": "pic"}
+    if elf.SUPPORTED
+    else {"codemodel": "jitdefault", "jit": True}
+)
+"""Code with its constants beside it is some 5 % faster than code for whatever address."""
+
+PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
+"""Lines of /proc/cpuinfo that decide over machine code."""
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 """C type of a program's function, for one state."""
@@ -60,64 +73,70 @@ BATCH = ctypes.CFUNCTYPE(
 
 _lock = threading.Lock()
 _llvm: Any = None
+_symbols: dict[str, int] = {}
+"""Addresses by the names that code gives them."""
 
 
 def _binding() -> Any:
     """Return llvmlite's binding with this machine's target set up once, under the lock."""
     global _llvm
     if _llvm is None:
-        try:
-            import llvmlite.binding as llvm
-        except ImportError as error:
-            raise BackendError(
-                f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
-                "or use backend='python' or MBS_BACKEND=python"
-            ) from error
+        _version()
+        import llvmlite.binding as llvm
+
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         _llvm = llvm
     return _llvm
 
 
+def _version() -> str:
+    """Return the version of llvmlite, each of which comes with one LLVM. Its import is quick."""
+    try:
+        import llvmlite
+    except ImportError as error:
+        raise BackendError(
+            f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
+            "or use backend='python' or MBS_BACKEND=python"
+        ) from error
+    return str(llvmlite.__version__)
+
+
 @functools.lru_cache(maxsize=1)
-def _processor() -> tuple[str, str, str, str, str]:
-    """Return what decides over machine code besides the IR; the first two are for LLVM."""
+def _host() -> tuple[str, str, str]:
+    """Return what LLVM calls this processor: the triple, the name and the features."""
     llvm = _binding()
-    version = ".".join(str(part) for part in llvm.llvm_version_info)
-    return (
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
-        llvm.get_process_triple(),
-        version,
-        f"opt={LEVEL}",
-    )
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+
+
+@functools.lru_cache(maxsize=1)
+def _processor() -> tuple[str, ...]:
+    """Return what tells this processor from others; the last text has the names of its features."""
+    if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
+        with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb") as file:
+            lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
+            told = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
+            return tuple(told.get(name, "") for name in PROCESSOR)
+    with _lock:
+        return _host()
 
 
 def _machine(llvm: Any) -> Any:
     """Return a new target machine for this CPU: an engine owns its own and deletes it."""
-    name, features, triple, *_ = _processor()
-    return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=name,
-        features=features,
-        opt=LEVEL,
-        codemodel="jitdefault",
-        jit=True,
-    )
+    triple, name, features = _host()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(cpu=name, features=features, opt=LEVEL, **CODE)
 
 
-class MachineCode:
-    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used."""
+class _Engine:
+    """An object in memory, placed there by LLVM."""
 
-    def __init__(self, ir: str) -> None:
-        with _lock:  # LLVM's context is shared by the process
-            llvm, processor = _binding(), _processor()
-        name = cache.key(ir, *processor)
-        code = cache.load(name)
-        if code is None:
-            with _lock:
-                code = _machine(llvm).emit_object(llvm.parse_assembly(ir))
-            cache.store(name, code)
+    def __init__(self, code: bytes) -> None:
         with _lock:
+            llvm = _binding()
+            for name, address in _symbols.items():
+                llvm.add_symbol(name, address)
             self._object = llvm.ObjectFileRef.from_data(code)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))
             self._engine.add_object_file(self._object)
@@ -127,16 +146,34 @@ class MachineCode:
         """Return the address of a function."""
         return int(self._engine.get_function_address(name))
 
+
+class MachineCode:
+    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used."""
+
+    def __init__(self, ir: str) -> None:
+        name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE}")
+        code = cache.load(name)
+        if code is None:
+            with _lock:  # LLVM's context is shared by the process
+                llvm = _binding()
+                code = _machine(llvm).emit_object(llvm.parse_assembly(ir))
+            cache.store(name, code)
+        self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
+        self.address = self._image.address
+        """The function that returns the address of a function by its name."""
+
     def export(self, name: str) -> None:
         """Let later code call a function of this code, which must never be freed."""
         add_symbols({name: self.address(name)})
 
 
+def _address(name: str) -> int:
+    return _symbols.get(name) or elf.address_in_process(name)
+
+
 def add_symbols(addresses: Mapping[str, int]) -> None:
     """Give names to addresses, for code that is compiled later."""
-    with _lock:
-        for name, address in addresses.items():
-            _binding().add_symbol(name, address)
+    _symbols.update(addresses)
 
 
 class Shared:
@@ -187,8 +224,7 @@ def batch_driver(lanes: int) -> Callable[..., int]:
 @functools.lru_cache(maxsize=1)
 def vector_lanes() -> int:
     """Return how many doubles fit in a vector register of this processor."""
-    with _lock:
-        features = _binding().get_host_cpu_features()
-    if features.get("avx512f"):
+    names = set(re.split(r"[\s,+]+", _processor()[-1]))
+    if "avx512f" in names:
         return 8
-    return 4 if features.get("avx") else 2
+    return 4 if "avx" in names else 2

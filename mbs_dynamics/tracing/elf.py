@@ -1,0 +1,188 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Machine code from object files, placed in memory. Knows nothing of who compiled them.
+
+A kernel that was compiled before needs no compiler, whose import takes half as long as that of
+NumPy. What is to do with its object is little: copy the sections to one place, and write addresses
+where the object says that they belong. Objects are relocatable ELF files of position-independent
+code for x86-64; names and formulas are those of the System V ABI, AMD64 supplement, section 4.4:
+S + A - P and so on. What lies outside, wherever it is, is reached through a table of addresses and
+called by jumps through that table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import sys
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from mbs_dynamics.errors import BackendError
+
+SUPPORTED = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
+"""Whether processes here run such code."""
+
+FILE = Struct("<40xQ12xH2x")
+"""The header of a file: where the headers of its sections begin, and how many there are."""
+SECTION = Struct("<IIQ8xQQIIQ8x")
+SYMBOL = Struct("<IxxHQ8x")
+RELOCATION = Struct("<QIIq")
+
+SYMTAB, RELA, NOBITS = 2, 4, 8  # kinds of sections
+ALLOC = 1 << 1  # a flag: the section is needed in memory
+OUTSIDE = 0  # the section of symbols that the object does not have
+
+ABS64, PC32, PLT32 = 1, 2, 4  # R_X86_64_64 and so on, kinds of relocations
+GOTPCREL = 9, 41, 42  # and GOTPCRELX, REX_GOTPCRELX
+
+ADDRESS, DISTANCE = Struct("<Q"), Struct("<i")
+JUMP = Struct("<2si2x")
+"""``jmp *distance(%rip)``, the distance counted from its end."""
+JUMP_END, ENTRY = 6, 8
+"""Bytes of a jump, and of what it or an address takes in its table."""
+
+
+class _Section(NamedTuple):
+    name: int
+    kind: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    target: int
+    alignment: int
+
+
+class _Symbol(NamedTuple):
+    name: str
+    section: int
+    value: int
+
+
+class _File:
+    """The tables of an object, and where in the image its sections go."""
+
+    def __init__(self, contents: bytes) -> None:
+        self._contents = contents
+        start, count = FILE.unpack_from(contents)
+        headers = contents[start : start + count * SECTION.size]
+        self.sections = [_Section(*header) for header in SECTION.iter_unpack(headers)]
+        (table,) = (section for section in self.sections if section.kind == SYMTAB)
+        names = self.contents(self.sections[table.link])
+        self.symbols = [
+            _Symbol(names[name : names.index(b"\0", name)].decode(), section, value)
+            for name, section, value in SYMBOL.iter_unpack(self.contents(table))
+        ]
+        self.places: dict[int, int] = {}
+        self.end = 0
+        for k, section in enumerate(self.sections):
+            if section.flags & ALLOC:
+                self.places[k] = _aligned(self.end, max(section.alignment, 1))
+                self.end = self.places[k] + section.size
+
+    def contents(self, section: _Section) -> bytes:
+        """Return the bytes of a section."""
+        if section.kind == NOBITS:
+            return bytes(section.size)
+        return self._contents[section.offset : section.offset + section.size]
+
+    def relocations(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the place in the image, the kind, the number of the symbol and the addend."""
+        for section in self.sections:
+            if section.kind == RELA and section.target in self.places:
+                first = self.places[section.target]
+                for offset, kind, symbol, addend in RELOCATION.iter_unpack(self.contents(section)):
+                    yield first + offset, kind, symbol, addend
+
+
+class Image:
+    """An object in memory, ready to run. Its addresses hold as long as it lives.
+
+    ``address_of`` returns the address of what the object needs and does not have. Raises
+    BackendError if the system does not let new code run, or for an object of another kind.
+    """
+
+    def __init__(self, contents: bytes, address_of: Callable[[str], int]) -> None:
+        file = _File(contents)
+        count = len(file.symbols)
+        table = _aligned(file.end, ENTRY)
+        jumps = table + ENTRY * count
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        memory = self._memory = mmap.mmap(-1, jumps + ENTRY * count, flags=private)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        for k, place in file.places.items():
+            section = file.sections[k]
+            memory[place : place + section.size] = file.contents(section)
+
+        self._addresses: dict[str, int] = {}
+        S = [0] * count
+        G = [base + table + ENTRY * k for k in range(count)]
+        L = [base + jumps + ENTRY * k for k in range(count)]
+        for k, symbol in enumerate(file.symbols):
+            if symbol.section in file.places:
+                S[k] = L[k] = base + file.places[symbol.section] + symbol.value
+                self._addresses[symbol.name] = S[k]
+            elif symbol.name and symbol.section == OUTSIDE:
+                S[k] = address_of(symbol.name)
+            ADDRESS.pack_into(memory, table + ENTRY * k, S[k])
+            JUMP.pack_into(memory, jumps + ENTRY * k, b"\xff\x25", table - jumps - JUMP_END)
+
+        targets = {PC32: S, PLT32: L, **dict.fromkeys(GOTPCREL, G)}
+        for place, kind, k, A in file.relocations():
+            P = base + place
+            if kind == ABS64:
+                ADDRESS.pack_into(memory, place, S[k] + A)
+            elif kind in targets:
+                DISTANCE.pack_into(memory, place, targets[kind][k] + A - P)
+            else:
+                raise BackendError(f"machine code has a relocation of the kind {kind}")
+        _let_run(base, len(memory))
+
+    def address(self, name: str) -> int:
+        """Return the address of a function."""
+        return self._addresses[name]
+
+
+def _aligned(place: int, alignment: int) -> int:
+    return -(-place // alignment) * alignment
+
+
+def _let_run(address: int, size: int) -> None:
+    """Make memory executable, and never writeable again."""
+    if _process().mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 1 | 4):  # read, execute
+        error = ctypes.get_errno()
+        raise BackendError(
+            f"the system does not let new machine code run ({os.strerror(error)}); use "
+            "backend='python' or MBS_BACKEND=python"
+        )
+
+
+@functools.lru_cache(maxsize=1)
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def address_in_process(name: str) -> int:
+    """Return the address of a function of the C library. Raises BackendError if it has none."""
+    try:
+        found = getattr(_process(), name)
+    except AttributeError:
+        raise BackendError(
+            f"machine code needs {name}, which the C library does not have"
+        ) from None
+    return ctypes.cast(found, ctypes.c_void_p).value or 0
