@@ -127,6 +127,29 @@ class Pinocchio:
             "kinematic_hessian": hessian,
         }
 
+    def storing(self, label: str, call: Callable[[], Any]) -> Callable[[FloatArray], None]:
+        """Return what makes a call and stores its result, the quickest way that is known.
+
+        A pose has its last row before.
+        """
+        if label == "forward_kinematics":
+            poses = [*self.data.oMi][1:]  # they stay where they are
+            rotations, translations = zip(
+                *((X.rotation, X.translation) for X in poses), strict=True
+            )
+
+            def store_poses(place: FloatArray) -> None:
+                call()
+                place[:, :3, :3] = rotations
+                place[:, :3, 3] = translations
+
+            return store_poses
+
+        def store(place: FloatArray) -> None:
+            place[...] = call()
+
+        return store
+
 
 def _pin_joint(screw: FloatArray) -> Any:
     revolute = bool(screw[:3].any())

@@ -216,16 +216,19 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
             "microseconds per state",
             "ours",
             "Pinocchio, loop",
+            "not stored",
             "its parallel API",
             "one write",
             "loop / ours",
             "API / ours",
         ),
         note="Results are written into arrays that are there before. The loop of Pinocchio is one "
-        "in Python over the rows, which stores what is returned as an array. Its parallel API, run "
-        "with one thread, takes (n, N) arrays and exists for two algorithms. One write: the time "
-        "to fill an array of the size of the results with zeros, below which no library can be. "
-        "Where the results of all states would take more than a gigabyte there are fewer states.",
+        "in Python over the rows; it stores what is returned, and for forward_kinematics the "
+        "rotations and translations that are left in its data. Not stored: the same without that. "
+        "Its parallel API, run with one thread, takes (n, N) arrays and exists for two algorithms. "
+        "One write: the time to fill an array of the size of the results with zeros, below which "
+        "no library can be. Where the results of all states would take more than a gigabyte there "
+        "are fewer states.",
     )
     body = model.leaves[0]
     rng = np.random.default_rng(2)
@@ -239,14 +242,16 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
         row = np.empty((3, model.n))
         call = library.calls(body, *row)[subject.label]
         count = min(STATES, LARGEST_RESULT // (8 * kernel.outputs[0].size))
-        few = count // 20  # a loop is as long as the sum of its turns
         results = np.zeros((count, *kernel.outputs[0].shape))
-        begins = itertools.cycle(range(0, few * 20, few))
-        loop = _loop(call, row, states, results)
         arrays = tuple(states[: subject.arrays, :count])
+        store = library.storing(subject.label, call)
+        few = count // 20  # a loop is as long as the sum of its turns
+        turns = store, lambda _, call=call: call()
+        loops = [_loop(turn, row, states, results, few) for turn in turns]
         ways = {
             "ours": Call(kernel, arrays, {"out": results}, evaluations=count),
-            "loop": Call(lambda: loop(next(begins), few), evaluations=few),  # noqa: B023
+            "loop": Call(loops[0], evaluations=few),
+            "not stored": Call(loops[1], evaluations=few),
             "write": Call(results.fill, (0.0,), evaluations=count),
         }
         if subject.label in parallel:
@@ -258,6 +263,7 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
                 subject.label,
                 median(taken["ours"]),
                 median(taken["loop"]),
+                median(taken["not stored"]),
                 median(taken["api"]) if "api" in taken else None,
                 median(taken["write"]),
                 gains[subject.label],
@@ -268,22 +274,23 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
 
 
 def _loop(
-    call: Callable[[], Any], row: FloatArray, states: FloatArray, results: FloatArray
-) -> Callable[[int, int], None]:
-    """Return a loop over some of the states, as one writes it who wants the results in an array."""
+    turn: Callable[[FloatArray], Any],
+    row: FloatArray,
+    states: FloatArray,
+    results: FloatArray,
+    count: int,
+) -> Callable[[], None]:
+    """Return a loop over so many of the states, at each call over the next ones."""
+    begins = itertools.cycle(range(0, len(results) - count + 1, count))
 
-    def storing(first: int, count: int) -> None:
+    def loop() -> None:
+        first = next(begins)
         for k in range(first, first + count):
             row[:] = states[:, k]
-            results[k] = call()
-
-    def not_storing(first: int, count: int) -> None:
-        for k in range(first, first + count):
-            row[:] = states[:, k]
-            call()
+            turn(results[k])
 
     row[:] = states[:, 0]
-    return storing if np.shape(call()) == results.shape[1:] else not_storing
+    return loop
 
 
 def _parallel(library: Pinocchio, states: FloatArray) -> dict[str, Callable[[], Any]]:
