@@ -178,14 +178,42 @@ def test_out_and_iterate(loops):
     assert_close(states[1:], np.array([compiled(x) for x in states[:-1]]))
 
 
-def test_what_shares_coordinates_or_carries_a_load_has_no_loops(loops):
+@pytest.mark.parametrize("name", ["tree in another order", "several roots"])
+def test_payloads_are_inputs_of_loops(name, loops):
+    def loaded() -> mbs.Model:
+        model = made(name).model
+        for mass, i in enumerate((model.nb - 1, 1, 4), 1):
+            com, tensor = (0.1, -0.2, 0.3 * mass), 0.05 * np.eye(3)
+            model = model.with_payload(model.bodies[i].name, mass, com, tensor)
+        return model
+
+    model = loaded()
+    other = model.with_payload(model.bodies[1].name, 0.5, (0.3, 0.0, 0.1))
+    for function in SEVERAL:
+        loops(False)
+        straight = kernel(function, loaded(), False)
+        loops(True)
+        looped = kernel(function, model, True)
+        assert kernel(function, other, True).program is looped.program
+        arguments = arrays(function, model, 40)
+        for load in (model.payload_parameters, other.payload_parameters):
+            named = {"payload": load}
+            for rows in ([x[0] for x in arguments], arguments):
+                expected, found = straight(*rows, **named), looped(*rows, **named)
+                if not isinstance(found, tuple):
+                    expected, found = (expected,), (found,)
+                for a, b in zip(found, expected, strict=True):
+                    assert_close(a, b, 1e-11 * np.abs(b).max(), function.__name__)
+    looped = kernel(mbs.inverse_dynamics_regressor, model, True)  # which multiplies the inertias
+    assert "payload" not in {port.name for port in looped.program.inputs}
+
+
+def test_what_shares_coordinates_has_no_loops(loops):
     loops(True)
     mimics = with_mimics(
         random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
     ).model
-    loaded = made("chain").model.with_payload("body6", 2.0)
-    for model in (mimics, loaded):
-        kernel(mbs.mass_matrix, model, False)
+    kernel(mbs.mass_matrix, mimics, False)
 
 
 @pytest.mark.backend_independent

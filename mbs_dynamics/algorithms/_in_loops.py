@@ -69,9 +69,8 @@ def in_loops(
 ) -> LoopProgram | None:
     """Return equations traced with generic bodies, or None where they had better not be.
 
-    Each body has to have a coordinate of its own, and no payload; if one body is named, those on
-    the path to it, whose payloads do not matter. ``straight`` traces the same equations body by
-    body.
+    Each body has to have a coordinate of its own; if one body is named, those on the path to it,
+    whose payloads do not matter. ``straight`` traces the same equations body by body.
     """
     chosen = _bodies(model, options)
     if chosen is None:
@@ -83,21 +82,30 @@ def in_loops(
 
     ordered, order = chosen
     deep = mean_depth(ordered) > DEEP
+    loads = {} if "body" in options else {i: k for k, i in enumerate(model.carriers)}
+    carriers = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        return equations(GenericModel(ordered, loops, gravity, model.n), **symbols, **options)
+        generic = GenericModel(ordered, loops, gravity, payload, carriers, model.n)
+        return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
-    coordinates = [model.bodies[i].joint.coordinate for i in order]
+    if loads:
+        rows["payload"] = "load"
+    places = {
+        "coordinate": [model.bodies[i].joint.coordinate for i in order],
+        "body": order,
+        "load": [loads.get(i, 0) for i in order],
+    }
     try:
         program = trace_loops(
             on_generic,
             inputs,
             name=name,
             droppable=MODEL_INPUTS,
-            forest=forest_of(ordered),
-            places={"coordinate": coordinates, "body": order},
+            forest=forest_of(ordered, carriers),
+            places=places,
             rows=rows,
             columns=SEVERAL,
             expand=straight,
@@ -122,6 +130,6 @@ def _bodies(model: Model, options: Mapping[str, Any]) -> tuple[Model, list[int]]
         long = mean_depth(path) > DEEP or model.n >= MANY
         return (path, order) if own == len(order) > 0 and long else None
     large = mean_depth(model) > DEEP or largest_tree(model) >= MANY
-    if model.n != model.nb or model.carriers or not large:
+    if model.n != model.nb or not large:
         return None
     return depth_first(model)

@@ -20,7 +20,7 @@ same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.tracing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +39,13 @@ KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 
-def forest_of(model: Model) -> Forest:
-    """Return the bodies, numbered depth first, as what loops run over, with their kinds."""
+def forest_of(model: Model, carriers: Collection[int]) -> Forest:
+    """Return the bodies, numbered depth first, as what loops run over, with their kinds.
+
+    Those that carry a payload are of kinds of their own.
+    """
     for finely in (True, False):
-        keys = [_kind(model, i, finely) for i in range(model.nb)]
+        keys = [(_kind(model, i, finely), i in carriers) for i in range(model.nb)]
         order: dict[Any, int] = {}
         kinds = tuple(order.setdefault(key, len(order)) for key in keys)
         if len(order) <= KINDS:
@@ -81,15 +84,25 @@ class _Body:
 class GenericModel:
     """A model with a coordinate for each joint, numbered depth first, within loops.
 
-    Or the path to a frame, of a model that has as many coordinates as ``n`` says.
+    Or the path to a frame, of a model that has as many coordinates as ``n`` says. ``payload`` has
+    an entry for each body that carries one.
     """
 
     generic = True
     """See :attr:`Model.generic`."""
     payloads = ()
 
-    def __init__(self, model: Model, loops: Loops, gravity: Any, n: int) -> None:
-        self.model, self.loops, self.gravity = model, loops, gravity
+    def __init__(
+        self,
+        model: Model,
+        loops: Loops,
+        gravity: Any,
+        payload: Any,
+        carriers: Collection[int],
+        n: int,
+    ) -> None:
+        self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
+        self._loaded = {loops.forest.kinds[i] for i in carriers}
         self.with_numbers, self.joint_names = model, model.joint_names
         self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)
@@ -110,7 +123,10 @@ class GenericModel:
             )
             joint = _Joint(kind, _numbers(entries[16:22]), flat[32], flat[33], i)
             home_rel = _numbers(entries[:16]).reshape(4, 4)
-            inertia = Inertia.from_parameters(entries[22:32])
+            own = entries[22:32]
+            if i.kind in self._loaded:
+                own = own + self.payload[i]
+            inertia = Inertia.from_parameters(own)
             self._known[i] = _Body(i.parent, home_rel, joint, inertia)
         return self._known[i]
 

@@ -1,0 +1,117 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Seconds to trace and to compile every function of the public API: arms, and trees of 500 joints.
+
+In a warm process that has nothing of these models in any cache. What a process needs once, such as
+the import of LLVM, is left out; ``startup`` measures that.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import thread_time
+from typing import Any
+from unittest.mock import patch
+
+import mbs_dynamics as mbs
+from benchmarks.mechanisms import chain, urdf
+from benchmarks.report import Table
+from mbs_dynamics.algorithms import algorithm_of
+
+TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
+JOINTS = 500
+TREES = {"chain": 1, "binary tree": 2}
+"""How many children each body has, of which there are 500."""
+
+SLOWEST = 3
+ORDER = 3
+"""Of the derivatives where an order is asked for."""
+
+
+def compilation() -> Iterator[Table]:
+    """Yield all functions of the arms, then each one of the large trees."""
+    mbs.compile(mbs.gravity_torques, chain(2), backend="llvm")
+    yield _arms()
+    for name, branches in TREES.items():
+        yield _tree(name, branches)
+
+
+def _arms() -> Table:
+    columns = ("robot", "functions", "seconds in all", "slowest")
+    table = Table("All functions of the public API", columns)
+    for name, tip in TIPS.items():
+        model = mbs.Model.from_urdf(urdf(name), tip=tip)
+        taken = {
+            algorithm_of(function).name: _compiled(function, model)[1]
+            for function in mbs.ALGORITHMS
+        }
+        slowest = sorted(taken, key=taken.__getitem__, reverse=True)[:SLOWEST]
+        said = ", ".join(f"{key} {taken[key]:.2f}" for key in slowest)
+        table.rows.append((name, len(taken), sum(taken.values()), said))
+    table.note = _note()
+    return table
+
+
+def _tree(name: str, branches: int) -> Table:
+    columns = ("seconds", "operations", "form", "trace + compile")
+    table = Table(f"A {name} of {JOINTS} generic joints", columns)
+    for function in mbs.ALGORITHMS:
+        kernel, seconds = _compiled(function, tree(branches))
+        form = "loops" if kernel.program.in_loops else "segments"
+        label = algorithm_of(function).name
+        table.rows.append((label, kernel.operations.total, form, seconds))
+    table.note = _note()
+    return table
+
+
+def _note() -> str:
+    return (
+        "Functions of one body or of two are those of the last leaf; sensitivities those of every "
+        f"joint, Jacobian derivatives those by the first and the last; orders are {ORDER}. Seconds "
+        "of one thread."
+    )
+
+
+def tree(branches: int) -> mbs.Model:
+    """Return a tree of which each body has so many children, numbered by their distance."""
+    model = chain(JOINTS)
+    parents = [-1, *((i - 1) // branches for i in range(1, model.nb))]
+    pairs = zip(model.bodies, parents, strict=True)
+    return replace(model, bodies=tuple(replace(body, parent=p) for body, p in pairs), frames={})
+
+
+def _compiled(function: Callable[..., Any], model: mbs.Model) -> tuple[mbs.Kernel, float]:
+    options = _options(function, model)
+    gc.collect()
+    gc.freeze()  # what others have left is not searched again and again
+    with patch.dict(os.environ, MBS_CACHE="0"):
+        begin = thread_time()
+        kernel = mbs.compile(function, model, backend="llvm", **options)
+        taken = thread_time() - begin
+    gc.unfreeze()
+    return kernel, taken
+
+
+def _options(function: Callable[..., Any], model: mbs.Model) -> dict[str, Any]:
+    """Return values of the options that have to be given."""
+    joints = model.joint_names
+    if function is mbs.jacobian_derivative:
+        joints = (joints[0], joints[-1])
+    values = {"body": model.leaves[-1], "joints": joints, "order": ORDER}
+    parameters = inspect.signature(function).parameters.values()
+    return {x.name: values[x.name] for x in parameters if x.name in values and x.default is x.empty}
