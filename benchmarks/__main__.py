@@ -27,6 +27,7 @@ BENCHMARKS = {
     "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
     "batch": "Batches of states in one call, beside loops.",
     "startup": "From a fresh process to compiled kernels.",
+    "compilation": "Seconds to trace and to compile every function, of arms and of 500 joints.",
     "operations": "Operations of each algorithm in each representation.",
     "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
     "large_trees": "Straight-line code beside segments, and long chains beside Pinocchio.",

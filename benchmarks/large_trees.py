@@ -20,7 +20,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -34,7 +33,6 @@ from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.tracing import Kernel, graph
-from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.segments import segmented
 
 LENGTHS = (10, 30, 60, 100, 200)
@@ -50,9 +48,6 @@ ROBOTS = {
 
 SMALLEST, LARGEST = 500, 12_000
 """Operations of the programs of which both forms are measured."""
-
-LARGEST_TREES = 500
-"""Joints of the largest trees, of which only the time to trace and to compile is measured."""
 
 ALGORITHMS = (
     mbs.inverse_dynamics,
@@ -72,7 +67,6 @@ def large_trees() -> Iterator[Table]:
     yield _forms()
     for n in LENGTHS:
         yield _beside_pinocchio(n)
-    yield _largest()
 
 
 # -- straight on, or in segments -------------------------------------------------------------------
@@ -183,32 +177,6 @@ def _beside_pinocchio(n: int) -> Table:
     for function, arrays, theirs in _subjects(twins):
         table.rows.append([function.__name__, *_row(twins.model, function, arrays, theirs)])
     return table
-
-
-def _largest() -> Table:
-    """Return how long a chain and a binary tree take to trace and to compile."""
-    columns = ("mechanism", "algorithm", "operations", "form", "trace s", "compile s")
-    note = "In a warm process, nothing of these models in any cache; seconds of one thread."
-    table = Table(f"Trees of {LARGEST_TREES} generic joints", columns, note=note)
-    for name, branches in (("chain", 1), ("binary tree", 2)):
-        for function in ALGORITHMS:
-            model = _tree(branches)
-            begin = thread_time()
-            program = mechanisms.program(function, model, "auto")
-            traced = thread_time() - begin
-            _, compiled = _compiled(program, model)
-            form = "loops" if isinstance(program, LoopProgram) else "segments"
-            operations = program.operations.total
-            table.rows.append([name, function.__name__, operations, form, traced, compiled])
-    return table
-
-
-def _tree(branches: int) -> mbs.Model:
-    """Return a tree of which each body has so many children, numbered by their distance."""
-    model = chain(LARGEST_TREES)
-    parents = [-1, *((i - 1) // branches for i in range(1, model.nb))]
-    pairs = zip(model.bodies, parents, strict=True)
-    return replace(model, bodies=tuple(replace(body, parent=p) for body, p in pairs), frames={})
 
 
 def _row(model: mbs.Model, function: Any, arrays: tuple[Any, ...], theirs: Call) -> list[Any]:
