@@ -19,7 +19,6 @@ Every one of them names the argument, what came and what is valid. All derive fr
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,6 +46,8 @@ class UnknownNameError(MbsError, LookupError):
     plural = "names"
 
     def __init__(self, name: object, valid: Iterable[str]) -> None:
+        import difflib  # slow to import, and rarely needed
+
         valid = list(valid)
         close = difflib.get_close_matches(str(name), valid, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""

@@ -25,7 +25,6 @@ import ctypes
 import functools
 import importlib
 import sys
-import sysconfig
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -114,7 +113,12 @@ def supported() -> bool:
         return False
     if not VERSIONS[0] <= sys.version_info[:2] <= VERSIONS[1]:
         return False
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+    if hasattr(sys, "_is_gil_enabled"):  # since 3.13; the variables are slow to import
+        import sysconfig
+
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return False
+    if hasattr(sys, "gettotalrefcount"):
         return False
     try:
         _array_new()
