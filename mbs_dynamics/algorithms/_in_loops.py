@@ -55,6 +55,9 @@ COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
 SEVERAL = frozenset({"motion"})
 """Arrays (k, n) of several of these."""
 
+ATTACHED = frozenset({"screws"})
+"""Arrays with a row for each of the joints that are named, attached to the bodies they move."""
+
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Properties of the model that are inputs of the kernels, so that they change without compiling."""
 
@@ -82,22 +85,31 @@ def in_loops(
     from mbs_dynamics.tracing.loops import Unsuitable
 
     ordered, order = chosen
+    attached = _attached(model, order, options) if ATTACHED & inputs.keys() else []
+    if ATTACHED & inputs.keys() and not attached:
+        return None
     deep = mean_depth(ordered) > DEEP
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        return equations(GenericModel(ordered, loops, gravity, model.n), **symbols, **options)
+        generic = GenericModel(ordered, loops, gravity, model.n, len(options.get("joints", ())))
+        return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
+    rows.update({key: "attached" for key in ATTACHED if key in inputs})
     coordinates = [model.bodies[i].joint.coordinate for i in order]
+    nowhere = [-1] * len(attached)
+    places = {"coordinate": [*coordinates, *nowhere], "body": [*order, *nowhere]}
+    if attached:
+        places["attached"] = [-1] * len(order) + [k for _, k in attached]
     try:
         program = trace_loops(
             on_generic,
             inputs,
             name=name,
             droppable=MODEL_INPUTS,
-            forest=forest_of(ordered),
-            places={"coordinate": coordinates, "body": order},
+            forest=forest_of(ordered, [i for i, _ in attached]),
+            places=places,
             rows=rows,
             columns=SEVERAL,
             expand=straight,
@@ -109,6 +121,18 @@ def in_loops(
         least = graph.LARGE
     entries = sum(port.size for port in program.outputs)
     return program if program.operations.total > least or entries > LONG else None
+
+
+def _attached(
+    model: Model, order: list[int], options: Mapping[str, Any]
+) -> list[tuple[int, int]]:
+    """Return what is attached to the bodies of loops: the row of the body, and its own number.
+
+    What is attached to other bodies has no part in the loops.
+    """
+    row = {i: k for k, i in enumerate(order)}
+    moved = enumerate(model.moved_by(options["joints"]))
+    return sorted((row[i], k) for k, i in moved if i in row)
 
 
 def _bodies(model: Model, options: Mapping[str, Any]) -> tuple[Model, list[int]] | None:

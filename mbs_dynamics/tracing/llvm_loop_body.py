@@ -23,7 +23,7 @@ import numpy as np
 from mbs_dynamics.tracing.llvm_body import Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_room import room_of
-from mbs_dynamics.tracing.loop_pairs import grouped, roots_of
+from mbs_dynamics.tracing.loop_pairs import grouped
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of, twins_of
 from mbs_dynamics.tracing.loops import LOAD, PAIRS, STATE, TRIPLES
 
@@ -65,7 +65,10 @@ class LoopBody(Body):
         ends = np.zeros(self.room.stride, dtype=np.int64)  # vectors of it are loaded
         ends[: forest.count] = self.ends
         self._table("ends", ends)
-        self._table("roots", np.array(roots_of(forest), dtype=np.int64))
+        for span in sorted({step.span for step in program.steps if step.sort == PAIRS} - {""}):
+            for name, rows in zip(("first", "end"), forest.ranges(span), strict=True):
+                self._table(f"{span}.{name}", rows)
+        self._table("roots", np.array(forest.roots, dtype=np.int64))
         for name, numbers in program.places.items():
             if not program.in_order(name):
                 self._table(name, numbers)
@@ -92,7 +95,8 @@ class LoopBody(Body):
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
-                if not (self.forest.is_chain and program.fills(number)):
+                chain = self.forest.is_chain and not self.forest.attached
+                if not (chain and program.fills(number)):
                     self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
                 self.zero(self.entry("%memory", room.matrices[number]), size)

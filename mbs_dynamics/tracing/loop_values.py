@@ -193,7 +193,7 @@ class Values:
     def _is_done_with(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
         own = {Place(STATE, s, 0, OWN) for s in self.slots()}
-        return self._assigned >= set(self.loops.forest.kinds) and not own & scope.stores.keys()
+        return self._assigned >= set(self.loops.forest.kinds[: self.loops.forest.own]) and not own & scope.stores.keys()
 
     def slots(self) -> range:
         """The numbers of the values of a row that make one of this container."""
@@ -235,15 +235,24 @@ class Values:
 class Matrix:
     """A scalar or several for each pair of rows, kept in memory or in an output.
 
-    Or a scalar for each triple of rows, if it is a ``cube``.
+    Or a scalar for each triple of rows, if it is a ``cube``. The columns of what is ``attached``
+    belong to the rows that are attached.
     """
 
     def __init__(
-        self, loops: Loops, strides: tuple[int, int, int], size: int, *, cube: bool = False
+        self,
+        loops: Loops,
+        strides: tuple[int, int, int],
+        size: int,
+        *,
+        cube: bool = False,
+        attached: bool = False,
     ) -> None:
         self.loops, self.cube = loops, cube
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
+        if attached:
+            loops.of_attached.add(self.number)
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
         scope, place = self._place(cell)
