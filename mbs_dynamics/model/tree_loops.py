@@ -178,7 +178,7 @@ class TreeLoops:
         ratio = np.array([body.joint.ratio for body in self.bodies])
         found = np.full((self.n, *D.shape[1:]), 0.0, dtype=object)
         np.add.at(found, at, D if D.ndim > 2 else ratio[:, None] * D)
-        return np.moveaxis(found, 0, -2)
+        return np.moveaxis(found, -1, 0) if D.ndim > 2 else found
 
     def columns(self, i: int, span: str) -> Iterable[int]:
         """Yield columns, of which there is one for each body.

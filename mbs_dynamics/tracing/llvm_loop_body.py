@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_body import Body, output_pointer
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.loop_pairs import grouped
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of, twins_of
-from mbs_dynamics.tracing.loops import LOAD, PAIRS, STATE, TRIPLES
+from mbs_dynamics.tracing.loops import LOAD, PAIRS, ROWS, STATE, TRIPLES
 
 
 class LoopBody(Body):
@@ -90,6 +90,9 @@ class LoopBody(Body):
         for slot in self._read_beyond() if self.lanes == 1 and not room.apart else ():
             end = self.entry(self._of_rows(slot), self.forest.count)
             self.zero(end, room.stride - self.forest.count)
+        beside = self.forest.own % WIDTH
+        for slot in self._of_attached() if beside else ():
+            self.zero(self.entry(self._of_rows(slot), self.forest.own - beside), beside)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
@@ -106,6 +109,18 @@ class LoopBody(Body):
     def _of_rows(self, slot: int) -> str:
         """Return the address of a value of the first row."""
         return self.entry(self.room.base, self.room.values[slot])
+
+    def _of_attached(self) -> list[int]:
+        """Return the values that rows have which are attached, but no others.
+
+        Lanes begin at multiples of their number, and read what stands before these rows as well.
+        """
+        if not self.forest.attached:
+            return []
+        kind = self.forest.kinds[-1]
+        turns = [step.turns.get(kind) for step in self.program.steps if step.sort == ROWS]
+        places = [store.place for turn in turns if turn for store in turn.stores]
+        return sorted({place.name for place in places if place.space == STATE})
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.

@@ -133,9 +133,12 @@ def _numbered(keys: Sequence[Any]) -> tuple[float | int, ...]:
 
 
 def _common(a: Layout, b: Layout) -> Layout:
-    """Return the layout of values of both: the same where both say so."""
+    """Return the layout of values of both: the same where both say so.
+
+    The number 1.0 is not the variable 1, which only their texts tell apart.
+    """
     keys = [
-        x if isinstance(x, float) and isinstance(y, float) and x == y else (x, y)
+        x if isinstance(x, float) and isinstance(y, float) and x == y else (repr(x), repr(y))
         for x, y in zip(a.entries, b.entries, strict=True)
     ]
     return Layout(a.form, _numbered(keys))

@@ -159,7 +159,7 @@ class Scope(Graph):
         """Values of containers as they are now, by container and roles."""
         self.stores: dict[Place, tuple[Any, int]] = {}
         """What goes where, and how many nodes there were when that was said."""
-        self.condition: Any = None
+        self.where: Any = None
         """Where it does not hold, zeros are stored."""
 
     def load(self, place: Place) -> Symbol:
@@ -168,8 +168,8 @@ class Scope(Graph):
 
     def store(self, place: Place, value: Any) -> None:
         """Note what is stored when the turn ends."""
-        if self.condition is not None:
-            value = select(self.condition, value, 0.0)
+        if self.where is not None:
+            value = select(self.where, value, 0.0)
         self.stores[place] = value, len(self.nodes)
 
     def sin(self, x: Symbol) -> Any:
@@ -279,7 +279,7 @@ class Loops:
             ends = self.forest.ends
             of_parent = [ends[p] for p in self.forest.parents]
             number = self.table(range(self.forest.count), Member(OUTER))
-            scope.condition = less(number, self.table(of_parent, k))
+            scope.where = less(number, self.table(of_parent, k))
         yield Member(OUTER)
         self.scope = outer
 
