@@ -123,9 +123,7 @@ def in_loops(
     return program if program.operations.total > least or entries > LONG else None
 
 
-def _attached(
-    model: Model, order: list[int], options: Mapping[str, Any]
-) -> list[tuple[int, int]]:
+def _attached(model: Model, order: list[int], options: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return what is attached to the bodies of loops: the row of the body, and its own number.
 
     What is attached to other bodies has no part in the loops.

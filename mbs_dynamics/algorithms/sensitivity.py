@@ -37,6 +37,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import moves, parameters_at
 
+FEW = 2
+"""To carry so many parameters from body to body takes fewer operations than to join the moves."""
+
 
 @algorithm(invariant=False, generic=True)
 def pose_sensitivity(
@@ -59,7 +62,8 @@ def pose_sensitivity(
     UnknownBodyError, UnknownRepresentationError.
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
-    twists: FloatArray = model.by_attached(parameters_at(rep, model.frame(body), screws, moved))
+    K = parameters_at(rep, model.frame(body), screws, moved, carried=FEW)
+    twists: FloatArray = model.by_attached(K)
     return twists
 
 

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -49,6 +50,7 @@ def torque_sensitivity(
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
+    U: Any = screws
     meet, dtau = meeting(rep), model.per_pair_with_attached(moved)
     of_parent, to_now, S_met, row, row_rate = (model.per_body() for _ in range(5))
     for j, _ in model.outward():
@@ -58,7 +60,7 @@ def torque_sensitivity(
         row[j] = meet.moment(j, B[j].transposed(S))
     wrench, turn, Z_met = (model.per_attached(moved) for _ in range(3))
     for k, i in model.attached(moved):
-        S = to_now[i] @ screws[k]
+        S = to_now[i] @ U[k]
         Y, Z = of_parent[i].rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S

@@ -56,14 +56,18 @@ def _by_the_ground(rep: Representation, frame: Frame) -> Any:
     return S
 
 
-def parameters_at(rep: Representation, frame: Frame, screws: Any, moved: Any) -> Any:
+def parameters_at(
+    rep: Representation, frame: Frame, screws: Any, moved: Any, *, carried: int = 0
+) -> Any:
     """Return the screws (6,) of geometric parameters, measured at a frame, by parameter.
 
     Each of ``screws`` is fixed before the joint of a body of ``moved``, given in the frame that the
-    body has with this joint at zero. It is zero for bodies that do not move the frame.
+    body has with this joint at zero. It is zero for bodies that do not move the frame. No
+    more than ``carried`` of them are carried from body to body; more are taken there at once, by
+    what takes joint screws there as well.
     """
     model = rep.model
-    K = model.per_attached(moved)
+    K = model.per_attached(moved, np.zeros(6))
     if model.generic:
         zero = model.per_body()
         for i, _ in model.outward_to(frame.body):
@@ -73,9 +77,18 @@ def parameters_at(rep: Representation, frame: Frame, screws: Any, moved: Any) ->
             C = rep.C(frame.body) @ frame.placement
             K[k] = _from_spatial(se3.Ad(zero[i]) @ screws[k], C, rep.name)
         return K
-    to_frame = dict(_to_frame(rep, frame))
-    for k, i in model.attached(moved):
-        K[k] = to_frame[i] @ _now(rep, i, screws[k]) if i in to_frame else np.zeros(6)
+    on_path = list(model.attached(moved, frame.body))
+    if len(on_path) > carried:
+        to_frame = dict(_to_frame(rep, frame))
+        for k, i in on_path:
+            K[k] = to_frame[i] @ _now(rep, i, screws[k])
+        return K
+    for k, i in on_path:
+        _, *beyond = model.since(k, i, frame.body)
+        K[k] = _now(rep, i, screws[k])
+        for j in beyond:
+            K[k] = rep.carry(j) @ K[k]
+        K[k] = rep.at(frame) @ K[k]
     return K
 
 

@@ -53,7 +53,6 @@ class Meeting:
         """Return a pure moment (3,) on body i where pairs meet."""
         return m
 
-
     def outward(self, i: int) -> Onward:
         """Return what takes vectors of body i to the bodies beyond it, one after the other."""
         return Onward(self)

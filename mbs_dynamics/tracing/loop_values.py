@@ -196,7 +196,9 @@ class Values:
     def _is_done_with(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
         own = {Place(STATE, s, 0, OWN) for s in self.slots()}
-        return self._assigned >= set(self.loops.forest.kinds[: self.loops.forest.own]) and not own & scope.stores.keys()
+        forest = self.loops.forest
+        done = self._assigned >= set(forest.kinds[: forest.own])
+        return done and not own & scope.stores.keys()
 
     def slots(self) -> range:
         """The numbers of the values of a row that make one of this container."""

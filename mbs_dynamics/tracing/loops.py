@@ -261,7 +261,7 @@ class Loops:
         self.scope = None
 
     def attached(self) -> Iterator[Member]:
-        """Yield the generic row of those that are attached; its parent is what it is attached to."""
+        """Yield the generic row of what is attached; its parent is what it is attached to."""
         if self.scope is not None or not self.forest.attached:
             raise Unsuitable
         kind, self._count = self.forest.kinds[-1], 0
