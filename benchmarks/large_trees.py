@@ -66,6 +66,9 @@ ALGORITHMS = (
     mbs.inverse_dynamics_regressor,
 )
 
+SENSITIVITIES = (mbs.pose_sensitivity, mbs.jacobian_sensitivity, mbs.torque_sensitivity)
+"""Algorithms that are measured for the largest trees with a parameter of each joint."""
+
 
 def large_trees() -> Iterator[Table]:
     """Yield where segments begin to pay, and chains beside Pinocchio."""
@@ -188,13 +191,17 @@ def _beside_pinocchio(n: int) -> Table:
 def _largest() -> Table:
     """Return how long a chain and a binary tree take to trace and to compile."""
     columns = ("mechanism", "algorithm", "operations", "form", "trace s", "compile s")
-    note = "In a warm process, nothing of these models in any cache; seconds of one thread."
+    note = (
+        "In a warm process, nothing of these models in any cache; seconds of one thread. "
+        "Sensitivities are those by one parameter of each joint."
+    )
     table = Table(f"Trees of {LARGEST_TREES} generic joints", columns, note=note)
     for name, branches in (("chain", 1), ("binary tree", 2)):
-        for function in ALGORITHMS:
+        for function in (*ALGORITHMS, *SENSITIVITIES):
             model = _tree(branches)
+            given = {"joints": model.joint_names} if function in SENSITIVITIES else {}
             begin = thread_time()
-            program = mechanisms.program(function, model, "auto")
+            program = mechanisms.program(function, model, "auto", **given)
             traced = thread_time() - begin
             _, compiled = _compiled(program, model)
             form = "loops" if isinstance(program, LoopProgram) else "segments"

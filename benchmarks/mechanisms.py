@@ -164,13 +164,16 @@ def chain_twins(n: int) -> Twins:
     return Twins(f"chain of {n}", model, pin_model, pin_model.createData())
 
 
-def program(function: Callable[..., Any], model: mbs.Model, representation: str) -> Program:
-    """Return a traced algorithm, with a value from OPTIONS for each option that it needs."""
+def program(
+    function: Callable[..., Any], model: mbs.Model, representation: str, **given: Any
+) -> Program:
+    """Return a traced algorithm, with a value from OPTIONS for each option that is not given."""
     made = algorithm_of(function)
     options = {
         name: OPTIONS[name](model) if default is inspect.Parameter.empty else default
         for name, default in made.options.items()
-    }
+        if name not in given
+    } | given
     if "representation" in options:
         options["representation"] = representation
     return made.program(model, made.required, options)
