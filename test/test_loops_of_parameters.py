@@ -211,3 +211,5 @@ def test_a_number_is_not_taken_for_a_variable():
     """As 1.0 on the diagonal of rotations about different axes, and the variable 1."""
     a, b = Layout((3,), (1.0, 0, 1)), Layout((3,), (1, 0, 1.0))
     assert _common(a, b).entries == (0, 1, 2)
+    assert Layout((2,), (0.0, 1.0)).key != Layout((2,), (0, 1)).key
+    assert [Layout((2,), entries).has_numbers for entries in ((0, 1), (0, 1.0))] == [False, True]

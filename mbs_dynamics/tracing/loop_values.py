@@ -64,6 +64,16 @@ class Layout(NamedTuple):
     """For each entry the number (float) that it always is, or the index (int) of its variable."""
 
     @property
+    def key(self) -> Any:
+        """What tells layouts apart: to compare them as they are takes 1.0 for the variable 1."""
+        return self.form, repr(self.entries)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether an entry always is the same number."""
+        return any(isinstance(k, float) for k in self.entries)
+
+    @property
     def size(self) -> int:
         """Number of variables."""
         return 1 + max((k for k in self.entries if isinstance(k, int)), default=-1)
@@ -226,7 +236,7 @@ class Values:
             self.loops.found[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         wide = _common(layout, _layout(value))
-        if wide != layout:
+        if wide.key != layout.key:
             known = self.loops.found.get(self.number)
             same = known is not None and known.form == wide.form
             self.loops.found[self.number] = _common(known, wide) if same and known else wide
