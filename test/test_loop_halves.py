@@ -29,7 +29,7 @@ from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves
 from mbs_dynamics.tracing.loop_halves import halves
-from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped, roots_of
+from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
 from mbs_dynamics.tracing.loops import CELL, PAIRS, ROWS, Forest
 from mbs_dynamics.tracing.machine import Rows, Vector
@@ -222,4 +222,4 @@ def test_rows_of_a_matrix_are_filled_in_order(loops):
 
 def test_roots():
     forest = Forest((-1, 0, 1, -1, 3, 3), (0,) * 6)
-    assert roots_of(forest) == [0, 0, 0, 3, 3, 3]
+    assert forest.roots == [0, 0, 0, 3, 3, 3]

@@ -27,7 +27,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import moves, screws_at
+from mbs_dynamics.representation import Representation, moves, screws_at
 
 
 @algorithm(invariant=False)
@@ -53,7 +53,7 @@ def jacobian_derivative(
     UnknownJointError, UnknownBodyError, UnknownRepresentationError.
     """
     directions = coordinates(model, joints)
-    of = _Columns(model, q, body, representation)
+    of = Columns(model, q, body, representation)
     J: list[Array] = [np.zeros(6) for _ in range(model.n)]
     path = model.path(of.frame.body)
     movers = [[i for i in path if model.bodies[i].joint.coordinate == k] for k in directions]
@@ -76,7 +76,7 @@ def kinematic_hessian(
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
     UnknownRepresentationError.
     """
-    of = _Columns(model, q, body, representation)
+    of = Columns(model, q, body, representation)
     H = model.vector_per_pair(6)
     for k, _ in model.outward_to(of.frame.body):
         H[k, k] = of.by_itself(k)
@@ -84,6 +84,23 @@ def kinematic_hessian(
             H[j, k], H[k, j] = of.by_each_other(j, k)
     hessian: FloatArray = model.generalized_vectors(H)
     return hessian
+
+
+def changes(
+    kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return the derivatives of a first column by a second one's joint, and the other way round.
+
+    Of each the column and what its angular part is made of; the first joint comes before the other.
+    """
+    (S, own), (S_k, own_k) = first, second
+    if kind in ("spatial", "body_fixed"):
+        change, none = se3.ad(own) @ own_k, np.zeros(6)
+    else:
+        velocity = so3.hat(S[:3]) @ S_k[3:]  # by both of them in either order
+        change = np.concatenate([so3.hat(own[:3]) @ own_k[:3], velocity])
+        none = np.concatenate([np.zeros(3), velocity])
+    return (change, none) if kind in ("body_fixed", "mixed") else (none, change)
 
 
 def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
@@ -105,7 +122,7 @@ def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
     return tuple(found)
 
 
-class _Columns:
+class Columns:
     """The columns of a Jacobian at q by joint, and their derivatives by joints on the path.
 
     Columns are per unit of the coordinates: those of mimic joints have the ratio as a factor.
@@ -115,12 +132,15 @@ class _Columns:
         self.frame = model.frame(body)
         self.kind = moves(representation, model, q).name
         turning = self.kind in ("hybrid", "mixed")
-        self.S = self._per_unit(model, q, "hybrid" if turning else self.kind)
-        self.turning = self._per_unit(model, q, "body_fixed") if self.kind == "mixed" else self.S
-        """What the angular part is made of."""
+        self.rep = moves("hybrid" if turning else self.kind, model, q)
+        self.S = self._per_unit(self.rep)
+        self.of_turning = moves("body_fixed", model, q) if self.kind == "mixed" else self.rep
+        """The representation of what the angular part is made of."""
+        self.turning = self._per_unit(self.of_turning) if self.kind == "mixed" else self.S
 
-    def _per_unit(self, model: Model, q: Array, representation: str) -> list[Array]:
-        S, of_joints = model.per_body(), screws_at(moves(representation, model, q), self.frame)
+    def _per_unit(self, rep: Representation) -> list[Array]:
+        model = rep.model
+        S, of_joints = model.per_body(), screws_at(rep, self.frame)
         for i, _ in model.outward_to(self.frame.body):
             S[i] = model.bodies[i].joint.ratio * of_joints[i]
         return S
@@ -146,13 +166,7 @@ class _Columns:
         First order of :meth:`by`, for joints that need not be known by number.
         """
         own = self.turning
-        if self.kind in ("spatial", "body_fixed"):
-            change, none = se3.ad(own[j]) @ own[k], np.zeros(6)
-        else:
-            velocity = so3.hat(self.S[j][:3]) @ self.S[k][3:]  # by both of them in either order
-            change = np.concatenate([so3.hat(own[j][:3]) @ own[k][:3], velocity])
-            none = np.concatenate([np.zeros(3), velocity])
-        return (change, none) if self.kind in ("body_fixed", "mixed") else (none, change)
+        return changes(self.kind, (self.S[j], own[j]), (self.S[k], own[k]))
 
     def _body_fixed(self, j: int, along: tuple[int, ...]) -> Array:
         """[[J_j, J_a], J_b] ... for j < a <= b ..., else zero: D (5), (12), (14)."""

@@ -29,20 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.partials import Columns, changes
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import Representation, from_body_fixed, moves, screws_at
+from mbs_dynamics.representation import moves, parameters_at
+
+FEW = 2
+"""To carry so many parameters from body to body takes fewer operations than to join the moves."""
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def pose_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -62,13 +61,13 @@ def pose_sensitivity(
     q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownJointError,
     UnknownBodyError, UnknownRepresentationError.
     """
-    rep = moves(representation, model, q)
-    K = _parameters(model, rep, q, screws, model.frame(body), moved_bodies(model, joints))
-    twists: FloatArray = np.array(K).reshape(-1, 6).T
+    rep, moved = moves(representation, model, q), model.moved_by(joints)
+    K = parameters_at(rep, model.frame(body), screws, moved, carried=FEW)
+    twists: FloatArray = model.by_attached(K)
     return twists
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, generic=True)
 def jacobian_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -85,65 +84,14 @@ def jacobian_sensitivity(
     the body, and the spatial one [K, J_j] for the others; compare Mueller (dynamics), eqs. (5) and
     (15). The arguments and errors are those of :func:`pose_sensitivity`; auto means body_fixed.
     """
-    rep = moves(representation, model, q)
-    frame = model.frame(body)
-    R = np.eye(3) if frame.body == GROUND else rep.R(frame.body) @ frame.placement[:3, :3]
-    S = screws_at(rep, frame)
-    moved = moved_bodies(model, joints)
-    derivatives = []
-    for i, K in zip(moved, _parameters(model, rep, q, screws, frame, moved), strict=True):
-        dJ: list[Array] = [np.zeros(6) for _ in range(model.n)]
-        for j, S_j in S.items():
-            joint = model.bodies[j].joint
-            change = _change(rep.name, S_j, K, R, before=j < i)
-            dJ[joint.coordinate] = dJ[joint.coordinate] + joint.ratio * change
-        derivatives.append(np.array(dJ).reshape(-1, 6).T)
-    stacked: FloatArray = np.moveaxis(np.array(derivatives).reshape(-1, 6, model.n), 0, -1)
-    return stacked
-
-
-def _parameters(
-    model: Model, rep: Representation, q: Array, screws: Array, frame: Frame, moved: Sequence[int]
-) -> list[Array]:
-    """Return the instantaneous screw (6,) of each parameter, measured at a frame."""
-    path, position = model.path(frame.body), model.joint_positions(q)
-    K = []
-    for i, U in zip(moved, screws, strict=True):
-        if i not in path:
-            K.append(np.zeros(6))
-            continue
-        back = se3.exp_screw(model.bodies[i].joint.screw, -position[i])
-        K_i = from_body_fixed(rep.C(i), rep.name) @ (se3.Ad(back) @ U)
-        for k in path[path.index(i) + 1 :]:
-            K_i = rep.carry(k) @ K_i
-        K.append(rep.at(frame) @ K_i)
-    return K
-
-
-def _change(kind: str, S: Array, K: Array, R: Array, *, before: bool) -> Array:
-    """Return the derivative of a joint's column S by a parameter with the column K.
-
-    A joint before the parameter stays where it is, and the frame, of rotation R, moves; joints
-    after it move with the frame.
-    """
-    if kind == "body_fixed":
-        return se3.ad(S) @ K if before else np.zeros(6)
-    if kind == "spatial":
-        return np.zeros(6) if before else se3.ad(K) @ S
-    to_inertial = R if kind == "mixed" else np.eye(3)
-    if before:
-        turned = so3.hat(S[:3]) @ K[:3] if kind == "mixed" else np.zeros(3)
-        return np.concatenate([turned, so3.hat(to_inertial @ S[:3]) @ K[3:]])
-    turned = np.zeros(3) if kind == "mixed" else so3.hat(K[:3]) @ S[:3]
-    return np.concatenate([turned, so3.hat(to_inertial @ K[:3]) @ S[3:]])
-
-
-def moved_bodies(model: Model, joints: Sequence[str]) -> list[int]:
-    """Return the bodies that the named joints move."""
-    if isinstance(joints, str) or not isinstance(joints, Sequence):
-        raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
-    index = {body.joint.name: i for i, body in enumerate(model.bodies)}
-    for name in joints:
-        if name not in index:
-            raise UnknownJointError(name, index)
-    return [index[name] for name in joints]
+    of, moved = Columns(model, q, body, representation), model.moved_by(joints)
+    K = parameters_at(of.rep, of.frame, screws, moved)
+    turning = K if of.kind != "mixed" else parameters_at(of.of_turning, of.frame, screws, moved)
+    dJ, tip = model.per_pair_with_attached(moved, 6), of.frame.body
+    for k, i in model.attached(moved, tip):
+        for j, _ in model.before(k, i):
+            dJ[j, k], _ = changes(of.kind, (of.S[j], of.turning[j]), (K[k], turning[k]))
+        for j in model.since(k, i, tip):
+            _, dJ[j, k] = changes(of.kind, (K[k], turning[k]), (of.S[j], of.turning[j]))
+    derivatives: FloatArray = model.generalized_with_attached(dJ)
+    return derivatives

@@ -18,22 +18,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.derivatives import motion_of
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS
-from mbs_dynamics.algorithms.sensitivity import moved_bodies
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie import se3
-from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import BodyAxes
+from mbs_dynamics.representation import BodyAxes, meeting
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, generic=True)
 def torque_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -52,34 +48,30 @@ def torque_sensitivity(
 
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownJointError.
     """
-    rep = BodyAxes(model, q)
+    rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
-    position = model.joint_positions(q)
-    columns = []
-    for i, U in zip(moved_bodies(model, joints), np.asarray(screws), strict=True):
-        S = se3.Ad(se3.exp_screw(model.bodies[i].joint.screw, -position[i])) @ U
-        Y, Z = rep.rates_of_screw(i, S, V, A)
-        column: list[Any] = [0.0] * model.nb
-        moved = 2.0 * (B[i] @ Y) + M[i] @ Z + se3.ad_dual(W[i]) @ S
-        child, j = i, model.parents[i]
-        while j != GROUND:  # joints before the parameter stay where they are
-            moved = rep.carry(child).T @ moved
-            column[j] = rep.screw(j) @ moved
-            child, j = j, model.parents[j]
-        for j, (turned, Z_j) in _of_joints_beyond(model, rep, i, Y, Z).items():  # these move along
-            S_j = rep.screw(j)
-            column[j] = 2.0 * (B[j].transposed(S_j) @ turned) + (M[j] @ S_j) @ Z_j
-        columns.append(model.generalized(column))
-    return np.asarray(np.array(columns).reshape(-1, model.n).T)
-
-
-def _of_joints_beyond(
-    model: Model, rep: BodyAxes, i: int, Y: Array, Z: Array
-) -> dict[int, tuple[Array, Array]]:
-    """Return the angular part of a twist Y and a twist Z of body i, seen from all bodies beyond."""
-    seen = {i: (Y[:3], Z)}
-    for j, p in model.outward():
-        if p in seen:
-            turned, Z_p = seen[p]
-            seen[j] = rep.carry(j).turned(turned), rep.carry(j) @ Z_p
-    return seen
+    U: Any = screws
+    meet, dtau = meeting(rep), model.per_pair_with_attached(moved)
+    of_parent, to_now, S_met, row, row_rate = (model.per_body() for _ in range(5))
+    for j, _ in model.outward():
+        S = rep.screw(j)
+        of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
+        S_met[j], row_rate[j] = meet.twist(j, S), meet.wrench(j, M[j] @ S)
+        row[j] = meet.moment(j, B[j].transposed(S))
+    wrench, turn, Z_met = (model.per_attached(moved) for _ in range(3))
+    for k, i in model.attached(moved):
+        S = to_now[i] @ U[k]
+        Y, Z = of_parent[i].rates(S)
+        twice = 2.0 * Y
+        changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
+        wrench[k], turn[k] = meet.wrench(i, changed), meet.moment(i, twice[:3])
+        Z_met[k] = meet.twist(i, Z)
+        for j, child in model.before(k, i):  # these stay where they are
+            wrench[k] = meet.carry(child).T @ wrench[k]
+            dtau[j, k] = S_met[j] @ wrench[k]
+        seen = meet.outward(i)
+        for j in model.since(k, i):  # these move along
+            turned, Z_j = seen(j, turn[k], Z_met[k])
+            dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j
+    derivatives: FloatArray = model.generalized_with_attached(dtau)
+    return derivatives

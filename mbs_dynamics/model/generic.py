@@ -34,15 +34,17 @@ from mbs_dynamics.tracing import Symbol
 from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
 from mbs_dynamics.tracing.loop_values import Block, Matrix, Values
 from mbs_dynamics.tracing.loops import INWARD, LAST, OUTWARD, Forest, Loops, Member, Unsuitable
+from mbs_dynamics.tracing.spans import AFTER, UNTIL
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 
-def forest_of(model: Model, carriers: Collection[int]) -> Forest:
+def forest_of(model: Model, carriers: Collection[int], to: Sequence[int]) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds.
 
-    Those that carry a payload are of kinds of their own.
+    Those that carry a payload are of kinds of their own. Further rows are attached to the bodies
+    ``to``, which stand in order.
     """
     for finely in (True, False):
         keys = [(_kind(model, i, finely), i in carriers) for i in range(model.nb)]
@@ -50,7 +52,8 @@ def forest_of(model: Model, carriers: Collection[int]) -> Forest:
         kinds = tuple(order.setdefault(key, len(order)) for key in keys)
         if len(order) <= KINDS:
             break
-    return Forest(model.parents, kinds)
+    attached = (len(order),) * len(to)
+    return Forest((*model.parents, *to), (*kinds, *attached), len(to))
 
 
 def _kind(model: Model, i: int, finely: bool) -> Any:
@@ -85,7 +88,7 @@ class GenericModel:
     """A model with a coordinate for each joint, numbered depth first, within loops.
 
     Or the path to a frame, of a model that has as many coordinates as ``n`` says. ``payload`` has
-    an entry for each body that carries one.
+    an entry for each body that carries one, and ``m`` parameters are attached to bodies.
     """
 
     generic = True
@@ -100,11 +103,12 @@ class GenericModel:
         payload: Any,
         carriers: Collection[int],
         n: int,
+        m: int,
     ) -> None:
         self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
         self._loaded = {loops.forest.kinds[i] for i in carriers}
         self.with_numbers, self.joint_names = model, model.joint_names
-        self.n, self.nb = n, model.nb
+        self.n, self.m, self.nb = n, m, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
@@ -118,7 +122,7 @@ class GenericModel:
             entries = np.array(flat, dtype=object)
             kind = next(
                 body.joint.kind
-                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=True)
+                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=False)
                 if k == i.kind
             )
             joint = _Joint(kind, _numbers(entries[16:22]), flat[32], flat[33], i)
@@ -170,6 +174,49 @@ class GenericModel:
     def moving(self, j: Member) -> Iterator[tuple[Any, Any]]:
         """Yield body j and those between it and the ground."""
         return ((i, i) for i in self.loops.triples(j))
+
+    def moved_by(self, joints: Sequence[str]) -> Any:
+        """Return the joints: the forest knows what they move."""
+        return joints
+
+    def per_attached(self, to: Any, at_first: Any = None) -> Values:
+        """Return a container with a value for each that is attached to a body."""
+        return Values(self.loops)
+
+    def attached(self, to: Any, tip: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Yield what is attached, with its body."""
+        return ((k, k.parent) for k in self.loops.attached())
+
+    def before(self, k: Member, i: Member) -> Iterator[tuple[Any, Any]]:
+        """Yield the bodies before that to which k is attached; see :meth:`supporting`."""
+        return ((j, j) for j in self.loops.pairs_with_attached(k, AFTER))
+
+    def since(self, k: Member, i: Member, tip: Any = None) -> Iterator[Any]:
+        """Yield the body to which k is attached, and those beyond it."""
+        return self.loops.pairs_with_attached(k, UNTIL)
+
+    def per_pair_with_attached(self, to: Any, entries: int = 1) -> Matrix:
+        """Return scalars, or vectors, for pairs of a body and what is attached, zero at first."""
+        columns = self.loops.forest.attached
+        strides = columns, 1, self.nb * columns
+        return Matrix(self.loops, strides, self.nb * columns * entries, attached=True)
+
+    def by_attached(self, K: Values) -> Any:
+        """Return (6, m), what is attached as columns."""
+        whole = Values(self.loops, whole=True)
+        for k in self.loops.attached():
+            whole[k] = K[k]
+        return Result(whole, "attached", (6, self.m), strides=(1, 0, self.m))
+
+    def generalized_with_attached(self, D: Matrix) -> Any:
+        """Return (n, m) for the coordinates, or (6, n, m), from the joints."""
+        *_, size = self.loops.matrices[D.number]
+        if size == self.nb * self.loops.forest.attached:
+            if any(body.joint.ratio != 1.0 for body in self.model.bodies):
+                raise Unsuitable
+            return Result(D, "coordinate", (self.n, self.m), "attached", (self.m, 1, 0))
+        strides = self.m, 1, self.n * self.m
+        return Result(D, "coordinate", (6, self.n, self.m), "attached", strides)
 
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""

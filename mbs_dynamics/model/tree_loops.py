@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.tracing.spans import ALL, BEYOND
@@ -119,6 +120,65 @@ class TreeLoops:
     def per_column(self, size: int) -> dict[tuple[int, int], Array]:
         """Return what holds a vector for each body and column, zero at first."""
         return defaultdict(lambda: np.zeros(size))
+
+    # -- what is attached to bodies, any number to each -------------------------------------------
+
+    def moved_by(self, joints: Sequence[str]) -> list[int]:
+        """Return the bodies that the named joints move, mimic joints included.
+
+        Raises ArgumentError for what is no sequence of names, UnknownJointError.
+        """
+        if isinstance(joints, str) or not isinstance(joints, Sequence):
+            raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
+        index = {body.joint.name: i for i, body in enumerate(self.bodies)}
+        for name in joints:
+            if name not in index:
+                raise UnknownJointError(name, index)
+        return [index[name] for name in joints]
+
+    def per_attached(self, to: Sequence[int], at_first: Any = None) -> list[Any]:
+        """Return a list for one entry for each that is attached to a body of ``to``."""
+        return [at_first] * len(to)
+
+    def attached(self, to: Sequence[int], tip: int | None = None) -> Iterator[tuple[int, int]]:
+        """Yield the number in ``to`` and the body; only of those on the path to a body ``tip``."""
+        path = None if tip is None else set(self.path(tip))
+        for k, i in enumerate(to):
+            self.turned()
+            if path is None or i in path:
+                yield k, i
+        self.turned()
+
+    def before(self, k: int, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the bodies before body i, to which k is attached; see :meth:`supporting`."""
+        return self.supporting(i)
+
+    def since(self, k: int, i: int, tip: int | None = None) -> Iterable[int]:
+        """Yield body i, to which k is attached, and those beyond it; on the path to a ``tip``."""
+        if tip is None:
+            return self.columns(i, BEYOND)
+        path = self.path(tip)
+        return path[path.index(i) :]
+
+    def per_pair_with_attached(self, to: Sequence[int], *entries: int) -> Array:
+        """Return an array (nb, m) of zeros for bodies and what is attached, or of so many each."""
+        return np.full((self.nb, len(to), *entries), 0.0, dtype=object)
+
+    def by_attached(self, K: Sequence[Array]) -> Array:
+        """Return (6, m), what is attached as columns."""
+        return np.array(K).reshape(-1, 6).T
+
+    def generalized_with_attached(self, D: Array) -> Array:
+        """Return (n, m) for the coordinates from (nb, m) for the joints.
+
+        Or (size, n, m) from vectors for the joints, (nb, m, size), which are added up if joints
+        share a coordinate.
+        """
+        at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
+        ratio = np.array([body.joint.ratio for body in self.bodies])
+        found = np.full((self.n, *D.shape[1:]), 0.0, dtype=object)
+        np.add.at(found, at, D if D.ndim > 2 else ratio[:, None] * D)
+        return np.moveaxis(found, -1, 0) if D.ndim > 2 else found
 
     def columns(self, i: int, span: str) -> Iterable[int]:
         """Yield columns, of which there is one for each body.

@@ -28,7 +28,7 @@ mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
 """
 
-from mbs_dynamics.representation.at_frame import screws_at
+from mbs_dynamics.representation.at_frame import parameters_at, screws_at
 from mbs_dynamics.representation.body_axes import BodyAxes, dynamic_moves
 from mbs_dynamics.representation.conversions import (
     convert_jacobian,
@@ -74,6 +74,7 @@ __all__ = [
     "from_body_fixed",
     "meeting",
     "moves",
+    "parameters_at",
     "screws_at",
     "to_body_fixed",
     "twist_from_rate",

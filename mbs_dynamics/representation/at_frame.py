@@ -11,10 +11,11 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The screws of joints, measured at a frame that they move."""
+"""The screws of joints and of geometric parameters, measured at a frame that they move."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy as np
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation.moves import Representation, after
+from mbs_dynamics.representation.conversions import from_body_fixed
+from mbs_dynamics.representation.moves import Operator, Representation, after
 
 
 def screws_at(rep: Representation, frame: Frame) -> Any:
@@ -32,12 +34,15 @@ def screws_at(rep: Representation, frame: Frame) -> Any:
 
 def _inwards(rep: Representation, frame: Frame) -> dict[int, Array]:
     """Carry all of them from body to body at once, so that none is carried twice."""
-    S: dict[int, Array] = {}
+    return {i: to_frame @ rep.screw(i) for i, to_frame in _to_frame(rep, frame)}
+
+
+def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator]]:
+    """Yield the bodies on the path, from the frame inwards, with what takes their twists to it."""
     to_frame = rep.at(frame)
     for i in reversed(rep.model.path(frame.body)):
-        S[i] = to_frame @ rep.screw(i)
+        yield i, to_frame
         to_frame = after(to_frame, rep.carry(i))
-    return S
 
 
 def _by_the_ground(rep: Representation, frame: Frame) -> Any:
@@ -49,6 +54,49 @@ def _by_the_ground(rep: Representation, frame: Frame) -> Any:
     for i, _ in model.outward_to(frame.body):
         S[i] = _from_spatial(in_ground[i], rep.C(frame.body) @ frame.placement, rep.name)
     return S
+
+
+def parameters_at(
+    rep: Representation, frame: Frame, screws: Any, moved: Any, *, carried: int = 0
+) -> Any:
+    """Return the screws (6,) of geometric parameters, measured at a frame, by parameter.
+
+    Each of ``screws`` is fixed before the joint of a body of ``moved``, given in the frame that the
+    body has with this joint at zero. It is zero for bodies that do not move the frame. No
+    more than ``carried`` of them are carried from body to body; more are taken there at once, by
+    what takes joint screws there as well.
+    """
+    model = rep.model
+    K = model.per_attached(moved, np.zeros(6))
+    if model.generic:
+        zero = model.per_body()
+        for i, _ in model.outward_to(frame.body):
+            rep.C(i)
+            zero[i] = rep.C_before(i)
+        for k, i in model.attached(moved):
+            C = rep.C(frame.body) @ frame.placement
+            K[k] = _from_spatial(se3.Ad(zero[i]) @ screws[k], C, rep.name)
+        return K
+    on_path = list(model.attached(moved, frame.body))
+    if len(on_path) > carried:
+        to_frame = dict(_to_frame(rep, frame))
+        for k, i in on_path:
+            K[k] = to_frame[i] @ _now(rep, i, screws[k])
+        return K
+    for k, i in on_path:
+        _, *beyond = model.since(k, i, frame.body)
+        K[k] = _now(rep, i, screws[k])
+        for j in beyond:
+            K[k] = rep.carry(j) @ K[k]
+        K[k] = rep.at(frame) @ K[k]
+    return K
+
+
+def _now(rep: Representation, i: int, U: Array) -> Array:
+    """Return a screw that is given as in :func:`parameters_at`, measured at body i."""
+    if rep.name == "spatial":
+        return se3.Ad(rep.C_before(i)) @ U
+    return from_body_fixed(rep.C(i), rep.name) @ (rep.from_zero(i) @ U)
 
 
 def _from_spatial(S: Array, C: Array, representation: str) -> Array:

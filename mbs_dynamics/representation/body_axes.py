@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,21 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation.moves import REPRESENTATIONS, BodyFixed, Representation, checked
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """How a body moves: its twist V (6,), the matrix K (3, 3), the acceleration a (3,) at r = 0."""
+
+    V: Array
+    K: Array
+    a: Array
+
+    def rates(self, S: Array) -> tuple[Array, Array]:
+        """Return the rates of a screw S that is fixed to the body; see BodyAxes.rates_of_screw."""
+        Y = se3.ad(self.V) @ S
+        linear = so3.hat(self.a) @ S[:3] + 2.0 * (so3.hat(self.V[3:]) @ Y[:3])
+        return Y, np.concatenate([self.K @ S[:3], self.K @ S[3:] + linear])
 
 
 class BodyAxes(BodyFixed):
@@ -71,13 +87,14 @@ class BodyAxes(BodyFixed):
 
         S (6,) is seen from body i. With ad_Vdot + ad_V ad_V, in terms of A.
         """
+        return self.motion_of_parent(i, V, A).rates(S)
+
+    def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> Motion:
+        """Return how the parent moves where body i is, as seen from there."""
         p, carry = self.model.bodies[i].parent, self.carry(i)
         V_p = carry @ V[p]
         K = _matrix(V_p, carry.turned(A[p][:3]))
-        a = carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
-        Y = se3.ad(V_p) @ S
-        linear = so3.hat(a) @ S[:3] + 2.0 * (so3.hat(V_p[3:]) @ Y[:3])
-        return Y, np.concatenate([K @ S[:3], K @ S[3:] + linear])
+        return Motion(V_p, K, carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
 
     def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
         """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""

@@ -58,6 +58,8 @@ class Identity:
         """A vector (3,) as it is."""
         return x
 
+    turned = back
+
 
 IDENTITY = Identity()
 
@@ -125,6 +127,11 @@ class Representation(ABC):
                 self._poses[k] = C_rel if p == GROUND else self._poses[p] @ C_rel
         return self._poses[i]
 
+    def C_before(self, i: int) -> Array:
+        """Pose that body i has with its joint at zero, C_p B_i."""
+        p, home_rel = self.model.bodies[i].parent, self.model.bodies[i].home_rel
+        return home_rel if p == GROUND else self.C(p) @ home_rel
+
     def R(self, i: int) -> Array:
         """Rotation matrix of body i."""
         return self.C(i)[:3, :3]
@@ -132,6 +139,10 @@ class Representation(ABC):
     def r(self, i: int) -> Array:
         """Position of the origin of body i, resolved in the inertial frame."""
         return self.C(i)[:3, 3]
+
+    def from_zero(self, i: int) -> Array:
+        """Ad (6, 6): takes a screw in the frame that body i has at position zero to that of now."""
+        return se3.Ad(se3.exp_screw(self.model.bodies[i].joint.screw, -self._position[i]))
 
     # -- the moves -------------------------------------------------------------------------------
 

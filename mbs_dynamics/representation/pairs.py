@@ -53,6 +53,27 @@ class Meeting:
         """Return a pure moment (3,) on body i where pairs meet."""
         return m
 
+    def outward(self, i: int) -> Onward:
+        """Return what takes vectors of body i to the bodies beyond it, one after the other."""
+        return Onward(self)
+
+
+class Onward:
+    """Takes vectors from body to body, each of which follows its parent."""
+
+    def __init__(self, meet: Meeting) -> None:
+        self._meet = meet
+        self._seen: dict[int, tuple[Array, Array]] = {}
+
+    def __call__(self, j: int, turn: Array, V: Array) -> tuple[Array, Array]:
+        """Return a vector (3,) and a twist (6,) of the first body, as they are seen from body j."""
+        known = self._seen.get(self._meet.rep.model.parents[j])
+        if known:
+            carry = self._meet.carry(j)
+            turn, V = carry.turned(known[0]), carry @ known[1]
+        self._seen[j] = turn, V
+        return turn, V
+
 
 class MeetingInGround(Meeting):
     """The inertial frame: each body takes its wrenches and twists there once, for all pairs."""

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.llvm_body import Body, output_pointer
+from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_room import room_of
-from mbs_dynamics.tracing.loop_pairs import grouped, roots_of
+from mbs_dynamics.tracing.loop_pairs import grouped
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of, twins_of
-from mbs_dynamics.tracing.loops import LOAD, PAIRS, STATE, TRIPLES
+from mbs_dynamics.tracing.loops import LOAD, PAIRS, ROWS, STATE, TRIPLES
 
 
 class LoopBody(Body):
@@ -65,7 +65,10 @@ class LoopBody(Body):
         ends = np.zeros(self.room.stride, dtype=np.int64)  # vectors of it are loaded
         ends[: forest.count] = self.ends
         self._table("ends", ends)
-        self._table("roots", np.array(roots_of(forest), dtype=np.int64))
+        for span in sorted({step.span for step in program.steps if step.sort == PAIRS} - {""}):
+            for name, rows in zip(("first", "end"), forest.ranges(span), strict=True):
+                self._table(f"{span}.{name}", rows)
+        self._table("roots", np.array(forest.roots, dtype=np.int64))
         for name, numbers in program.places.items():
             if not program.in_order(name):
                 self._table(name, numbers)
@@ -87,12 +90,16 @@ class LoopBody(Body):
         for slot in self._read_beyond() if self.lanes == 1 and not room.apart else ():
             end = self.entry(self._of_rows(slot), self.forest.count)
             self.zero(end, room.stride - self.forest.count)
+        beside = self.forest.own % WIDTH
+        for slot in self._of_attached() if beside else ():
+            self.zero(self.entry(self._of_rows(slot), self.forest.own - beside), beside)
         for number, (direction, size) in program.blocks.items():
             rows = columns_of(direction, self.forest.parents)[1]
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
-                if not (self.forest.is_chain and program.fills(number)):
+                chain = self.forest.is_chain and not self.forest.attached
+                if not (chain and program.fills(number)):
                     self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
                 self.zero(self.entry("%memory", room.matrices[number]), size)
@@ -102,6 +109,18 @@ class LoopBody(Body):
     def _of_rows(self, slot: int) -> str:
         """Return the address of a value of the first row."""
         return self.entry(self.room.base, self.room.values[slot])
+
+    def _of_attached(self) -> list[int]:
+        """Return the values that rows have which are attached, but no others.
+
+        Lanes begin at multiples of their number, and read what stands before these rows as well.
+        """
+        if not self.forest.attached:
+            return []
+        kind = self.forest.kinds[-1]
+        turns = [step.turns.get(kind) for step in self.program.steps if step.sort == ROWS]
+        places = [store.place for turn in turns if turn for store in turn.stores]
+        return sorted({place.name for place in places if place.space == STATE})
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.

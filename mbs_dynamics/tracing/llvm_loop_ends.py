@@ -27,42 +27,47 @@ class LoopEnds(LoopBody):
 
     def outputs_in_order(self) -> None:
         """Copy outputs in which rows stand in another order than here."""
-        program, room, count = self.program, self.room, self.forest.count
+        program, room = self.program, self.room
         self._numbers()
         for slot, home in program.slot_homes.items():
             if slot not in room.outputs:
-                name, i = self._counted(count)
+                placed = program.rows_of(home.by)
+                name, i = self._counted(len(placed))
+                i = i if placed.start == 0 else self.new(f"add i64 {i}, {placed.start}")
                 from_ = self._entry_at(self._of_rows(slot), i)
                 to = self.entry(output_pointer(home.port), home.first)
                 row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
                 self._copy(from_, self._entry_at(to, row))
-                self._turned(name, count)
+                self._turned(name, len(placed))
         for number, home in program.matrix_homes.items():
             if (number,) in room.outputs:
                 continue
-            by_row, by_column, by_entry, size = program.matrices[number]
-            rows, i = self._counted(count)
-            columns, j = self._counted(count)
+            by_row, by_column, by_entry, _ = program.matrices[number]
+            own, across = self.forest.own, program.columns(number)
+            rows, i = self._counted(own)
+            columns, k = self._counted(len(across))
+            j = k if across.start == 0 else self.new(f"add i64 {k}, {across.start}")
             a, b = self._place(home.by, i), self._place(home.across, j)
-            here = self._offset((i, by_row), (j, by_column))
+            here = self._offset((i, by_row), (k, by_column))
             there = self._offset((a, home.strides[0]), (b, home.strides[1]))
-            for k in range(size // count**2):
-                place = int(program.places[home.by][k]) if home.is_cube else k
-                from_ = self.entry("%memory", room.matrices[number] + k * by_entry)
+            for entry in range(program.entries(number)):
+                place = int(program.places[home.by][entry]) if home.is_cube else entry
+                from_ = self.entry("%memory", room.matrices[number] + entry * by_entry)
                 to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
                 self._copy(self._entry_at(from_, here), self._entry_at(to, there))
-            self._turned(columns, count)
-            self._turned(rows, count)
+            self._turned(columns, len(across))
+            self._turned(rows, own)
 
     def _numbers(self) -> None:
         """Fill outputs that are put together, or of which only the rows of some bodies are set.
 
         An output of which nothing is kept here is that of the other half of a program.
         """
-        program, count = self.program, self.forest.count
+        program = self.program
         sizes = {number: size for number, (*_, size) in enumerate(program.matrices)}
         homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
-        homes += [(home.port, count) for home in program.slot_homes.values()]
+        of_rows = program.slot_homes.values()
+        homes += [(home.port, len(program.rows_of(home.by))) for home in of_rows]
         for port in program.outputs:
             kept = [size for name, size in homes if name == port.name]
             if sum(kept) == port.size or not kept:

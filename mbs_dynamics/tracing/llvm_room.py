@@ -69,11 +69,10 @@ def room_of(
     count = program.forest.count
     outputs: dict[Any, str] = {}
     for slot, home in program.slot_homes.items():
-        if program.is_in_place(home, count, None):
+        if program.value_in_place(slot):
             outputs[slot] = home.port
     for number, home in program.matrix_homes.items():
-        *strides, size = program.matrices[number]
-        if program.is_in_place(home, size, (strides[0], strides[1], strides[2])):
+        if program.matrix_in_place(number):
             outputs[number,] = home.port
     stride = stride_of(count, lanes)
     slots = range(program.slots) if apart is None else apart

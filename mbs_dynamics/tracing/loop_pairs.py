@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step
-from mbs_dynamics.tracing.loops import LOAD, OUTER, OUTWARD, OWN, PAIRS, ROWS, STATE, TABLE, Forest
+from mbs_dynamics.tracing.loops import LOAD, OUTER, OUTWARD, OWN, PAIRS, ROWS, STATE, TABLE
 from mbs_dynamics.tracing.spans import BELOW
 
 EMPTY = 2
@@ -36,7 +36,7 @@ LANES = 8
 
 def goes_by_rows(program: LoopProgram, step: Step) -> bool:
     """Whether a loop over pairs can be taken so, and in a tree is not mostly empty."""
-    if step.sort != PAIRS:
+    if step.sort != PAIRS or step.span:
         return False
     for place in (node.args[0] for node in step.turn.nodes if node.op == LOAD):
         if place.space not in (STATE, TABLE) or place.role not in (OWN, OUTER):
@@ -46,17 +46,9 @@ def goes_by_rows(program: LoopProgram, step: Step) -> bool:
     rows, ends = np.arange(program.forest.count), np.array(program.forest.ends)
     below, above = (
         int((-(-length // LANES)).sum())
-        for length in (rows - np.array(roots_of(program.forest)), ends - rows - 1)
+        for length in (rows - np.array(program.forest.roots), ends - rows - 1)
     )
     return below <= EMPTY * above
-
-
-def roots_of(forest: Forest) -> list[int]:
-    """Return for each row the root that it is beyond, or itself."""
-    roots: list[int] = []
-    for i, p in enumerate(forest.parents):
-        roots.append(i if p < 0 else roots[p])
-    return roots
 
 
 def grouped(program: LoopProgram, lanes: int) -> Iterator[Sequence[Step]]:

@@ -173,9 +173,11 @@ class LoopProgram(Program):
     """Number of values of every row."""
     tables: tuple[NDArray[np.float64], ...]
     matrices: tuple[tuple[int, int, int, int], ...]
+    of_attached: frozenset[int]
+    """The matrices of which the columns belong to rows that are attached."""
     blocks: Mapping[int, tuple[str, int]]
     places: Mapping[str, NDArray[np.int64]]
-    """Numbers of the rows in inputs and outputs, by name."""
+    """Numbers of the rows in inputs and outputs, by name; -1 for rows that are not in them."""
     rows: Mapping[str, tuple[str, int]]
     """For each input with entries of each row the name of these numbers, and how far the entries of
     the next number are."""
@@ -224,7 +226,7 @@ class LoopProgram(Program):
                 for node in turn.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
-        trigonometric = 2 * len(self.angles) * self.forest.count
+        trigonometric = 2 * len(self.angles) * self.forest.own
         return Operations(**{**counts, "trigonometric": trigonometric})
 
     @property
@@ -241,7 +243,7 @@ class LoopProgram(Program):
         return self.outputs[k].size, 2 * len(self.inputs) + len(self.outputs) + k
 
     def fills(self, matrix: int) -> bool:
-        """Whether all of a matrix is computed, if rows form a chain."""
+        """Whether all of a matrix is computed, if rows form a chain and none are attached."""
         parts = set()
         for step in self.steps:
             for turn in step.turns.values():
@@ -249,24 +251,50 @@ class LoopProgram(Program):
                     if (place.space, place.name) == (CELL, matrix):
                         key = step.span or step.sort, place.role, place.other
                         parts |= {(place.k, part) for part in PARTS.get(key, ())}
-        return len(parts) == 3 * (self.matrices[matrix][3] // self.forest.count**2)
+        return len(parts) == 3 * self.entries(matrix)
 
-    def is_in_place(self, home: Home, size: int, strides: tuple[int, int, int] | None) -> bool:
-        """Whether what is kept there, of this size and layout, is the output as it is."""
+    def columns(self, matrix: int) -> range:
+        """Return the rows to which the columns of a matrix belong."""
+        own, count = self.forest.own, self.forest.count
+        return range(own, count) if matrix in self.of_attached else range(own)
+
+    def entries(self, matrix: int) -> int:
+        """Return how many entries a cell of a matrix has."""
+        cells = self.forest.own * len(self.columns(matrix))
+        return int(self.matrices[matrix][3] // max(cells, 1))
+
+    def matrix_in_place(self, number: int) -> bool:
+        """Whether a matrix is an output as it is, of this size and layout."""
+        home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
         port = next(port for port in self.outputs if port.name == home.port)
-        in_order = self.in_order(home.by) and self.in_order(home.across)
-        return in_order and port.size == size and strides in (None, home.strides)
+        in_order = self._is_sorted(home.by) and self._is_sorted(home.across)
+        return in_order and port.size == size and tuple(strides) == home.strides
+
+    def value_in_place(self, slot: int) -> bool:
+        """Whether the values of all rows are an output as they are."""
+        home = self.slot_homes[slot]
+        port = next(port for port in self.outputs if port.name == home.port)
+        return self.in_order(home.by) and port.size == len(self.rows_of(home.by))
+
+    def rows_of(self, by: str) -> range:
+        """Return the rows that stand in inputs and outputs by these numbers."""
+        rows = np.flatnonzero(self.places[by] >= 0)
+        return range(int(rows[0]), int(rows[-1]) + 1) if len(rows) else range(0)
 
     def in_order(self, by: str) -> bool:
-        """Whether rows stand in inputs and outputs in their own order."""
-        numbers = self.places[by]
-        return bool((numbers == np.arange(len(numbers))).all())
+        """Whether rows stand in inputs and outputs where they stand here."""
+        return self.rows_of(by).start == 0 and self._is_sorted(by)
+
+    def _is_sorted(self, by: str) -> bool:
+        rows = self.rows_of(by)
+        return bool((self.places[by][rows.start : rows.stop] == np.arange(len(rows))).all())
 
     def passes(self, sort: str, span: str, kind: int) -> list[int]:
         """Return for each row of a kind how often the operations of a turn are done."""
         ends, count = self.forest.ends, self.forest.count
         if sort == PAIRS:
-            return [ends[i] - i - 1 for i in range(count)]
+            first, end = self.forest.ranges(span)
+            return [int(length) for length in end - first]
         if sort == TRIPLES:
             return [ends[j] - j - 1 for i in range(count) for j in range(i, ends[i])]
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]

@@ -139,6 +139,7 @@ def _finished(
         slots=loops.slots,
         tables=tuple(loops.tables),
         matrices=tuple(loops.matrices),
+        of_attached=frozenset(loops.of_attached),
         blocks=dict(loops.blocks),
         places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
         rows=dict(rows),
@@ -170,7 +171,7 @@ def _find_home(
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
         by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
-        if layout is None or layout.entries != tuple(range(max(len(slots), 1))):
+        if layout is None or layout.has_numbers or layout.entries != tuple(range(len(slots))):
             raise Unsuitable
         for k, slot in enumerate(slots):
             slot_homes[slot] = Home(port, by, across, first + k * by_entry, (by_row, 0, 0))

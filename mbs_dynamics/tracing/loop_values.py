@@ -64,6 +64,16 @@ class Layout(NamedTuple):
     """For each entry the number (float) that it always is, or the index (int) of its variable."""
 
     @property
+    def key(self) -> Any:
+        """What tells layouts apart: to compare them as they are takes 1.0 for the variable 1."""
+        return self.form, repr(self.entries)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether an entry always is the same number."""
+        return any(isinstance(k, float) for k in self.entries)
+
+    @property
     def size(self) -> int:
         """Number of variables."""
         return 1 + max((k for k in self.entries if isinstance(k, int)), default=-1)
@@ -133,9 +143,12 @@ def _numbered(keys: Sequence[Any]) -> tuple[float | int, ...]:
 
 
 def _common(a: Layout, b: Layout) -> Layout:
-    """Return the layout of values of both: the same where both say so."""
+    """Return the layout of values of both: the same where both say so.
+
+    The number 1.0 is not the variable 1, which only their texts tell apart.
+    """
     keys = [
-        x if isinstance(x, float) and isinstance(y, float) and x == y else (x, y)
+        x if isinstance(x, float) and isinstance(y, float) and x == y else (repr(x), repr(y))
         for x, y in zip(a.entries, b.entries, strict=True)
     ]
     return Layout(a.form, _numbered(keys))
@@ -193,7 +206,9 @@ class Values:
     def _is_done_with(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
         own = {Place(STATE, s, 0, OWN) for s in self.slots()}
-        return self._assigned >= set(self.loops.forest.kinds) and not own & scope.stores.keys()
+        forest = self.loops.forest
+        done = self._assigned >= set(forest.kinds[: forest.own])
+        return done and not own & scope.stores.keys()
 
     def slots(self) -> range:
         """The numbers of the values of a row that make one of this container."""
@@ -221,7 +236,7 @@ class Values:
             self.loops.found[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         wide = _common(layout, _layout(value))
-        if wide != layout:
+        if wide.key != layout.key:
             known = self.loops.found.get(self.number)
             same = known is not None and known.form == wide.form
             self.loops.found[self.number] = _common(known, wide) if same and known else wide
@@ -235,15 +250,24 @@ class Values:
 class Matrix:
     """A scalar or several for each pair of rows, kept in memory or in an output.
 
-    Or a scalar for each triple of rows, if it is a ``cube``.
+    Or a scalar for each triple of rows, if it is a ``cube``. The columns of what is ``attached``
+    belong to the rows that are attached.
     """
 
     def __init__(
-        self, loops: Loops, strides: tuple[int, int, int], size: int, *, cube: bool = False
+        self,
+        loops: Loops,
+        strides: tuple[int, int, int],
+        size: int,
+        *,
+        cube: bool = False,
+        attached: bool = False,
     ) -> None:
         self.loops, self.cube = loops, cube
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
+        if attached:
+            loops.of_attached.add(self.number)
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
         scope, place = self._place(cell)

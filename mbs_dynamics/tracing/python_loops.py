@@ -46,7 +46,7 @@ from mbs_dynamics.tracing.loops import (
     Place,
 )
 from mbs_dynamics.tracing.program import Program
-from mbs_dynamics.tracing.spans import ALL, BEYOND
+from mbs_dynamics.tracing.spans import AFTER, ALL, BEYOND, UNTIL
 
 INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
 CALL = {g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
@@ -72,10 +72,11 @@ def namespace(program: Program) -> dict[str, Any]:
         "parents": forest.parents,
         "kinds": forest.kinds,
         "ends": forest.ends,
+        "ranges": {span: forest.ranges(span).tolist() for span in (AFTER, UNTIL)},
         "before": [(i, j) for i, end in enumerate(forest.ends) for j in range(i, end)],
         "array": np.array,
         "zeros": np.zeros,
-        "cells": _cells,
+        "cells": as_strided,
         "place": _place,
         "range": range,
         "enumerate": enumerate,
@@ -92,12 +93,6 @@ def namespace(program: Program) -> dict[str, Any]:
         names[f"columns{number}"] = columns.tolist()
         names[f"shape{number}"] = count, size, forest.count
     return names
-
-
-def _cells(flat: Any, count: int, by_row: int, by_column: int, by_entry: int) -> Any:
-    """Return a matrix, kept in a flat array, as an array (row, column, entry)."""
-    shape = count, count, len(flat) // max(count, 1) ** 2
-    return as_strided(flat, shape, (8 * by_row, 8 * by_column, 8 * by_entry))
 
 
 def _place(out: Any, first: int, strides: Any, cells: Any, *places: Any) -> None:
@@ -120,8 +115,9 @@ class _Source:
             yield f"    m{slot} = [0.0] * {self.count}"
         for number, (*strides, size) in enumerate(program.matrices):
             yield f"    flat{number} = zeros({size})"
-            apart = ", ".join(map(str, strides))
-            yield f"    c{number} = cells(flat{number}, {self.count}, {apart})"
+            shape = program.forest.own, len(program.columns(number)), program.entries(number)
+            apart = tuple(8 * by for by in strides)
+            yield f"    c{number} = cells(flat{number}, {shape}, {apart})"
         for number in program.blocks:
             yield f"    b{number} = zeros(shape{number})"
         if program.angles:
@@ -145,16 +141,21 @@ class _Source:
             taken = f"numbers[{port.name!r}].copy()" if with_numbers else f"zeros({port.size})"
             yield f"    {names[port.name]} = {taken}"
         for number, home in program.matrix_homes.items():
-            entries = program.matrices[number][3] // self.count**2
-            third = f"places_{home.by}" if home.is_cube else f"range({entries})"
-            places = f"places_{home.by}, places_{home.across}, {third}"
+            by, across = self._placed(home.by), self._placed(home.across)
+            third = by if home.is_cube else f"range({program.entries(number)})"
+            places = f"{by}, {across}, {third}"
             where = f"{names[home.port]}, {home.first}, {home.strides}"
             yield f"    place({where}, c{number}, {places})"
         for slot, home in program.slot_homes.items():
             where = f"{names[home.port]}, {home.first}, {home.strides}"
-            taken = f"array(m{slot}).reshape({self.count}, 1, 1)"
-            yield f"    place({where}, {taken}, places_{home.by}, (0,), (0,))"
+            placed = program.rows_of(home.by)
+            taken = f"array(m{slot}[{placed.start}:{placed.stop}]).reshape({len(placed)}, 1, 1)"
+            yield f"    place({where}, {taken}, {self._placed(home.by)}, (0,), (0,))"
         yield f"    return {', '.join(names.values())},"
+
+    def _placed(self, by: str) -> str:
+        rows = self.program.rows_of(by)
+        return f"places_{by}[{rows.start}:{rows.stop}]"
 
     def _loop(self, step: Step) -> Iterator[str]:
         arrays = sorted(self._in_lanes(step)) if step.sort in (PAIRS, TRIPLES) else []
@@ -166,7 +167,9 @@ class _Source:
         else:
             yield f"    for i in {rows}:"
             yield "        p = parents[i]"
-        if step.sort in (PAIRS, TRIPLES):
+        if step.span in (AFTER, UNTIL):
+            yield f"        k, e = ranges[{step.span!r}][0][i], ranges[{step.span!r}][1][i]"
+        elif step.sort in (PAIRS, TRIPLES):
             yield "        k, e = i + 1, ends[i]"
         elif step.sort == COLUMNS:
             first = "0" if step.span == ALL else "i"
@@ -203,7 +206,7 @@ class _Source:
         return f"{self._place(place, lane, writing=True)} = {_ref(value)}"
 
     def _place(self, place: Place, lane: str, *, writing: bool = False) -> str:
-        row = _row(place.role, lane)
+        row = self._row(place.role, lane)
         if place.space == STATE:
             return f"a{place.name}[{row}]" if place.role == lane else f"m{place.name}[{row}]"
         if place.space == TABLE:
@@ -216,9 +219,12 @@ class _Source:
             return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
             roles = [x for x in (place.role, place.other, place.third) if x]
-            rows = [_row(x, lane) for x in roles]
+            rows = [self._row(x, lane) for x in roles]
             if rows.count("k:e") > 1:  # along a diagonal
                 rows = ["range(k, e)" if x == "k:e" else x for x in rows]
+            first = self.program.columns(place.name).start
+            if first:
+                rows[1] = f"k - {first}:e - {first}"
             return f"c{place.name}[{', '.join(rows)}{'' if place.third else f', {place.k}'}]"
         if place.space == COLUMN:
             which = 0 if place.role == OWN else 1 + writing
@@ -226,11 +232,11 @@ class _Source:
             return taken if writing else f"{taken}.copy()"
         return f"units({row}, k, e)"
 
-
-def _row(role: str, lane: str) -> str:
-    if role in (lane, EACH):
-        return "k:e"
-    return {PARENT: "p", BEFORE: "p", LAST: "-1"}.get(role, "i")
+    def _row(self, role: str, lane: str) -> str:
+        if role in (lane, EACH):
+            return "k:e"
+        last = str(self.program.forest.own - 1)
+        return {PARENT: "p", BEFORE: "p", LAST: last}.get(role, "i")
 
 
 def _ref(x: Any) -> str:

@@ -11,10 +11,14 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Which columns of a row, or which rows before it, a loop within a loop runs over."""
+"""Which columns of a row, which rows beyond or before it, a loop within a loop runs over."""
 
 from __future__ import annotations
 
 ALL, BEYOND, SINCE, BELOW = "all", "beyond", "since", "below"
 """What a loop within runs over: all columns, those of the rows beyond, those from the row on, those
 before it. Loops over pairs run over the rows beyond where nothing is said."""
+
+AFTER, UNTIL = "after", "until"
+"""Of loops over pairs of a row and what is attached to rows: to those beyond the row; to the row
+itself and those that it is beyond."""
