@@ -46,7 +46,7 @@ def arguments(function: Any, model: mbs.Model, joints: Any) -> list[Any]:
     rng = np.random.default_rng(3)
     shapes = {"screws": (len(joints), 6)}
     return [
-        rng.uniform(-2.0, 2.0, shapes.get(x, (model.n,))) for x in algorithm_of(function).arrays
+        rng.uniform(-2.0, 2.0, shapes.get(x, (model.n,))) for x in algorithm_of(function).required
     ]
 
 
@@ -204,6 +204,29 @@ def test_ranges_of_what_is_attached():
     assert rows[AFTER][0] == [6, 9]  # of the rows 1 and 2
     assert rows[UNTIL][2] == [5, 9]  # with those of row 1, which row 2 is not beyond
     assert not forest.ranges(AFTER)[:, 5:].any()
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "kinds", "function", "options"),
+    [
+        (80, 5, ("prismatic",), mbs.inverse_dynamics_derivatives, {}),
+        (105, 2, None, mbs.inverse_dynamics_derivatives, {}),
+        (141, 2, None, mbs.twists, {"representation": "mixed"}),
+        (196, 2, ("prismatic",), mbs.jacobian, {"representation": "hybrid", "body": "body2"}),
+        (1112, 2, ("prismatic",), mbs.jacobian_sensitivity, {"representation": "spatial"}),
+    ],
+)
+def test_what_is_a_number_in_some_rows_only(seed, n, kinds, function, options, loops):
+    """Screws and poses of aligned joints, which were once taken for numbers in all rows."""
+
+    def make() -> mbs.Model:
+        chosen = {"kinds": kinds} if kinds else {}
+        return random_mechanism(seed, range(-1, n - 1), aligned=True, **chosen).model
+
+    joints = ("joint2", "joint1")
+    if function is mbs.jacobian_sensitivity:
+        options = {**options, "body": "body2", "joints": joints}
+    compare(function, make, loops, arguments(function, make(), joints), **options)
 
 
 @pytest.mark.backend_independent
