@@ -116,13 +116,13 @@ state:
   %to = getelementptr ptr, ptr %scratch, i64 %k
   store ptr %at, ptr %to
   %next = add i64 %k, 1
-  %more = icmp sle i64 %next, {lanes}
+  %more = icmp slt i64 %next, {lanes}
   br i1 %more, label %state, label %end
 end:
   ret void
 }}
 """
-"""IR that tells a body where the results of each state are to stand, and of the one after them."""
+"""IR that tells a body where the results of each state are to stand."""
 
 DRIVER = """\
 define i64 @mbs.batch(ptr %function, i64 %first, i64 %last, ptr %table, i64 %inputs, i64 %ports,
