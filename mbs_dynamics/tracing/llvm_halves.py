@@ -38,8 +38,7 @@ def emit_halves(name: str, parts: Halves, lanes: int) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)`` for several states, in a program's two halves.
 
     As in :func:`mbs_dynamics.tracing.llvm_body.emit_llvm`, but for the ports that are direct: there
-    stands the address of an array with the addresses of the results of each state, and of where
-    those of the state after them would stand.
+    stands the address of an array with the addresses of the results of each state.
     """
     return _Joint(parts, lanes).emit(name)
 
@@ -77,7 +76,7 @@ class _Joint(Body):
         self.set("%rest", f"getelementptr i8, ptr %memory, i64 {first + self.lanes * each}")
         places = [self.lanes * self.rows.room.values[slot] for slot in self.parts.between]
         table = f"{name}.{self.lanes}.between"
-        self.set("%local", f"alloca [{2 * len(self.parts.direct)} x ptr], align 8")
+        self.set("%local", f"alloca [{len(self.parts.direct)} x ptr], align 8")
         self._turn(table, len(places), each)
         self._states(each)
         if heap:
@@ -164,10 +163,8 @@ class _Joint(Body):
             at = self.new(f"getelementptr ptr, ptr %ports, i64 {port}")
             at = self.new(f"load ptr, ptr {at}")
             at = self.new(f"getelementptr ptr, ptr {at}, i64 %k")
-            for to in (port, port + len(self.parts.direct)):  # of this state, of the next one
-                to = self.new(f"getelementptr ptr, ptr %local, i64 {to}")
-                self.lines.append(f"  store ptr {self.new(f'load ptr, ptr {at}')}, ptr {to}")
-                at = self.new(f"getelementptr ptr, ptr {at}, i64 1")
+            to = self.new(f"getelementptr ptr, ptr %local, i64 {port}")
+            self.lines.append(f"  store ptr {self.new(f'load ptr, ptr {at}')}, ptr {to}")
         at = self.new(f"mul i64 %k, {each}")
         at = self.new(f"getelementptr i8, ptr %values, i64 {at}")
         self.lines += [

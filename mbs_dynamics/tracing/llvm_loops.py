@@ -86,7 +86,7 @@ class Main(LoopEnds):
         """Emit a loop over the rows, and in a turn what each step does for one of its kind.
 
         In matrices that are ``mirrored``, moves to below the diagonal are made while rows come in
-        order. Processors do not expect what these write next, so it is announced a state before.
+        order. Processors do not expect what these write next, so it is announced some rows before.
         """
         count = self.forest.count
         if not count:
@@ -100,12 +100,9 @@ class Main(LoopEnds):
             self._turn(step, i)
         if moves:
             self._mirror_turn(name, moves)
-        outputs = [self.room.outputs.get((number,)) for number in sorted({k for k, _ in mirrored})]
-        for output in [output for output in outputs if output and self.room.apart]:
-            size, pointer = self.program.next_of(output)
-            at = self.new(f"getelementptr ptr, ptr %ports, i64 {pointer}")
-            at = self.new(f"load ptr, ptr {at}")
-            emit_ahead(self, at, size, i, count)
+        for (number, _), (_, to) in zip(mirrored, moves, strict=True):
+            if self.room.apart and (number,) in self.room.outputs:
+                emit_ahead(self, to, count, i)
         self._turned(name, count, backwards=backwards)
 
     def _turn(self, step: Step, i: str) -> None:

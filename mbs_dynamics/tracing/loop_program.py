@@ -234,14 +234,6 @@ class LoopProgram(Program):
         """Whether there are loops over pairs or columns, of which lanes do several at once."""
         return any(step.sort != ROWS for step in self.steps)
 
-    def next_of(self, name: str) -> tuple[int, int]:
-        """Return the size of an output, and the number of the address of that of the next state.
-
-        These follow on those of all inputs and outputs, where there are any.
-        """
-        k = [port.name for port in self.outputs].index(name)
-        return self.outputs[k].size, 2 * len(self.inputs) + len(self.outputs) + k
-
     def fills(self, matrix: int) -> bool:
         """Whether all of a matrix is computed, if rows form a chain and none are attached."""
         parts = set()

@@ -1,0 +1,95 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Rows of results of every length, wherever they begin: written whole, and nothing beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import Kernel, trace
+from mbs_dynamics.tracing.llvm_batch import LINE, LONG
+from mbs_dynamics.tracing.machine import Rows, Vector, address
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.backend_independent  # the back end is llvm
+
+ENTRIES = LINE // 8
+"""Doubles in a line of the cache."""
+
+LANES = (2, 4, 8)
+MARGIN = 3
+"""Entries before, between and after rows that nothing may touch."""
+
+
+def program(size: int) -> Any:
+    """Return a program with one number as its input and so many entries as its output."""
+    return trace(
+        lambda x: np.array([x[()] * (k + 1.0) for k in range(size)]), {"x": ()}, name=f"rows{size}"
+    )
+
+
+def placed(entries: int, first: int) -> Any:
+    """Return NaN in so many entries, of which the first is that entry of a line of the cache."""
+    room = np.full(entries + 2 * ENTRIES, np.nan)
+    start = (first - address(room) // 8) % ENTRIES
+    return room[start : start + entries]
+
+
+def lengths(lanes: int) -> list[int]:
+    """Return lengths of rows about those at which other code moves them."""
+    long = LONG * lanes
+    return [lanes - 1, lanes, lanes + 1, long - 1, long, long + 1, long + lanes, 2 * long + 5]
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_rows_that_begin_anywhere_in_a_line(lanes):
+    states = np.random.default_rng(12).normal(size=3 * lanes + 1)
+    for size in lengths(lanes):
+        vector = Vector(program(size), lanes)
+        expected = states[:, None] * np.arange(1.0, size + 1.0)
+        step = size + MARGIN
+        for first in range(ENTRIES):
+            room = placed(MARGIN + step * len(states), first)
+            table = room[MARGIN:].reshape(-1, step)
+            rows = [Rows(states, 8, 0), Rows(table, 8 * step)]
+            assert vector.evaluate(len(states), rows) == 0
+            np.testing.assert_array_equal(table[:, :size], expected)
+            assert np.isnan(table[:, size:]).all()
+            assert np.isnan(room[:MARGIN]).all()
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_rows_written_from_the_last_to_the_first(lanes):
+    size, states = LONG * lanes + 3, np.arange(1.0, 2 * lanes + 2)
+    table = placed((size + 1) * len(states), 5).reshape(-1, size + 1)
+    rows = [Rows(states, 8, 0), Rows(table[::-1], -8 * (size + 1))]
+    assert Vector(program(size), lanes).evaluate(len(states), rows) == 0
+    expected = states[::-1, None] * np.arange(1.0, size + 1.0)
+    np.testing.assert_array_equal(table[:, :size], expected)
+    assert np.isnan(table[:, size:]).all()
+
+
+def test_a_result_in_the_middle_of_a_larger_array():
+    size, states = 301, np.random.default_rng(13).normal(size=1000)
+    kernel = Kernel(program(size), backend="llvm")
+    expected = states[:, None] * np.arange(1.0, size + 1.0)
+    for first in range(ENTRIES):
+        room = placed(states.size * size + 2 * MARGIN, first)
+        kernel(states, out=room[MARGIN:-MARGIN].reshape(-1, size))
+        np.testing.assert_array_equal(room[MARGIN:-MARGIN].reshape(-1, size), expected)
+        assert np.isnan(room[:MARGIN]).all()
+        assert np.isnan(room[-MARGIN:]).all()
