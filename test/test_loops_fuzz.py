@@ -1,0 +1,97 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Loops over generic bodies give what straight code gives: random trees and functions.
+
+Bodies whose constants are zeros and ones take other ways through the tracer than generic ones, and
+so there are many of these. MBS_FUZZ_LOOPS says how many cases there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import _in_loops as in_loops
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing.loop_program import LoopProgram
+
+CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "80"))
+SEED = 57 if CASES == 80 else None
+
+FUNCTIONS = [function for function in mbs.ALGORITHMS if algorithm_of(function).generic]
+FRAMES = ("body_fixed", "spatial", "hybrid", "mixed")
+
+
+def tree(rng: np.random.Generator) -> mbs.Model:
+    """Return a random tree, mostly with zeros and ones in it, some with payloads."""
+    n = int(rng.integers(1, 10))
+    parents = [i - 1 if rng.random() < 0.6 else int(rng.integers(-1, i)) for i in range(n)]
+    kinds = [("revolute",), ("prismatic",), ("revolute", "prismatic", "screw")]
+    options = {"aligned": rng.random() < 0.7, "kinds": kinds[int(rng.integers(3))]}
+    model = random_mechanism(int(rng.integers(1 << 30)), parents, **options).model
+    for i in np.flatnonzero(rng.random(n) < 0.2):
+        model = model.with_payload(model.body_names[i], 1.5, rng.uniform(-0.1, 0.1, 3))
+    return model
+
+
+def options_of(function: Any, model: mbs.Model, rng: np.random.Generator) -> dict[str, Any]:
+    given = {
+        "body": lambda: str(rng.choice(model.body_names)),
+        "joints": lambda: tuple(
+            rng.choice(model.joint_names, int(rng.integers(1, 2 * model.n + 3)))
+        ),
+        "order": lambda: int(rng.integers(1, 4)),
+        "representation": lambda: str(rng.choice(FRAMES)),
+    }
+    parameters = inspect.signature(function).parameters
+    return {name: make() for name, make in given.items() if name in parameters}
+
+
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+def test_loops_give_what_straight_code_gives(monkeypatch):
+    rng = np.random.default_rng(SEED)
+    looped = 0
+    for case in range(CASES):
+        function, model = FUNCTIONS[case % len(FUNCTIONS)], tree(rng)
+        options = options_of(function, model, rng)
+        kernels = []
+        for many, deep, long, backend in (
+            (sys.maxsize, np.inf, sys.maxsize, "python"),
+            (1, 12.0, -1, None),
+        ):
+            monkeypatch.setattr(in_loops, "MANY", many)
+            monkeypatch.setattr(in_loops, "DEEP", deep)
+            monkeypatch.setattr(in_loops, "LONG", long)
+            model.kernels.clear()
+            kernels.append(mbs.compile(function, model, backend=backend, **options))
+        straight, loops = kernels
+        looped += isinstance(loops.program, LoopProgram)
+        ports = straight.inputs[: straight.required]
+        rows = [rng.uniform(-2.0, 2.0, (9, *port.shape)) for port in ports]
+        for arrays in ([x[0] for x in rows], rows):
+            expected, found = straight(*arrays), loops(*arrays)
+            if not isinstance(found, tuple):
+                expected, found = (expected,), (found,)
+            for a, b in zip(found, expected, strict=True):
+                close = 1e-10 * max(1.0, np.abs(b).max(initial=0.0))
+                assert_close(a, b, close, f"case {case}: {function} {options}")
+    assert looped > 0.6 * CASES
