@@ -18,8 +18,11 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Callable
 
+import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
@@ -44,3 +47,18 @@ if "MBS_TEST_THROUGH" in os.environ:
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mbs_dynamics")
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Return a switch: whether loops over bodies stay loops, whatever the model."""
+    from mbs_dynamics.algorithms import _in_loops as in_loops
+
+    deep = in_loops.DEEP
+
+    def switch(on: bool) -> None:
+        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(in_loops, "DEEP", deep if on else float("inf"))
+        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
+
+    return switch

@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from mechanisms import FOREST, TREE, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves
 from mbs_dynamics.tracing.loop_halves import halves
@@ -62,13 +60,11 @@ MARGIN = 5
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
+def loops(loops: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a switch: whether loops over bodies stay loops, in two halves, whatever the model."""
 
     def switch(on: bool) -> None:
-        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
-        monkeypatch.setattr(in_loops, "DEEP", in_loops.DEEP if on else np.inf)
-        monkeypatch.setattr(in_loops, "LONG", -1)
+        loops(on)
         monkeypatch.setattr(loop_halves, "LEAST_ROWS", 1)
 
     return switch

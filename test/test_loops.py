@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism, with_mi
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of
 from mbs_dynamics.tracing.loops import INWARD, OUTWARD
@@ -52,18 +50,6 @@ MECHANISMS = {
     "several roots": (FOREST, {}),
     "zeros and ones": ((-1, 0, 1, 2, 2, 1, -1, 6), {"aligned": True}),
 }
-
-
-@pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a switch: whether loops over bodies stay loops, whatever the model."""
-
-    def switch(on: bool) -> None:
-        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
-        monkeypatch.setattr(in_loops, "DEEP", in_loops.DEEP if on else np.inf)
-        monkeypatch.setattr(in_loops, "LONG", -1)
-
-    return switch
 
 
 def made(name: str) -> Mechanism:

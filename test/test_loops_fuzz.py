@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing.loop_program import LoopProgram
 
@@ -67,28 +65,24 @@ def options_of(function: Any, model: mbs.Model, rng: np.random.Generator) -> dic
 
 
 @pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-def test_loops_give_what_straight_code_gives(monkeypatch):
+def test_loops_give_what_straight_code_gives(loops):
     rng = np.random.default_rng(SEED)
     looped = 0
     for case in range(CASES):
         function, model = FUNCTIONS[case % len(FUNCTIONS)], tree(rng)
         options = options_of(function, model, rng)
         kernels = []
-        for many, deep, long, backend in (
-            (sys.maxsize, np.inf, sys.maxsize, "python"),
-            (1, 12.0, -1, None),
-        ):
-            monkeypatch.setattr(in_loops, "MANY", many)
-            monkeypatch.setattr(in_loops, "DEEP", deep)
-            monkeypatch.setattr(in_loops, "LONG", long)
+        for on in (False, True):
+            loops(on)
             model.kernels.clear()
+            backend = None if on else "python"
             kernels.append(mbs.compile(function, model, backend=backend, **options))
-        straight, loops = kernels
-        looped += isinstance(loops.program, LoopProgram)
+        straight, kernel = kernels
+        looped += isinstance(kernel.program, LoopProgram)
         ports = straight.inputs[: straight.required]
         rows = [rng.uniform(-2.0, 2.0, (9, *port.shape)) for port in ports]
         for arrays in ([x[0] for x in rows], rows):
-            expected, found = straight(*arrays), loops(*arrays)
+            expected, found = straight(*arrays), kernel(*arrays)
             if not isinstance(found, tuple):
                 expected, found = (expected,), (found,)
             for a, b in zip(found, expected, strict=True):

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
-from test_loops_of_paths import MECHANISMS, compare, loops, made
+from test_loops_of_paths import MECHANISMS, compare, made
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
@@ -29,8 +29,6 @@ from mbs_dynamics.tracing.loop_program import LoopProgram
 from mbs_dynamics.tracing.loop_values import Layout, _common
 from mbs_dynamics.tracing.loops import Forest
 from mbs_dynamics.tracing.spans import AFTER, UNTIL
-
-__all__ = ["loops"]
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 OF_A_BODY = (mbs.pose_sensitivity, mbs.jacobian_sensitivity)

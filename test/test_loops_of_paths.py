@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,6 @@ from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism, with_mimics
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.tracing.loop_program import LoopProgram
@@ -55,18 +53,6 @@ MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sliding": (CHAIN, {"kinds": ("prismatic",)}),
     "zeros and ones": ((-1, 0, 1, 2, 2, 1, -1, 6), {"aligned": True}),
 }
-
-
-@pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a switch: whether loops over bodies stay loops, whatever the model."""
-
-    def switch(on: bool) -> None:
-        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
-        monkeypatch.setattr(in_loops, "DEEP", 12.0 if on else np.inf)
-        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
-
-    return switch
 
 
 def made(name: str) -> mbs.Model:
