@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.tracing import loop_trace
 from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of
 from mbs_dynamics.tracing.loops import INWARD, OUTWARD
 
@@ -200,6 +203,26 @@ def test_what_shares_coordinates_has_no_loops(loops):
         random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
     ).model
     kernel(mbs.mass_matrix, mimics, False)
+
+
+@pytest.mark.backend_independent
+def test_what_was_traced_is_freed(loops, monkeypatch):
+    loops(True)
+    traced: list[list[Any]] = []
+
+    class Watched(loop_trace.Loops):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            traced[-1].append(weakref.ref(self))
+
+    monkeypatch.setattr(loop_trace, "Loops", Watched)
+    for function in 3 * SEVERAL:
+        traced.append([])
+        kernel(function, made("chain").model, True, backend="python")
+    gc.collect()
+    *earlier, _, _ = traced
+    assert all(earlier)
+    assert not any(found() for each in earlier for found in each)
 
 
 @pytest.mark.backend_independent

@@ -82,6 +82,8 @@ def trace_loops(
             # of what was thought to be constant, too early
             if not loops.found:
                 raise
+        finally:
+            loops.forget()
         if not loops.found:
             break
         hints.update(loops.found)

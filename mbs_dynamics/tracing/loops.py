@@ -243,6 +243,18 @@ class Loops:
         self._nested: dict[tuple[int, int], Loop] = {}
         self._count = 0
 
+    def forget(self) -> None:
+        """Let go of what only the traced function needs.
+
+        There are arrays of symbols in it. NumPy hides what is in arrays from the garbage collector,
+        so that cycles through them would never be freed.
+        """
+        for loop in self.steps:
+            for scope in loop.scopes.values():
+                scope.local.clear()
+        for scope in self.early.values():
+            scope.local.clear()
+
     # -- loops -----------------------------------------------------------------------------------
 
     def rows(self, direction: str) -> Iterator[tuple[Member, Any]]:
