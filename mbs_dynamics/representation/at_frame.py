@@ -71,7 +71,7 @@ def parameters_at(
     if model.generic:
         zero = model.per_body()
         for i, _ in model.outward_to(frame.body):
-            rep.C(i)
+            rep.C(i)  # which is stored so, for its children and the frame
             zero[i] = rep.C_before(i)
         for k, i in model.attached(moved):
             C = rep.C(frame.body) @ frame.placement
