@@ -22,7 +22,6 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import thread_time
@@ -30,11 +29,10 @@ from typing import Any
 from unittest.mock import patch
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import chain, urdf
+from benchmarks.mechanisms import arms, chain
 from benchmarks.report import Table
 from mbs_dynamics.algorithms import algorithm_of
 
-TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
 JOINTS = 500
 TREES = {"chain": 1, "binary tree": 2}
 """How many children each body has, of which there are 500."""
@@ -55,10 +53,7 @@ def compilation() -> Iterator[Table]:
 def _arms() -> Table:
     columns = ("robot", "functions", "seconds in all", "slowest")
     table = Table("All functions of the public API", columns)
-    for name, tip in TIPS.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)  # of fingers that are left out
-            model = mbs.Model.from_urdf(urdf(name), tip=tip)
+    for name, model in arms():
         taken = {
             algorithm_of(function).name: _compiled(function, model)[1]
             for function in mbs.ALGORITHMS

@@ -19,7 +19,7 @@ import importlib.metadata
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,10 @@ def panda_without_fingers() -> Twins:
     return Twins(name, mbs.Model.from_urdf(text), pin_model, pin_model.createData())
 
 
+TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
+"""The last link of the arms that other libraries have as well."""
+
+
 def urdf(name: str) -> Path:
     """Return the URDF of a robot."""
     below = {**ARMS, **HUMANOIDS}[name]
@@ -123,6 +127,14 @@ def urdf(name: str) -> Path:
     distribution = importlib.metadata.distribution("example-robot-data")
     found = [file for file in distribution.files or () if str(file).endswith(below)]
     return Path(str(distribution.locate_file(found[0])))
+
+
+def arms() -> Iterator[tuple[str, mbs.Model]]:
+    """Yield the arms without fingers, as every library can have them, by name."""
+    for name, tip in TIPS.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mbs.ModelWarning)  # of fingers that are left out
+            yield name, mbs.Model.from_urdf(urdf(name), tip=tip)
 
 
 def chain(n: int, *, generic: bool = True, seed: int = 0) -> mbs.Model:

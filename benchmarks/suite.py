@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
 from benchmarks.figures import draw_ratios
-from benchmarks.mechanisms import HUMANOIDS, chain, urdf
+from benchmarks.mechanisms import HUMANOIDS, arms, chain, urdf
 from benchmarks.report import RESULTS, Table
 from benchmarks.rivals import LIBRARIES, NOTES, Pinocchio
 from benchmarks.timing import Call, interleaved, median, ratio
@@ -40,7 +40,6 @@ from mbs_dynamics.algorithms import algorithm_of
 
 FloatArray = NDArray[np.float64]
 
-TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
 LENGTHS = (10, 30, 60, 100, 200)
 STATES = 10_000
 LARGEST_RESULT = 1 << 30
@@ -130,10 +129,9 @@ def suite() -> Iterator[Table]:
 
 
 def _models() -> Iterator[tuple[str, mbs.Model]]:
+    yield from arms()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        for name, tip in TIPS.items():
-            yield name, mbs.Model.from_urdf(urdf(name), tip=tip)
         for name in HUMANOIDS:
             yield name, mbs.Model.from_urdf(urdf(name))
     for n in LENGTHS:

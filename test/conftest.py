@@ -16,11 +16,12 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -47,6 +48,14 @@ if "MBS_TEST_THROUGH" in os.environ:
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mbs_dynamics")
+
+
+@pytest.fixture
+def young() -> Iterator[None]:
+    """Collections look at what the test itself has made, not at all that tests before it keep."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ def test_what_shares_coordinates_has_no_loops(loops):
 
 
 @pytest.mark.backend_independent
-def test_what_was_traced_is_freed(loops, monkeypatch):
+def test_what_was_traced_is_freed(loops, young, monkeypatch):
     loops(True)
     traced = []
 
@@ -216,12 +216,10 @@ def test_what_was_traced_is_freed(loops, monkeypatch):
             traced.append(weakref.ref(self))
 
     monkeypatch.setattr(loop_trace, "Loops", Watched)
-    gc.freeze()  # what others have left takes long to look through
     for function in SEVERAL:
         kernel(function, made("chain").model, True, backend="python")
     for _ in range(4):  # what an array holds is found when the array is gone
         gc.collect()
-    gc.unfreeze()
     assert len(traced) >= len(SEVERAL)
     assert not any(found() for found in traced)
 

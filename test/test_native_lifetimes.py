@@ -246,14 +246,6 @@ def test_calls_from_several_threads(kernel):
             future.result(timeout=120)
 
 
-@pytest.fixture
-def young():
-    """Collections look at what the test itself has made, not at all that tests before it keep."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def test_threads_compile_while_others_call(kernel, young):
     arguments = neat()
     wanted = kernel.call(*arguments)

@@ -69,7 +69,7 @@ def torque_sensitivity(
         for j, child in model.before(k, i):  # these stay where they are
             wrench[k] = meet.carry(child).T @ wrench[k]
             dtau[j, k] = S_met[j] @ wrench[k]
-        seen = meet.outward(i)
+        seen = meet.outward()
         for j in model.since(k, i):  # these move along
             turned, Z_j = seen(j, turn[k], Z_met[k])
             dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j

@@ -53,8 +53,8 @@ class Meeting:
         """Return a pure moment (3,) on body i where pairs meet."""
         return m
 
-    def outward(self, i: int) -> Onward:
-        """Return what takes vectors of body i to the bodies beyond it, one after the other."""
+    def outward(self) -> Onward:
+        """Return what takes vectors of a body to the bodies beyond it, one after the other."""
         return Onward(self)
 
 

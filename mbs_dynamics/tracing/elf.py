@@ -27,6 +27,7 @@ import ctypes
 import functools
 import mmap
 import os
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from struct import Struct
@@ -148,7 +149,11 @@ class Image:
             if kind == ABS64:
                 ADDRESS.pack_into(memory, place, S[k] + A)
             elif kind in targets:
-                DISTANCE.pack_into(memory, place, targets[kind][k] + A - P)
+                try:
+                    DISTANCE.pack_into(memory, place, targets[kind][k] + A - P)
+                except struct.error:
+                    name = file.symbols[k].name
+                    raise BackendError(f"{name} is too far away from machine code") from None
             else:
                 raise BackendError(f"machine code has a relocation of the kind {kind}")
         _let_run(base, len(memory))

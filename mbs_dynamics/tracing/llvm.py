@@ -114,10 +114,10 @@ def _host() -> tuple[str, str, str]:
 def _processor() -> tuple[str, ...]:
     """Return what tells this processor from others; the last text has the names of its features."""
     if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
-        with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb") as file:
+        with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo", "rb") as file:
             lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
             told = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
-            return tuple(told.get(name, "") for name in PROCESSOR)
+            return tuple(told[name] for name in PROCESSOR)
     with _lock:
         return _host()
 

@@ -280,11 +280,14 @@ def _mover(lanes: int, storing: bool) -> str:
     body.lines += [
         "  br label %end",
         "whole:",
-        f"  %is.long = icmp sgt i64 %size, {LONG * lanes}",
-        f"  br i1 {'%is.long' if storing else 'false'}, label %from.long, label %from.short",
     ]
+    if storing:
+        body.set("%is.long", f"icmp sgt i64 %size, {LONG * lanes}")
+        body.lines.append("  br i1 %is.long, label %from.long, label %from.short")
+        _blocks(body, rows, "long", storing, ahead=True)
+    else:
+        body.lines.append("  br label %from.short")
     _blocks(body, rows, "short", storing)
-    _blocks(body, rows, "long", storing, ahead=True)
     body.lines += ["end:", "  ret void"]
     name = "mbs.store" if storing else "mbs.load"
     lines = "\n".join(body.lines)
