@@ -15,6 +15,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 from native_bench import (
@@ -209,10 +212,67 @@ def test_out_that_is_not_neat_takes_the_slow_path(filling):
             assert isinstance(found, error)
         else:
             np.testing.assert_array_equal(found, wanted)
-    with pytest.raises(ArgumentError, match=r"f has 3 outputs: out is not possible"):
-        new_kernel()(*neat(), out=np.zeros(2))
     with pytest.raises(SingularError, match="x too small"):
         filling(x - 11.0, y, out=np.zeros((3, 3)))
+
+
+class Named(NamedTuple):
+    y: Any
+    s: Any
+    B: Any
+
+
+def three(kernel: Any) -> tuple[Any, ...]:
+    return tuple(np.full(port.shape, np.nan) for port in kernel.outputs)
+
+
+@ordinary
+def test_several_outputs_are_written_into_a_tuple(kernel):
+    for arguments in (neat(), neat()[:3]):
+        out, before = three(kernel), kernel.slow_calls
+        references = [sys.getrefcount(x) for x in (out, *out)]
+        for _ in range(10):
+            assert kernel(*arguments, out=out) is out
+        assert kernel.slow_calls == before
+        assert [sys.getrefcount(x) for x in (out, *out)] == references
+        assert same(out, kernel(*arguments))
+
+
+@ordinary
+def test_tuples_that_are_not_neat_take_the_slow_path(kernel):
+    arguments = neat()
+    wanted = kernel(*arguments)
+    y, s, B = three(kernel)
+    frozen = y.copy()
+    frozen.flags.writeable = False
+    whole = np.full(8, np.nan)
+    good = [(y, s, whole[1:7].reshape(2, 3)), (y.view(Subclass), s, B), Named(y, s, B)]
+    wrong = [(), (y, s), (y, s, B, B), [y, s, B], y, (y, B, s), (frozen, s, B), (None, s, B), None]
+    for k, out in enumerate([*good, *wrong]):
+        before = kernel.slow_calls
+        found = outcome(lambda *x, o=out: kernel(*x, out=o), arguments)
+        assert kernel.slow_calls == before + (k > 0)
+        if k < len(good) or out is None:
+            assert same(found, wanted)
+            assert out is None or found is out
+        else:
+            assert isinstance(found, ArgumentError)
+
+
+@ordinary
+def test_several_outputs_may_overlap_the_inputs(kernel):
+    x, A, s, g = neat()
+    wanted = kernel(x, A, s, g)
+    before = kernel.slow_calls
+    y, square, B = kernel(x, A, s, g, out=(g, s, A))
+    assert kernel.slow_calls == before + 1
+    assert same((y, square, B), wanted)
+    assert (y is g, square is s, B is A) == (True, True, True)
+    shared = np.zeros(7)
+    x, A, s, g = neat()
+    kernel(x, A, s, g, out=(shared[:2], np.zeros(()), shared[1:].reshape(2, 3)))  # each other
+    assert kernel.slow_calls == before + 2
+    np.testing.assert_array_equal(shared[1:].reshape(2, 3), wanted[2])
 
 
 @pytest.fixture

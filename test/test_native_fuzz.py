@@ -174,6 +174,40 @@ def test_no_names_and_no_out_crash_or_give_anything_else_than_the_slow_path(fill
     assert not ORDINARY or kinds["fast"] > 200
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_no_tuples_to_write_into_crash_or_give_anything_else_than_the_slow_path(kernel):
+    rng = np.random.default_rng(30 if CALLS == 20_000 else None)
+    kinds: dict[str, int] = {}
+    for k in range(CALLS // 4):
+        arguments = neat(k) if rng.random() < 0.7 else strange_arguments(rng)
+        if k % 20 == 0:
+            arguments = [np.full(3, -20.0), *neat(k)[1:]]
+        targets: list[Any] = [np.zeros(port.shape) for port in kernel.outputs]
+        if rng.random() < 0.3:
+            which = rng.integers(3)
+            targets[which] = strange_arrays(rng, kernel.outputs[which].shape)
+        if rng.random() < 0.1:
+            targets[rng.integers(3)] = STRANGE[rng.integers(len(STRANGE))]
+        if rng.random() < 0.1 and len(arguments) > 2:
+            targets[2] = arguments[1]
+        out = tuple([*targets, *targets][: rng.choice([3, 0, 1, 2, 4], p=[0.8, *[0.05] * 4])])
+        kept = [np.array(v, copy=True) if isinstance(v, np.ndarray) else v for v in arguments]
+        before = kernel.slow_calls
+        found = outcome(lambda *a, o=out: kernel(*a, out=o), arguments)
+        fast = kernel.slow_calls == before
+        again = out if isinstance(found, Exception) else None
+        wanted = outcome(lambda *a, o=again: Kernel.__call__(kernel, *a, out=o), kept)
+        if isinstance(found, Exception) or isinstance(wanted, Exception):
+            assert same(found, wanted), (k, arguments, out, found, wanted)
+        else:
+            assert found is out
+            assert [x.tobytes() for x in found] == [x.tobytes() for x in wanted], (k, arguments)
+        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    assert min(kinds[kind] for kind in ("slow", "ArgumentError", "SingularError")) > 5
+    assert not ORDINARY or kinds["fast"] > 200
+
+
 class Explosive:
     """Converts to an array in bad ways."""
 

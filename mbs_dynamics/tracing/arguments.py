@@ -109,17 +109,29 @@ class Signature:
                 f"{self.name}: the batch axes do not broadcast together: {said}"
             ) from None
 
-    def check_out(self, out: Any, batch: tuple[int, ...]) -> None:
-        """Raise ArgumentError if results of this batch cannot be written into ``out``."""
-        if len(self.outputs) != 1:
-            raise ArgumentError(f"{self.name} has {len(self.outputs)} outputs: out is not possible")
-        shape = batch + self.outputs[0].shape
-        good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not (_is_contiguous(out, len(batch)) and out.flags.writeable):
-            came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
-            turned = ", or one whose batch axes come last in memory" if batch else ""
+    def targets(self, out: Any, batch: tuple[int, ...]) -> tuple[FloatArray, ...]:
+        """Return the arrays for results of this batch; ArgumentError if they cannot take them."""
+        if len(self.outputs) == 1:
+            self._check_target("out", out, batch + self.outputs[0].shape, len(batch))
+            return (out,)
+        if not isinstance(out, tuple) or len(out) != len(self.outputs):
+            came = f"{len(out)} of them" if isinstance(out, tuple) else repr(type(out))
+            names = ", ".join(port.name for port in self.outputs)
             raise ArgumentError(
-                f"{self.name}: out must be a writeable C-contiguous float64 array of shape "
+                f"{self.name}: out must be a tuple of arrays for the {len(self.outputs)} outputs "
+                f"{names}; got {came}"
+            )
+        for k, (target, port) in enumerate(zip(out, self.outputs, strict=True)):
+            self._check_target(f"out[{k}] ({port.name})", target, batch + port.shape, len(batch))
+        return out
+
+    def _check_target(self, what: str, out: Any, shape: tuple[int, ...], batch_axes: int) -> None:
+        good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
+        if not good or not (_is_contiguous(out, batch_axes) and out.flags.writeable):
+            came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
+            turned = ", or one whose batch axes come last in memory" if batch_axes else ""
+            raise ArgumentError(
+                f"{self.name}: {what} must be a writeable C-contiguous float64 array of shape "
                 f"{shape}{turned}; got {came}"
             )
 

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -74,13 +75,13 @@ class Kernel:
     does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
     therefore takes ``refcheck=False``.
 
-    ``out`` (for programs with one output) receives the result and must be a writeable, C-contiguous
-    float64 array of the right shape, or one whose batch axes come last in memory, such as
-    ``np.empty((n, N)).T``. The back end llvm reads and writes large batches of that layout as they
-    are, and evaluates large batches of any layout as vector code. Very large ones run in threads in
-    llvm and c (see MBS_THREADS in :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and
-    infinities in the input are computed with, as in NumPy, except where something has to be
-    positive.
+    ``out`` receives the result and is returned. It must be a writeable, C-contiguous float64 array
+    of the right shape, or one whose batch axes come last in memory, such as ``np.empty((n, N)).T``;
+    for a program with several outputs, a tuple of such arrays. The back end llvm reads and writes
+    large batches of that layout as they are, and evaluates large batches of any layout as vector
+    code. Very large ones run in threads in llvm and c (see MBS_THREADS in
+    :func:`mbs_dynamics.tracing.machine.thread_count`). NaN and infinities in the input are computed
+    with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -156,7 +157,9 @@ class Kernel:
         """Return the program as a C99 function that needs nothing but math.h."""
         return emit_c(self.program)
 
-    def __call__(self, *args: Any, out: FloatArray | None = None, **named: Any) -> Any:
+    def __call__(
+        self, *args: Any, out: FloatArray | tuple[FloatArray, ...] | None = None, **named: Any
+    ) -> Any:
         """Evaluate the kernel; see the class."""
         if out is None and not named and self._native is None:
             neat = self.signature.neat(args)
@@ -205,19 +208,17 @@ class Kernel:
 
     # -- anything else -----------------------------------------------------------------------------
 
-    def _slow(self, *values: Any, out: FloatArray | None = None) -> Any:
+    def _slow(self, *values: Any, out: FloatArray | tuple[FloatArray, ...] | None = None) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
         empty = aligned if self.several_at_once(states) else np.empty
         turned = self._machine is not None and self._machine.takes_turned(states)
-        outputs = [empty(batch + port.shape) for port in self.outputs]
-        if out is not None:
-            self.signature.check_out(out, batch)
-            shared = any(np.may_share_memory(out, array) for array in arrays)
-            direct = out.flags.c_contiguous or turned
-            if out.flags.aligned and direct and not shared:
-                outputs = [out]
+        targets = () if out is None else self.signature.targets(out, batch)
+        outputs: list[FloatArray] = []
+        for port, target in itertools.zip_longest(self.outputs, targets):
+            direct = target is not None and _is_direct(target, turned, (*arrays, *outputs))
+            outputs.append(target if direct else empty(batch + port.shape))
         ports = (*self.inputs, *self.outputs)
         rows = [
             rows_of(array, port, batch, turned)
@@ -228,8 +229,10 @@ class Kernel:
             state, guard = divmod(status - 1, len(self.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
             raise self.singular(guard, np.unravel_index(state, batch), finite)
-        if out is not None and outputs[0] is not out:
-            out[...] = outputs[0]
+        for target, output in zip(targets, outputs, strict=False):
+            if target is not output:
+                target[...] = output
+        if out is not None:
             return out
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -273,3 +276,9 @@ class Kernel:
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")
+
+
+def _is_direct(target: FloatArray, turned: bool, others: Sequence[FloatArray]) -> bool:
+    """Whether results can be written where the caller wants them, as others are read or written."""
+    walkable = target.flags.aligned and (target.flags.c_contiguous or turned)
+    return walkable and not any(np.may_share_memory(target, other) for other in others)

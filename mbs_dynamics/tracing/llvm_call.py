@@ -116,8 +116,8 @@ def emit_call(offset: int) -> str:
     """Return IR of ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
 
     The kernel holds the address of its table at this offset. Arguments are either the inputs
-    without a default, or all inputs, and ``out`` by name. It calls ``mbs.rows`` of
-    :mod:`mbs_dynamics.tracing.llvm_rows`, which has to stand beside it.
+    without a default, or all inputs, and ``out`` by name, a tuple if there are several outputs. It
+    calls ``mbs.rows`` of :mod:`mbs_dynamics.tracing.llvm_rows`, which has to stand beside it.
     """
     head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
     return (
@@ -137,17 +137,14 @@ entry:
 named:
 {fields("%names", {"names.size": (TUPLE_SIZE, "i64")})}\
   %one.name = icmp eq i64 %names.size, 1
-  %one.output = icmp eq i64 %outputs, 1
-  %perhaps = and i1 %one.name, %one.output
-  br i1 %perhaps, label %which, label %slow
+  br i1 %one.name, label %which, label %slow
 which:
 {fields("%names", {"name": (TUPLE_ITEMS, "ptr")})}\
   %is.out = icmp eq ptr %name, @mbs.out
-  %into.at = getelementptr ptr, ptr %args, i64 %given
-  %into.given = load ptr, ptr %into.at
+  %out.at = getelementptr ptr, ptr %args, i64 %given
   br i1 %is.out, label %count, label %slow
 count:
-  %into = phi ptr [ null, %entry ], [ %into.given, %which ]
+  %into.at = phi ptr [ null, %entry ], [ %out.at, %which ]
   %few = icmp eq i64 %given, %required
   %all = icmp eq i64 %given, %inputs
   %right = or i1 %few, %all
@@ -176,14 +173,37 @@ default:
   %r.next = add i64 %r, 1
   br label %rest
 targets:
-  %fresh = icmp eq ptr %into, null
-  br i1 %fresh, label %allocate, label %inspect.out
+  %fresh = icmp eq ptr %into.at, null
+  br i1 %fresh, label %allocate, label %given.out
+given.out:
+  %into = load ptr, ptr %into.at
+  %one.output = icmp eq i64 %outputs, 1
+  br i1 %one.output, label %fill, label %unpack
+unpack:
+{fields("%into", {"into.type": (TYPE, "ptr")})}\
+  %is.tuple = icmp eq ptr %into.type, @mbs.tuple
+  br i1 %is.tuple, label %length, label %slow
+length:
+{fields("%into", {"into.size": (TUPLE_SIZE, "i64")})}\
+  %into.items = getelementptr i8, ptr %into, i64 {TUPLE_ITEMS}
+  %enough = icmp eq i64 %into.size, %outputs
+  br i1 %enough, label %fill, label %slow
+fill:
+  %outs = phi ptr [ %into.at, %given.out ], [ %into.items, %length ]
+  br label %target
+target:
+  %t = phi i64 [ 0, %fill ], [ %t.next, %taken.out ]
+  %t.more = icmp slt i64 %t, %outputs
+  br i1 %t.more, label %inspect.out, label %direct
 inspect.out:
-{_neat("out.", "%into", "%inputs", WRITEABLE, "apart")}\
+  %one.at = getelementptr ptr, ptr %outs, i64 %t
+  %one = load ptr, ptr %one.at
+  %t.port = add i64 %inputs, %t
+{_neat("out.", "%one", "%t.port", WRITEABLE, "apart")}\
 apart:
   %a = phi i64 [ 0, %out.axis ], [ %a.next, %disjoint ]
-  %a.more = icmp slt i64 %a, %inputs
-  br i1 %a.more, label %compare, label %direct
+  %a.more = icmp slt i64 %a, %t.port
+  br i1 %a.more, label %compare, label %taken.out
 compare:
 {port_words("a.", "%a")}\
   %a.at = getelementptr ptr, ptr %ports, i64 %a
@@ -197,9 +217,12 @@ compare:
 disjoint:
   %a.next = add i64 %a, 1
   br label %apart
+taken.out:
+  %t.to = getelementptr ptr, ptr %ports, i64 %t.port
+  store ptr %out.data, ptr %t.to
+  %t.next = add i64 %t, 1
+  br label %target
 direct:
-  %direct.to = getelementptr ptr, ptr %ports, i64 %inputs
-  store ptr %out.data, ptr %direct.to
   %direct.status = call i32 %function(ptr %ports)
   %direct.good = icmp eq i32 %direct.status, 0
   br i1 %direct.good, label %filled, label %slow

@@ -56,6 +56,7 @@ MOST_PORTS = 32
 EXTERNALS = """\
 @mbs.ndarray = external global i8
 @mbs.float64 = external global i8
+@mbs.tuple = external global i8
 @mbs.out = external global i8
 declare ptr @mbs.PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
 declare ptr @mbs.PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -64,7 +65,7 @@ declare void @mbs.Py_DecRef(ptr)
 declare ptr @mbs.PyTuple_New(i64)
 declare i32 @mbs.PyTuple_SetItem(ptr, i64, ptr)
 """
-"""Two objects of NumPy, the interned text "out", and functions of NumPy and CPython."""
+"""Two objects of NumPy, the type of tuples, the interned text "out", and functions of both."""
 
 
 def fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:

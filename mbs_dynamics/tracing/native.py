@@ -226,6 +226,7 @@ def _name_symbols() -> None:
     symbols = {
         "ndarray": id(np.ndarray),
         "float64": id(np.dtype(np.float64)),
+        "tuple": id(tuple),
         "out": id(out),
         "PyArray_New": _array_new(),
     }
