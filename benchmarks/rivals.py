@@ -21,7 +21,7 @@ if it is an array, so that it can be compared before it is timed.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -104,17 +104,17 @@ class Pinocchio:
             "centroidal_momentum": lambda: pin.computeCentroidalMomentum(*state),
         }
 
-        def regressor() -> None:  # its parameters come in another order
-            pin.computeJointTorqueRegressor(*state, qdd)
+        def regressor() -> Any:
+            return pin.computeJointTorqueRegressor(*state, qdd)
 
         def rate() -> Any:
             pin.computeJointJacobiansTimeVariation(*state)
             return pin.getFrameJacobianTimeVariation(m, d, frame, pin.LOCAL)
 
-        def hessian() -> None:  # compared in kinematics_higher; its axes come in another order
+        def hessian() -> Any:
             pin.computeJointJacobians(m, d, q)
             pin.computeJointKinematicHessians(m, d)
-            pin.getJointKinematicHessian(m, d, m.frames[frame].parentJoint, pin.LOCAL)
+            return pin.getJointKinematicHessian(m, d, m.frames[frame].parentJoint, pin.LOCAL)
 
         for name, reference in FRAMES.items():
             found[f"jacobian, {name}"] = lambda r=reference: pin.computeFrameJacobian(
@@ -127,28 +127,47 @@ class Pinocchio:
             "kinematic_hessian": hessian,
         }
 
-    def storing(self, label: str, call: Callable[[], Any]) -> Callable[[FloatArray], None]:
-        """Return what makes a call and stores its result, the quickest way that is known.
+    def storing(
+        self, label: str, call: Callable[[], Any], results: Sequence[FloatArray]
+    ) -> Callable[[int], None]:
+        """Return what makes a call and stores its results in row k, the quickest way that is known.
 
-        A pose has its last row before.
+        They are stored as they come, with another order of axes, columns or parameters than ours.
         """
+        (result, *_), data = results, self.data
         if label == "forward_kinematics":
-            poses = [*self.data.oMi][1:]  # they stay where they are
-            rotations, translations = zip(
-                *((X.rotation, X.translation) for X in poses), strict=True
-            )
+            poses = [*data.oMi][1:]  # these and what follows stay where they are
 
-            def store_poses(place: FloatArray) -> None:
+            def store_poses(k: int) -> None:
                 call()
-                place[:, :3, :3] = rotations
-                place[:, :3, 3] = translations
+                result[k] = [X.homogeneous for X in poses]
 
             return store_poses
+        if label in ("twists", "accelerations"):
+            vectors = [v.vector for v in (data.v if label == "twists" else data.a)][1:]
 
-        def store(place: FloatArray) -> None:
-            place[...] = call()
+            def store_vectors(k: int) -> None:
+                call()
+                result[k] = vectors
 
-        return store
+            return store_vectors
+        if label == "centroidal_momentum":
+            momentum = data.hg.vector
+
+            def store_momentum(k: int) -> None:
+                call()
+                result[k] = momentum
+
+            return store_momentum
+
+        def store(k: int) -> None:
+            result[k] = call()
+
+        def store_all(k: int) -> None:
+            for into, found in zip(results, call(), strict=True):
+                into[k] = found
+
+        return store if len(results) == 1 else store_all
 
 
 def _pin_joint(screw: FloatArray) -> Any:
