@@ -27,9 +27,11 @@ import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
+from mbs_dynamics.ros.domain import unused_domain
+
 # A robot in the same network must neither be heard nor, above all, be moved by the tests.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
 os.environ.pop("ROS_STATIC_PEERS", None)
 
 # Processes that the tests kill would leave their shared memory behind, half a megabyte each, with

@@ -20,7 +20,6 @@ robot hears them.
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -37,6 +36,7 @@ from mbs_dynamics.ros.demo.plan import LASTING, Plan
 from mbs_dynamics.ros.demo.stage import MissingError, Stage
 from mbs_dynamics.ros.demo.story import acts
 from mbs_dynamics.ros.demo.table import Table
+from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.process import ros
 
 RAMP = 0.3
@@ -59,7 +59,7 @@ def main(robot: str | None) -> int:
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
     plan = Plan.of(model)
-    os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 101))
+    os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.pop("ROS_STATIC_PEERS", None)
     code = 1  # if it is interrupted

@@ -115,11 +115,15 @@ class Stage(Node):
     def until(self, what: str, condition: Callable[[], bool]) -> None:
         """Listen until a condition holds; MissingError if it does not for a long time."""
         begin = drawn = time.monotonic()
+        since = self.now
         while not condition():
             self._executor.spin_once(timeout_sec=0.05)
             now = time.monotonic()
             if now - begin > PATIENCE:
-                raise MissingError(f"within {PATIENCE:g} s: {what}")
+                raise MissingError(
+                    f"within {PATIENCE:g} s ({self.now - since:.2f} s of the robot's time, "
+                    f"compensation {'on' if self.enabled else 'off'}): {what}"
+                )
             if now - drawn > 0.25:
                 self.table.update(self)
                 drawn = now

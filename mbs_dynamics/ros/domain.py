@@ -1,0 +1,45 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A ROS domain of one's own, among all that run on this machine."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+DOMAINS = range(1, 102)
+"""Those that every platform has ports for, without the default one."""
+
+
+def discovery_port(domain: int) -> int:
+    """Return the UDP port on which the first participant of a domain listens.
+
+    DDSI-RTPS 2.5, section 9.6.2.3: PB + DG domain + d1.
+    """
+    return 7400 + 250 * domain + 10
+
+
+def unused_domain() -> int:
+    """Return a domain at random in which nobody on this machine takes part yet."""
+    candidates = random.sample(DOMAINS, len(DOMAINS))
+    return next((domain for domain in candidates if _is_unused(domain)), candidates[0])
+
+
+def _is_unused(domain: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("", discovery_port(domain)))
+        except OSError:
+            return False
+    return True
