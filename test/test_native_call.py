@@ -96,7 +96,7 @@ def test_neat_arrays_take_the_fast_path(kernel):
 
 
 @ordinary
-@pytest.mark.parametrize("rows", [1, 2, 7, 255])
+@pytest.mark.parametrize("rows", [1, 2, 7, 63])
 def test_small_batches_take_the_fast_path(kernel, rows):
     rng = np.random.default_rng(rows)
     batched = [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
@@ -147,7 +147,7 @@ def test_anything_else_takes_the_slow_path(kernel):
         (np.zeros((0, 3)), A, s, g),
         (np.repeat(x[None], 2, 0), np.repeat(A[None], 2, 0)[::-1], s, g),
         (np.repeat(x[None], 2, 0), A[None], s, g),
-        (np.repeat(x[None], 256, 0), A, s, g),
+        (np.repeat(x[None], 64, 0), A, s, g),
         (Pretender(), A, s, g),
         (x, np.asfortranarray(A), s, g),
         (x, A, 2.0, g),

@@ -248,7 +248,17 @@ class Kernel:
         status = self._machine.evaluate(states, rows, in_turn=in_turn)
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for the values between its segments")
+        if self._native is not None and "_native_vector" not in self.__dict__:
+            self._connect_vector()
         return status
+
+    def _connect_vector(self) -> None:
+        """Let calls in machine code run vector code too, if there is any by now."""
+        vector = self._machine.vector if isinstance(self._machine, Machine) else None
+        if vector is not None:
+            made = vector.words()
+            if self.__dict__.setdefault("_native_vector", made) is made:  # of all threads, once
+                native.connect_vector(self._native, made[0])
 
     def several_at_once(self, states: int) -> bool:
         """Whether vector code would evaluate so many states; for this package."""

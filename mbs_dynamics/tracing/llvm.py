@@ -21,7 +21,7 @@ import functools
 import itertools
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mbs_dynamics.errors import BackendError
@@ -212,7 +212,7 @@ def shared() -> Shared:
     return _shared
 
 
-def batch_driver(lanes: int) -> Callable[..., int]:
+def batch_driver(lanes: int) -> Any:
     """Return the driver of bodies with so many lanes, of the IR of :func:`emit_batch`."""
     shared()
     with _shared_lock:

@@ -31,7 +31,6 @@ from mbs_dynamics.tracing.llvm_objects import (
     DATA,
     DESCR,
     EXTERNALS,
-    HEAD,
     MOST_PORTS,
     NDIM,
     NPY_DOUBLE,
@@ -46,6 +45,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     WEAK_REFERENCES,
     WRITEABLE,
     fields,
+    head_words,
     port_words,
 )
 
@@ -119,7 +119,6 @@ def emit_call(offset: int) -> str:
     without a default, or all inputs, and ``out`` by name, a tuple if there are several outputs. It
     calls ``mbs.rows`` of :mod:`mbs_dynamics.tracing.llvm_rows`, which has to stand beside it.
     """
-    head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
     return (
         EXTERNALS
         + PACKED
@@ -130,7 +129,7 @@ entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %results = alloca [{MOST_PORTS} x ptr]
 {fields("%kernel", {"table": (offset, "ptr")})}\
-{fields("%table", head)}\
+{head_words()}\
   %given = and i64 %flagged, {2**63 - 1}
   %unnamed = icmp eq ptr %names, null
   br i1 %unnamed, label %count, label %named
@@ -300,18 +299,27 @@ done:
   %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
   ret ptr %packed
 slow:
-  br i1 %unnamed, label %batch, label %add.names
+  br i1 %unnamed, label %batch, label %slow.named
+slow.named:
+{fields("%names", {"names.count": (TUPLE_SIZE, "i64"), "slow.name": (TUPLE_ITEMS, "ptr")})}\
+  %slow.one = icmp eq i64 %names.count, 1
+  %slow.out = icmp eq ptr %slow.name, @mbs.out
+  %only.out = and i1 %slow.one, %slow.out
+  br i1 %only.out, label %batch.out, label %copy
+batch.out:
+  %batch.out.at = getelementptr ptr, ptr %args, i64 %given
+  %batch.into = load ptr, ptr %batch.out.at
+  br label %batch
 batch:
-  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given)
+  %batch.names = phi i64 [ 0, %slow ], [ 1, %batch.out ]
+  %batch.given = phi ptr [ null, %slow ], [ %batch.into, %batch.out ]
+  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %batch.given)
   %no.batch = icmp eq ptr %batch.result, null
   br i1 %no.batch, label %copy, label %return
 return:
   ret ptr %batch.result
-add.names:
-{fields("%names", {"names.count": (TUPLE_SIZE, "i64")})}\
-  br label %copy
 copy:
-  %extra = phi i64 [ 0, %batch ], [ %names.count, %add.names ]
+  %extra = phi i64 [ %batch.names, %batch ], [ %names.count, %slow.named ]
   %passed = add i64 %given, %extra
   %asked = call ptr @mbs.ask(ptr %otherwise, ptr %kernel, ptr %args, i64 %given, i64 %passed,
       ptr %names)

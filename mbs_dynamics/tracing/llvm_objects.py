@@ -41,10 +41,15 @@ SPARES = 2
 
 NPY_DOUBLE = 12
 
-HEAD = ("function", "otherwise", "required", "inputs", "outputs")
+HEAD = ("function", "otherwise", "vector", "required", "inputs", "outputs")
 """The first words of a kernel's table: the address of its machine code, the Python function for
-all that is not neat, called with the kernel and the arguments, and how many inputs there are
-without a default, inputs in all, and outputs."""
+all that is not neat, called with the kernel and the arguments, the address of the words of its
+vector code, null if there is none yet or while it runs, and how many inputs there are without a
+default, inputs in all, and outputs."""
+
+VECTOR = ("driver", "function", "rows", "pointers", "guards", "lanes")
+"""The words of vector code: the driver's address, and what it is given, which is described in
+:mod:`mbs_dynamics.tracing.llvm_batch`, and how many lanes there are."""
 
 PORT = ("ndim", "shape", "bytes", "kept")
 """The words of each port, inputs first: the number of axes, the address of the shape, the size in
@@ -75,6 +80,12 @@ def fields(of: str, names: dict[str, tuple[int, str]], prefix: str = "") -> str:
         f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at\n"
         for name, (offset, kind) in names.items()
     )
+
+
+def head_words() -> str:
+    """Emit loads of the first words of %table."""
+    kinds = {name: "ptr" if k < 3 else "i64" for k, name in enumerate(HEAD)}
+    return fields("%table", {name: (8 * k, kinds[name]) for k, name in enumerate(HEAD)})
 
 
 def port_words(prefix: str, k: str) -> str:

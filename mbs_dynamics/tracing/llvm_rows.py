@@ -11,11 +11,12 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Calls of a kernel with small batches, as IR: rows of states, one after the other.
+"""Calls of a kernel with batches, as IR: what :mod:`mbs_dynamics.tracing.llvm_call` does for one
+state, for arrays with one batch axis.
 
-What :mod:`mbs_dynamics.tracing.llvm_call` does for one state, for arrays with one batch axis: what
-Python needs to look at them takes as long as hundreds of states do. Inputs without that axis are
-the same for all states. Larger batches go to vector code, which may be still to be compiled.
+What Python needs to look at them takes as long as hundreds of states do. Inputs without that axis
+are the same for all states. Few rows are evaluated one after the other, more as vector code, once
+that has been compiled. Very large batches, which threads may share, go to Python.
 """
 
 from __future__ import annotations
@@ -24,30 +25,39 @@ from mbs_dynamics.tracing.llvm_objects import (
     ARRAY_FLAGS,
     DATA,
     DESCR,
-    HEAD,
     MOST_PORTS,
     NDIM,
     NPY_DOUBLE,
     READABLE,
     SHAPE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
     TYPE,
     fields,
+    head_words,
     port_words,
 )
+from mbs_dynamics.tracing.llvm_several import APART, SEVERAL, TARGET
 
-LEAST_STATES = 256
+LEAST_STATES = 64
 """From so many states on, several are evaluated at once, by code compiled when it is first used."""
+
+STATES_PER_THREAD = 50_000
+"""No thread is started for fewer states."""
+
+LARGEST_NEW = 1 << 20
+"""Results of more bytes than this are made in Python, where they begin with a line of the cache."""
 
 MOST_AXES = 16
 
 
 def emit_rows(offset: int) -> str:
-    """Return IR of ``PyObject *mbs.rows(kernel, args, given)``: what ``mbs.call`` would return.
+    """Return IR of ``PyObject *mbs.rows(kernel, args, given, out)``, which returns as a call does.
 
-    It is null, without an exception, where the arguments are anything but neat arrays of 1 to
-    LEAST_STATES - 1 rows, and where a guard fails.
+    ``out`` is null if no array is given to write into. The result is null, without an exception,
+    where the arguments are anything but neat arrays with some rows, where there is no vector code
+    for so many, and where a guard fails.
     """
-    head = {name: (8 * w, "ptr" if w < 2 else "i64") for w, name in enumerate(HEAD)}
     others = {
         "ndim": (NDIM, "i32"),
         "descr": (DESCR, "ptr"),
@@ -56,15 +66,19 @@ def emit_rows(offset: int) -> str:
         "data": (DATA, "ptr"),
     }
     return f"""\
+{TARGET}\
+{APART}\
+{SEVERAL}\
 declare void @mbs.PyErr_Clear()
-define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given) nounwind {{
+define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %out) nounwind {{
 entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %steps = alloca [{MOST_PORTS} x i64]
   %results = alloca [{MOST_PORTS} x ptr]
   %dims = alloca [{MOST_AXES} x i64]
+  %out.at = alloca ptr
 {fields("%kernel", {"table": (offset, "ptr")})}\
-{fields("%table", head)}\
+{head_words()}\
   %few = icmp eq i64 %given, %required
   %all = icmp eq i64 %given, %inputs
   %right = or i1 %few, %all
@@ -124,13 +138,18 @@ taken:
   %k.next = add i64 %k, 1
   br label %argument
 counted:
+  %every = add i64 %inputs, %outputs
   %before = add i64 %rows, -1
-  %small = icmp ult i64 %before, {LEAST_STATES - 1}
-  br i1 %small, label %rest, label %no
+  %some = icmp ult i64 %before, {2 * STATES_PER_THREAD - 1}
+  %few.rows = icmp ult i64 %rows, {LEAST_STATES}
+  %has.vector = icmp ne ptr %vector, null
+  %able = or i1 %few.rows, %has.vector
+  %possible = and i1 %some, %able
+  br i1 %possible, label %rest, label %no
 rest:
   %r = phi i64 [ %given, %counted ], [ %r.next, %default ]
   %r.more = icmp slt i64 %r, %inputs
-  br i1 %r.more, label %default, label %allocate
+  br i1 %r.more, label %default, label %targets
 default:
 {port_words("r.", "%r")}\
   %r.to = getelementptr ptr, ptr %ports, i64 %r
@@ -139,15 +158,61 @@ default:
   store i64 0, ptr %r.step
   %r.next = add i64 %r, 1
   br label %rest
+targets:
+  %fresh = icmp eq ptr %out, null
+  br i1 %fresh, label %allocate, label %given.out
+given.out:
+  store ptr %out, ptr %out.at
+  %one.output = icmp eq i64 %outputs, 1
+  br i1 %one.output, label %fill, label %unpack
+unpack:
+{fields("%out", {"out.type": (TYPE, "ptr")})}\
+  %is.tuple = icmp eq ptr %out.type, @mbs.tuple
+  br i1 %is.tuple, label %count, label %no
+count:
+{fields("%out", {"out.size": (TUPLE_SIZE, "i64")})}\
+  %out.items = getelementptr i8, ptr %out, i64 {TUPLE_ITEMS}
+  %enough = icmp eq i64 %out.size, %outputs
+  br i1 %enough, label %fill, label %no
+fill:
+  %outs = phi ptr [ %out.at, %given.out ], [ %out.items, %count ]
+  br label %target
+target:
+  %t = phi i64 [ 0, %fill ], [ %t.next, %write ]
+  %t.more = icmp slt i64 %t, %outputs
+  br i1 %t.more, label %check, label %evaluate
+check:
+  %t.k = add i64 %inputs, %t
+  %t.from = getelementptr ptr, ptr %outs, i64 %t
+  %t.object = load ptr, ptr %t.from
+  %t.data = call ptr @mbs.target(ptr %table, i64 %t.k, ptr %t.object, i64 %rows)
+  %t.wrong = icmp eq ptr %t.data, null
+  br i1 %t.wrong, label %no, label %overlap
+overlap:
+  %t.apart = call i1 @mbs.apart(ptr %table, ptr %ports, ptr %steps, i64 %t.k, i64 %rows,
+      ptr %t.data)
+  br i1 %t.apart, label %write, label %no
+write:
+{port_words("t.", "%t.k")}\
+  %t.to = getelementptr ptr, ptr %ports, i64 %t.k
+  store ptr %t.data, ptr %t.to
+  %t.step = getelementptr i64, ptr %steps, i64 %t.k
+  store i64 %t.port.bytes, ptr %t.step
+  %t.next = add i64 %t, 1
+  br label %target
 allocate:
-  %o = phi i64 [ 0, %rest ], [ %o.next, %made ]
+  %o = phi i64 [ 0, %targets ], [ %o.next, %made ]
   %o.more = icmp slt i64 %o, %outputs
-  br i1 %o.more, label %make, label %state
+  br i1 %o.more, label %make, label %evaluate
 make:
   %p = add i64 %inputs, %o
 {port_words("o.", "%p")}\
   store i64 %rows, ptr %dims
-  br label %dim
+  %o.bytes = mul i64 %rows, %o.port.bytes
+  %o.large = icmp ugt i64 %o.bytes, {LARGEST_NEW}
+  br i1 %o.large, label %too.large, label %dim
+too.large:
+  br label %drop
 dim:
   %d = phi i64 [ 0, %make ], [ %d.next, %dim.copy ]
   %d.more = icmp slt i64 %d, %o.port.ndim
@@ -179,20 +244,26 @@ made:
   store i64 %o.port.bytes, ptr %p.step
   %o.next = add i64 %o, 1
   br label %allocate
+evaluate:
+  br i1 %few.rows, label %state, label %several
+several:
+  store ptr null, ptr %vector.at
+  %several.status = call i64 @mbs.several(ptr %vector, ptr %ports, ptr %steps, i64 %rows,
+      i64 %inputs, i64 %every)
+  store ptr %vector, ptr %vector.at
+  %several.good = icmp eq i64 %several.status, 0
+  br i1 %several.good, label %done, label %failed
 state:
-  %i = phi i64 [ 0, %allocate ], [ %i.next, %moved ]
+  %i = phi i64 [ 0, %evaluate ], [ %i.next, %moved ]
   %status = call i32 %function(ptr %ports)
   %good = icmp eq i32 %status, 0
-  br i1 %good, label %next, label %drop
+  br i1 %good, label %next, label %failed
 next:
   %i.next = add i64 %i, 1
   %i.more = icmp slt i64 %i.next, %rows
-  br i1 %i.more, label %move, label %pack
-move:
-  %every = add i64 %inputs, %outputs
-  br label %advance
+  br i1 %i.more, label %advance, label %done
 advance:
-  %m = phi i64 [ 0, %move ], [ %m.next, %advance ]
+  %m = phi i64 [ 0, %next ], [ %m.next, %advance ]
   %m.at = getelementptr ptr, ptr %ports, i64 %m
   %m.step.at = getelementptr i64, ptr %steps, i64 %m
   %m.here = load ptr, ptr %m.at
@@ -204,8 +275,10 @@ advance:
   br i1 %m.more, label %advance, label %moved
 moved:
   br label %state
+failed:
+  br i1 %fresh, label %drop, label %no
 drop:
-  %made.count = phi i64 [ %o, %no.memory ], [ %outputs, %state ]
+  %made.count = phi i64 [ %o, %no.memory ], [ %o, %too.large ], [ %outputs, %failed ]
   br label %release
 release:
   %e = phi i64 [ 0, %drop ], [ %e.next, %released ]
@@ -219,6 +292,11 @@ released:
   br label %release
 no:
   ret ptr null
+done:
+  br i1 %fresh, label %pack, label %filled
+filled:
+  call void @mbs.Py_IncRef(ptr %out)
+  ret ptr %out
 pack:
   %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
   %no.tuple = icmp eq ptr %packed, null

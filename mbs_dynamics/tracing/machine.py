@@ -22,20 +22,19 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
 from mbs_dynamics.tracing.llvm_batch import FIELDS
-from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
+from mbs_dynamics.tracing.llvm_objects import VECTOR
+from mbs_dynamics.tracing.llvm_rows import LEAST_STATES, STATES_PER_THREAD
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.program import Port, Program
-
-STATES_PER_THREAD = 50_000
-"""No thread is started for fewer states."""
 
 
 class Rows(NamedTuple):
@@ -128,6 +127,11 @@ class Machine:
         self._lock = threading.Lock()
         self._worth_lanes, self._halves = _several_at_once(program)
         self._vector: Vector | None = None
+
+    @property
+    def vector(self) -> Vector | None:
+        """Vector code, if there is any yet."""
+        return self._vector
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
         """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
@@ -252,6 +256,22 @@ class Vector:
         )
         self._own.workspace = workspace
         return int(status)
+
+    def words(self) -> tuple[NDArray[np.int64], Any]:
+        """Return the words that calls in machine code need, and what has to live as long.
+
+        One call at a time may use them.
+        """
+        workspace = self._workspace()
+        found = {
+            "driver": ctypes.cast(self.driver, ctypes.c_void_p).value,
+            "function": self.function,
+            "rows": workspace.table_address,
+            "pointers": workspace.pointers_address,
+            "guards": self.guards,
+            "lanes": self.lanes,
+        }
+        return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
 
     def _workspace(self) -> _Workspace:
         sizes = [

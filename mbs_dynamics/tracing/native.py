@@ -40,6 +40,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     ARRAY_FLAGS,
     DATA,
     DESCR,
+    HEAD,
     LIST_ITEMS,
     MOST_PORTS,
     NDIM,
@@ -71,6 +72,8 @@ PYTHON = {
     "PyTuple_New": "PyTuple_New",
     "PyTuple_SetItem": "PyTuple_SetItem",
     "PyErr_Clear": "PyErr_Clear",
+    "PyEval_SaveThread": "PyEval_SaveThread",
+    "PyEval_RestoreThread": "PyEval_RestoreThread",
 }
 """Functions of CPython by their names in the IR."""
 if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
@@ -277,9 +280,18 @@ def connect(
     kept = [[None] * SPARES if 8 * x.size <= LARGEST_KEPT else None for x in program.outputs]
     spares = [0 if items is None else _pointer(id(items) + LIST_ITEMS) for items in kept]
     given = [*[0] * required, *(x.ctypes.data for x in defaults), *spares]
-    words = [function, id(otherwise), required, len(program.inputs), len(program.outputs)]
+    words = [function, id(otherwise), 0, required, len(program.inputs), len(program.outputs)]
     for port, shape, address in zip(ports, shapes, given, strict=True):
         words += [len(port.shape), shape.ctypes.data, 8 * port.size, address]
     table = np.array(words, dtype=np.int64)
     attach(kernel, table, "mbs.call", lambda offset: emit_call(offset) + emit_rows(offset))
     return table, shapes, tuple(defaults), kept, otherwise
+
+
+def connect_vector(connected: Any, words: NDArray[np.int64]) -> None:
+    """Let calls of a kernel that :func:`connect` made run vector code, which these words tell of.
+
+    They have to live as long as the kernel does.
+    """
+    table, *_ = connected
+    table[HEAD.index("vector")] = words.ctypes.data

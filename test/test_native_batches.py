@@ -1,0 +1,328 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Batches through machine code: rows one by one, vector code, and arrays to write into."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from native_bench import (
+    SHAPES,
+    Subclass,
+    Watched,
+    neat,
+    new_filling,
+    new_kernel,
+    ordinary,
+    outcome,
+    same,
+)
+from test_native_fuzz import CALLS
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.tracing import Kernel, loop_halves, machine, trace
+from mbs_dynamics.tracing.llvm_rows import LARGEST_NEW, LEAST_STATES
+
+pytest.importorskip("llvmlite")
+pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """A kernel that has vector code."""
+    kernel = new_kernel()
+    kernel(*states(LEAST_STATES))
+    assert kernel.slow_calls == 1  # compiles it
+    return kernel
+
+
+def states(rows: int, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
+
+
+def room(kernel: Any, rows: int) -> tuple[Any, ...]:
+    return tuple(np.full((rows, *port.shape), np.nan) for port in kernel.outputs)
+
+
+def one_by_one(kernel: Any, arguments: Any, rows: int) -> list[Any]:
+    """Each state by a call of its own."""
+    given = [
+        np.broadcast_to(x, (rows, *shape)) if x.ndim == len(shape) else x
+        for x, shape in zip(arguments, SHAPES.values(), strict=False)
+    ]
+    found = [kernel(*[np.array(x[k]) for x in given]) for k in range(rows)]
+    return [np.array(column) for column in zip(*found, strict=True)]
+
+
+ROWS = [1, 7, LEAST_STATES - 1, LEAST_STATES, LEAST_STATES + 1, LEAST_STATES + 7, 300, 1001]
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_batches_take_the_fast_path(kernel, rows):
+    batched, (x, A, s, g) = states(rows), neat()
+    before = kernel.slow_calls
+    for arguments in (
+        batched,
+        batched[:3],
+        (batched[0], A, s),
+        (x, batched[1], s, g),
+        (x, A, batched[2], g),
+        (x, A, s, batched[3]),
+    ):
+        wanted = one_by_one(kernel, arguments, rows)
+        out = room(kernel, rows)
+        assert kernel(*arguments, out=out) is out
+        for found in (kernel(*arguments), out):
+            for a, b in zip(found, wanted, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15)
+    assert kernel.slow_calls == before
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_one_output_is_written_into_an_array(rows):
+    filling = new_filling()
+    x, y = np.random.default_rng(1).normal(size=(rows, 3)), np.array(2.0)
+    out, margin = np.full((rows + 2, 3, 3), np.nan), np.full((rows, 3, 3), np.nan)
+    filling(x, y, out=margin)
+    before = filling.slow_calls
+    target = out[1:-1]
+    assert filling(x, y, out=target) is target
+    assert filling.slow_calls == before
+    np.testing.assert_array_equal(target, margin)
+    assert np.isnan(out[[0, -1]]).all()
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_arrays_that_are_not_neat_take_the_slow_path(kernel, rows):
+    arguments = states(rows)
+    wanted = kernel(*arguments)
+    y, s, B = room(kernel, rows)
+    frozen, whole = y.copy(), np.full(6 * rows + 1, np.nan)
+    frozen.flags.writeable = False
+    last = np.moveaxis(np.empty((2, 3, rows)), -1, 0)
+    good = [(y, s, whole[1:].reshape(rows, 2, 3)), (y.view(Subclass), s, B), (y, s, last)]
+    wrong = [
+        *((), (y, s), (y, s, B, B), [y, s, B], y, (s, y, B), (frozen, s, B), (None, s, B), "out"),
+        (y[:-1], s, B),
+        (y, s, np.zeros((rows + 1, 2, 3))),
+        (y, s[0], B),
+        tuple(x[0] for x in (y, s, B)),
+    ]
+    for k, out in enumerate([*good, *wrong]):
+        before = kernel.slow_calls
+        found = outcome(lambda *x, o=out: kernel(*x, out=o), arguments)
+        assert kernel.slow_calls == before + (k > 0)
+        if k < len(good):
+            assert found is out
+            assert same([np.ascontiguousarray(np.asarray(x)) for x in found], wanted)
+        else:
+            assert isinstance(found, ArgumentError)
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_arrays_may_overlap_the_inputs(kernel, rows):
+    arguments = states(rows)
+    wanted = kernel(*arguments)
+    for which in ((3, 2, 1), (3, None, None), (None, 2, None), (None, None, 1)):
+        given = [x.copy() for x in arguments]
+        fresh = room(kernel, rows)
+        out = tuple(
+            fresh[k] if port is None else given[port].reshape(fresh[k].shape)
+            for k, port in enumerate(which)
+        )
+        before = kernel.slow_calls
+        assert same(kernel(*given, out=out), wanted)
+        assert kernel.slow_calls == before + 1
+    both = np.zeros(8 * rows)
+    out = (both[: 2 * rows].reshape(rows, 2), np.zeros(rows), both[-6 * rows :].reshape(-1, 2, 3))
+    before = kernel.slow_calls
+    assert same(kernel(*arguments, out=out), wanted)  # side by side
+    assert kernel.slow_calls == before
+    out = (both[rows : 3 * rows].reshape(rows, 2), np.zeros(rows), out[2])
+    kernel(*arguments, out=out)
+    assert kernel.slow_calls == before + 1
+
+
+@pytest.mark.parametrize("rows", [9, LEAST_STATES, 500])
+def test_where_a_guard_fails_the_state_is_named(kernel, rows):
+    x, A, s, g = states(rows)
+    wanted = kernel(x, A, s, g)
+    bad = x.copy()
+    bad[rows - 3] = bad[rows - 1] = -9.5
+    for _ in range(3):
+        for out in (None, room(kernel, rows)):
+            with pytest.raises(SingularError, match=rf"state \[{rows - 3}\]"):
+                kernel(bad, A, s, g, out=out)
+    before = kernel.slow_calls
+    assert same(kernel(x, A, s, g), wanted)
+    assert kernel.slow_calls == before
+
+
+def test_large_results_and_large_batches_go_to_python(kernel):
+    rows = LARGEST_NEW // (8 * 6) + 1
+    arguments = states(rows)
+    before = kernel.slow_calls
+    found = kernel(*arguments)
+    assert kernel.slow_calls == before + 1
+    assert found[2].__array_interface__["data"][0] % machine.LINE == 0
+    kernel(*arguments, out=(out := room(kernel, rows)))
+    assert kernel.slow_calls == before + 1
+    assert same(out, found)
+    rows = 2 * machine.STATES_PER_THREAD
+    arguments = states(rows)
+    for k, shared in enumerate((rows - 1, rows)):
+        out = room(kernel, shared)
+        before = kernel.slow_calls
+        kernel(*[x[:shared] for x in arguments], out=out)
+        assert kernel.slow_calls == before + k
+
+
+def test_programs_that_write_their_results_themselves(loops, monkeypatch):
+    loops(True)
+    monkeypatch.setattr(loop_halves, "LEAST_ROWS", 1)
+    model = random_mechanism(3, [-1, 0, 1, 2, 2, 4, 0, 6, 7]).model
+    kernel = Watched(mbs.compile(mbs.coriolis_matrix, model, backend="llvm").program)
+    assert kernel.program.in_loops
+    rng = np.random.default_rng(5)
+    q, qd = rng.normal(size=(2, LEAST_STATES + 5, model.n))
+    rest = [np.zeros(port.shape) for port in kernel.inputs[2:]]
+    expected = np.array([kernel(a, b, *rest) for a, b in zip(q, qd, strict=True)])
+    kernel(q, qd, *rest)
+    assert any(kernel._machine.vector.direct)
+    before = kernel.slow_calls
+    out = np.full((len(q), model.n, model.n), np.nan)
+    kernel(q, qd, *rest, out=out)
+    assert kernel.slow_calls == before
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
+
+
+# -- references, threads, chance -------------------------------------------------------------------
+
+
+def test_no_reference_is_lost_or_kept(kernel):
+    arguments, out = states(LEAST_STATES + 1), room(kernel, LEAST_STATES + 1)
+    bad = [np.full_like(arguments[0], -20.0), *arguments[1:]]
+    watched = [*arguments, out, *out, *kernel.defaults, kernel]
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            kernel(*arguments)
+            kernel(*arguments[:3], out=out)
+            assert isinstance(outcome(kernel, bad), SingularError)
+            wrong = outcome(lambda *x: kernel(*x, out=out[:2]), arguments)
+            assert isinstance(wrong, ArgumentError)
+            del wrong
+
+    work(10)
+    before = [sys.getrefcount(x) for x in watched]
+    work(1000)
+    assert [sys.getrefcount(x) for x in watched] == before
+
+
+def test_one_kernel_in_several_threads(kernel):
+    """One call has the vector code's memory, the others take the slow path meanwhile."""
+
+    def work(seed: int) -> None:
+        rows = (LEAST_STATES, 300, 5000)[seed % 3]
+        arguments, out = states(rows, seed), room(kernel, rows)
+        wanted = Kernel._slow(kernel, *arguments)
+        start.wait()
+        for _ in range(200):
+            assert same(kernel(*arguments, out=out), wanted)
+            assert same(kernel(*arguments), wanted)
+
+    start = threading.Barrier(6)
+    with ThreadPoolExecutor(6) as pool:
+        for future in [pool.submit(work, seed) for seed in range(6)]:
+            future.result(timeout=120)
+
+
+def test_threads_that_need_vector_code_first_at_once():
+    arguments = states(300)
+    for _ in range(20):
+        kernel = new_kernel()
+        start = threading.Barrier(4)
+
+        def work(kernel: Any = kernel, start: Any = start) -> Any:
+            start.wait()
+            return [kernel(*arguments) for _ in range(5)][-1]
+
+        with ThreadPoolExecutor(4) as pool:
+            waiting = [pool.submit(work) for _ in range(4)]
+            found = [future.result(timeout=120) for future in waiting]
+        for a, b in itertools.pairwise(found):
+            assert same(a, b)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
+    rng = np.random.default_rng(31 if CALLS == 20_000 else None)
+    kinds: dict[str, int] = {}
+    for k in range(CALLS // 10):
+        rows = int(rng.choice([1, 2, 9, LEAST_STATES - 1, LEAST_STATES, 77, 200, 0]))
+        lengths = [rows if rng.random() < 0.95 else int(rng.integers(80)) for _ in SHAPES]
+        given = [x[:n] for x, n in zip(states(200, k), lengths, strict=True)]
+        one = neat(k)
+        given = [x if rng.random() < 0.7 else y for x, y in zip(given, one, strict=True)]
+        if rng.random() < 0.05:
+            given[0] = given[0].copy() - 20.0 * (rng.random(given[0].shape) < 0.01)
+        arguments = given[: 3 if rng.random() < 0.3 else 4]
+        out = None
+        if rng.random() < 0.6:
+            targets = [np.zeros((rows, *port.shape)) for port in kernel.outputs]
+            if rng.random() < 0.2:
+                which = rng.integers(3)
+                targets[which] = [
+                    targets[which][1:],
+                    targets[which][0] if rows else None,
+                    targets[which].astype("f4"),
+                    np.asfortranarray(targets[which]),
+                    np.zeros((rows, 9)),
+                    given[3],
+                ][rng.integers(6)]
+            out = tuple(targets)
+        kept = [x.copy() for x in arguments]
+        before = kernel.slow_calls
+        found = outcome(lambda *a, o=out: kernel(*a, out=o), arguments)
+        fast = kernel.slow_calls == before
+        again = out if isinstance(found, Exception) else None
+        wanted = outcome(lambda *a, o=again: Kernel.__call__(kernel, *a, out=o), kept)
+        assert same(found, wanted) or (out is not None and found is out), (k, rows, found, wanted)
+        if not isinstance(found, Exception):
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(a, b)
+        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    assert min(kinds[kind] for kind in ("fast", "slow", "ArgumentError", "SingularError")) > 10
+
+
+def test_vector_code_goes_with_its_kernel():
+    """Results of a batch outlive the kernel, and calls after it has gone find nothing of it."""
+    for _ in range(50):
+        kernel = Kernel(trace(lambda x: x * 2.0, {"x": (3,)}, name="f"), backend="llvm")
+        x = np.ones((LEAST_STATES, 3))
+        kernel(x)
+        found = kernel(x)
+        del kernel
+        np.testing.assert_array_equal(found, 2.0 * x)
