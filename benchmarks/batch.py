@@ -29,6 +29,7 @@ from benchmarks.timing import Call, interleaved, median, ratio
 
 STATES = 10_000
 ROUNDS = 15
+SIZES = (1, 8, 32, 64, 256, 1000, STATES)
 ROBOTS = ("UR5", "Panda")
 
 COLUMNS = (
@@ -70,6 +71,7 @@ def batch() -> Iterator[Table]:
     try:
         for name in ROBOTS:
             yield Table(f"{name}: {STATES} states", COLUMNS, list(_rows(name)), NOTE)
+            yield _sizes(name)
     finally:
         os.environ.pop("MBS_THREADS")
         if threads is not None:
@@ -98,6 +100,29 @@ def _rows(name: str) -> Iterator[list[Any]]:
         Subject(mbs.jacobian, (q,), body, jacobian),
     ):
         yield _row(model, subject, theirs, data, (states, *rates))
+
+
+def _sizes(name: str) -> Table:
+    """Return how the time of a state follows from how many there are in a call."""
+    columns = ("nanoseconds per state", "batch", "into out", "batch last")
+    note = "Fewer states than 64 are evaluated one after the other, more as vector code."
+    table = Table(f"{name}: forward dynamics of fewer states", columns, note=note)
+    model = mbs.Model.from_urdf(urdf(name))
+    kernel = mbs.compile(mbs.forward_dynamics, model, backend="llvm")
+    for count in SIZES:
+        arrays = tuple(np.random.default_rng(0).normal(size=(3, count, model.n)))
+        last = tuple(_batch_last(x) for x in arrays)
+        out = np.empty((count, model.n))
+        taken = interleaved(
+            {
+                "batch": Call(kernel, arrays, evaluations=count),
+                "into out": Call(kernel, arrays, {"out": out}, evaluations=count),
+                "batch last": Call(kernel, last, {"out": _batch_last(out)}, evaluations=count),
+            },
+            ROUNDS,
+        )
+        table.rows.append([count, *(1e3 * median(samples) for samples in taken.values())])
+    return table
 
 
 def _row(model: Any, subject: Subject, theirs: Any, data: Any, states: Any) -> list[Any]:

@@ -32,7 +32,7 @@ from benchmarks import mechanisms
 from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
-from mbs_dynamics.tracing import Kernel, graph
+from mbs_dynamics.tracing import Kernel, graph, llvm_segments
 from mbs_dynamics.tracing.segments import segmented
 
 LENGTHS = (10, 30, 60, 100, 200)
@@ -88,7 +88,8 @@ def _forms() -> Table:
     )
     note = (
         "Body-fixed, one state at a time. A ratio below one says that segments take less. "
-        f"Programs of more than {graph.LARGE} nodes are compiled in segments."
+        f"Programs of more than {graph.LARGE} nodes are compiled in segments if these share much, "
+        f"and those of more than {llvm_segments.STRAIGHT} in any case."
     )
     table = Table("Straight-line code and segments", columns, note=note)
     for name, model in _models():
@@ -115,7 +116,7 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
 
 
 def _form(function: Callable[..., Any], model: mbs.Model, straight: Any) -> list[Any]:
-    with patch.object(graph, "LARGE", 0):
+    with patch.object(graph, "LARGE", 0), patch.object(llvm_segments, "STRAIGHT", 0):
         rolled = mechanisms.program(function, model, "body_fixed")
         in_segments, there = _compiled(rolled, model)
     with patch.object(graph, "LARGE", sys.maxsize):

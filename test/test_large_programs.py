@@ -42,6 +42,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def switch(on: bool) -> None:
         monkeypatch.setattr(graph, "LARGE", 0 if on else sys.maxsize)
+        monkeypatch.setattr(llvm_segments, "STRAIGHT", 0)
 
     return switch
 

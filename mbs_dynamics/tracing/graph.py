@@ -46,10 +46,9 @@ BRANCH_HELP = (
 LARGE = 5000
 """Programs of more nodes than this are rolled up: what they repeat is compiled once.
 
-Measured (benchmarks/large_trees.py) between 3000 and 12000 nodes: segments take as long to run as
-straight-line code where bodies resemble each other, else up to a fifth longer, and a tenth to
-all of the time to compile. Straight on, a program of this size compiles in a quarter to half a
-second; the time grows faster than the program.
+Measured (benchmarks/large_trees.py) between 3000 and 12000 nodes: where bodies resemble each other,
+segments take as long to run as straight-line code, and a tenth to all of the time to compile. Back
+ends may still compile a program as straight-line code if its bodies do not.
 """
 
 SUPERFLUOUS = 3

@@ -18,7 +18,7 @@ from __future__ import annotations
 REFERENCES, TYPE = 0, 8
 """Offsets in bytes of the fields of any object."""
 
-DATA, NDIM, SHAPE, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
+DATA, NDIM, SHAPE, STRIDES, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 40, 56, 64, 72
 """Offsets in bytes of the fields of an array object."""
 
 TUPLE_SIZE, TUPLE_ITEMS = 16, 24
@@ -27,14 +27,14 @@ TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 LIST_ITEMS = 24
 """Offset in bytes of the address of a list's items."""
 
-READABLE = 0x0101
-"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
+CONTIGUOUS, ALIGNED, CHANGEABLE = 0x0001, 0x0100, 0x0400
+"""NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE."""
 
-WRITEABLE = READABLE | 0x0400
-"""And NPY_ARRAY_WRITEABLE."""
+READABLE = CONTIGUOUS | ALIGNED
+WRITEABLE = READABLE | CHANGEABLE
 
 OWN = WRITEABLE | 0x0004
-"""And NPY_ARRAY_OWNDATA."""
+"""WRITEABLE and NPY_ARRAY_OWNDATA."""
 
 SPARES = 2
 """How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""

@@ -22,14 +22,11 @@ that has been compiled. Very large batches, which threads may share, go to Pytho
 from __future__ import annotations
 
 from mbs_dynamics.tracing.llvm_objects import (
-    ARRAY_FLAGS,
+    ALIGNED,
+    CHANGEABLE,
     DATA,
-    DESCR,
     MOST_PORTS,
-    NDIM,
     NPY_DOUBLE,
-    READABLE,
-    SHAPE,
     TUPLE_ITEMS,
     TUPLE_SIZE,
     TYPE,
@@ -37,7 +34,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     head_words,
     port_words,
 )
-from mbs_dynamics.tracing.llvm_several import APART, SEVERAL, TARGET
+from mbs_dynamics.tracing.llvm_several import APART, SEVERAL, WALK
 
 LEAST_STATES = 64
 """From so many states on, several are evaluated at once, by code compiled when it is first used."""
@@ -55,18 +52,11 @@ def emit_rows(offset: int) -> str:
     """Return IR of ``PyObject *mbs.rows(kernel, args, given, out)``, which returns as a call does.
 
     ``out`` is null if no array is given to write into. The result is null, without an exception,
-    where the arguments are anything but neat arrays with some rows, where there is no vector code
-    for so many, and where a guard fails.
+    where the arguments are anything but arrays that can be walked through, where there is no vector
+    code for so many states, and where a guard fails.
     """
-    others = {
-        "ndim": (NDIM, "i32"),
-        "descr": (DESCR, "ptr"),
-        "flags": (ARRAY_FLAGS, "i32"),
-        "shape": (SHAPE, "ptr"),
-        "data": (DATA, "ptr"),
-    }
     return f"""\
-{TARGET}\
+{WALK}\
 {APART}\
 {SEVERAL}\
 declare void @mbs.PyErr_Clear()
@@ -74,6 +64,7 @@ define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %out) noun
 entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %steps = alloca [{MOST_PORTS} x i64]
+  %entries = alloca [{MOST_PORTS} x i64]
   %results = alloca [{MOST_PORTS} x ptr]
   %dims = alloca [{MOST_AXES} x i64]
   %out.at = alloca ptr
@@ -86,55 +77,30 @@ entry:
 argument:
   %k = phi i64 [ 0, %entry ], [ %k.next, %taken ]
   %rows = phi i64 [ -1, %entry ], [ %rows.known, %taken ]
+  %turned = phi i1 [ false, %entry ], [ %turned.so.far, %taken ]
   %more = icmp slt i64 %k, %given
   br i1 %more, label %inspect, label %counted
 inspect:
   %arg.at = getelementptr ptr, ptr %args, i64 %k
   %arg = load ptr, ptr %arg.at
-{fields("%arg", {"type": (TYPE, "ptr")})}\
-  %is.array = icmp eq ptr %type, @mbs.ndarray
-  br i1 %is.array, label %array, label %no
-array:
-{fields("%arg", others)}\
-{port_words("in.", "%k")}\
-  %axes = sext i32 %ndim to i64
-  %batched = sub i64 %axes, %in.port.ndim
-  %none.or.one = icmp ult i64 %batched, 2
-  %same.type = icmp eq ptr %descr, @mbs.float64
-  %masked = and i32 %flags, {READABLE}
-  %same.flags = icmp eq i32 %masked, {READABLE}
-  %ok0 = and i1 %none.or.one, %same.type
-  %ok1 = and i1 %ok0, %same.flags
-  br i1 %ok1, label %axis, label %no
-axis:
-  %j = phi i64 [ 0, %array ], [ %j.next, %size ]
-  %left = icmp slt i64 %j, %in.port.ndim
-  br i1 %left, label %size, label %shaped
-size:
-  %came.index = add i64 %j, %batched
-  %came.at = getelementptr i64, ptr %shape, i64 %came.index
-  %came = load i64, ptr %came.at
-  %valid.at = getelementptr i64, ptr %in.port.shape, i64 %j
-  %valid = load i64, ptr %valid.at
-  %j.next = add i64 %j, 1
-  %same = icmp eq i64 %came, %valid
-  br i1 %same, label %axis, label %no
-shaped:
-  %is.batch = icmp eq i64 %batched, 1
-  br i1 %is.batch, label %batch, label %taken
+  %states = call i64 @mbs.walk(ptr %table, i64 %k, ptr %arg, i32 {ALIGNED}, ptr %ports, ptr %steps,
+      ptr %entries)
+  %wrong = icmp eq i64 %states, -2
+  br i1 %wrong, label %no, label %counting
+counting:
+  %gap.at = getelementptr i64, ptr %entries, i64 %k
+  %gap = load i64, ptr %gap.at
+  %is.turned = icmp ne i64 %gap, 8
+  %turned.so.far = or i1 %turned, %is.turned
+  %for.all = icmp eq i64 %states, -1
+  br i1 %for.all, label %taken, label %batch
 batch:
-  %length = load i64, ptr %shape
   %first = icmp slt i64 %rows, 0
-  %equal = icmp eq i64 %rows, %length
+  %equal = icmp eq i64 %rows, %states
   %fits = or i1 %first, %equal
   br i1 %fits, label %taken, label %no
 taken:
-  %rows.known = phi i64 [ %rows, %shaped ], [ %length, %batch ]
-  %step = phi i64 [ 0, %shaped ], [ %in.port.bytes, %batch ]
-  %to = getelementptr ptr, ptr %ports, i64 %k
-  store ptr %data, ptr %to
-  %step.to = getelementptr i64, ptr %steps, i64 %k
-  store i64 %step, ptr %step.to
+  %rows.known = phi i64 [ %rows, %counting ], [ %states, %batch ]
   %k.next = add i64 %k, 1
   br label %argument
 counted:
@@ -143,8 +109,10 @@ counted:
   %some = icmp ult i64 %before, {2 * STATES_PER_THREAD - 1}
   %few.rows = icmp ult i64 %rows, {LEAST_STATES}
   %has.vector = icmp ne ptr %vector, null
-  %able = or i1 %few.rows, %has.vector
+  %straight = xor i1 %turned, true
+  %able = select i1 %few.rows, i1 %straight, i1 %has.vector
   %possible = and i1 %some, %able
+  %many.rows = xor i1 %few.rows, true
   br i1 %possible, label %rest, label %no
 rest:
   %r = phi i64 [ %given, %counted ], [ %r.next, %default ]
@@ -156,6 +124,8 @@ default:
   store ptr %r.port.kept, ptr %r.to
   %r.step = getelementptr i64, ptr %steps, i64 %r
   store i64 0, ptr %r.step
+  %r.gap = getelementptr i64, ptr %entries, i64 %r
+  store i64 8, ptr %r.gap
   %r.next = add i64 %r, 1
   br label %rest
 targets:
@@ -185,19 +155,31 @@ check:
   %t.k = add i64 %inputs, %t
   %t.from = getelementptr ptr, ptr %outs, i64 %t
   %t.object = load ptr, ptr %t.from
-  %t.data = call ptr @mbs.target(ptr %table, i64 %t.k, ptr %t.object, i64 %rows)
-  %t.wrong = icmp eq ptr %t.data, null
-  br i1 %t.wrong, label %no, label %overlap
+  %t.rows = call i64 @mbs.walk(ptr %table, i64 %t.k, ptr %t.object, i32 {ALIGNED | CHANGEABLE},
+      ptr %ports, ptr %steps, ptr %entries)
+  %t.right = icmp eq i64 %t.rows, %rows
+  br i1 %t.right, label %dense, label %no
+dense:
+{port_words("t.", "%t.k")}\
+  %t.step.at = getelementptr i64, ptr %steps, i64 %t.k
+  %t.step = load i64, ptr %t.step.at
+  %t.gap.at = getelementptr i64, ptr %entries, i64 %t.k
+  %t.gap = load i64, ptr %t.gap.at
+  %t.in.rows = icmp eq i64 %t.gap, 8
+  %t.whole = icmp eq i64 %t.step, %t.port.bytes
+  %t.row.by.row = and i1 %t.in.rows, %t.whole
+  %t.run = mul i64 %rows, 8
+  %t.runs = icmp eq i64 %t.gap, %t.run
+  %t.side.by.side = icmp eq i64 %t.step, 8
+  %t.entry.by.entry = and i1 %t.runs, %t.side.by.side
+  %t.turned = and i1 %t.entry.by.entry, %many.rows
+  %t.fine = or i1 %t.row.by.row, %t.turned
+  br i1 %t.fine, label %overlap, label %no
 overlap:
-  %t.apart = call i1 @mbs.apart(ptr %table, ptr %ports, ptr %steps, i64 %t.k, i64 %rows,
-      ptr %t.data)
+  %t.apart = call i1 @mbs.apart(ptr %table, ptr %ports, ptr %steps, ptr %entries, i64 %t.k,
+      i64 %rows)
   br i1 %t.apart, label %write, label %no
 write:
-{port_words("t.", "%t.k")}\
-  %t.to = getelementptr ptr, ptr %ports, i64 %t.k
-  store ptr %t.data, ptr %t.to
-  %t.step = getelementptr i64, ptr %steps, i64 %t.k
-  store i64 %t.port.bytes, ptr %t.step
   %t.next = add i64 %t, 1
   br label %target
 allocate:
@@ -242,14 +224,16 @@ made:
   store ptr %new.data, ptr %p.to
   %p.step = getelementptr i64, ptr %steps, i64 %p
   store i64 %o.port.bytes, ptr %p.step
+  %p.gap = getelementptr i64, ptr %entries, i64 %p
+  store i64 8, ptr %p.gap
   %o.next = add i64 %o, 1
   br label %allocate
 evaluate:
   br i1 %few.rows, label %state, label %several
 several:
   store ptr null, ptr %vector.at
-  %several.status = call i64 @mbs.several(ptr %vector, ptr %ports, ptr %steps, i64 %rows,
-      i64 %inputs, i64 %every)
+  %several.status = call i64 @mbs.several(ptr %vector, ptr %ports, ptr %steps, ptr %entries,
+      i64 %rows, i64 %inputs, i64 %every)
   store ptr %vector, ptr %vector.at
   %several.good = icmp eq i64 %several.status, 0
   br i1 %several.good, label %done, label %failed

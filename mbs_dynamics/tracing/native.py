@@ -49,6 +49,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     REFERENCES,
     SHAPE,
     SPARES,
+    STRIDES,
     TUPLE_ITEMS,
     TUPLE_SIZE,
     TYPE,
@@ -139,6 +140,7 @@ def supported() -> bool:
         and ctypes.c_void_p.from_address(at + DATA).value == probe.ctypes.data
         and ctypes.c_int.from_address(at + NDIM).value == 2
         and list((ctypes.c_int64 * 2).from_address(_pointer(at + SHAPE))) == [2, 3]
+        and list((ctypes.c_int64 * 2).from_address(_pointer(at + STRIDES))) == [24, 8]
         and ctypes.c_void_p.from_address(at + DESCR).value == id(np.dtype(np.float64))
         and [_flags(x) & WRITEABLE for x in (probe, frozen)] == [WRITEABLE, READABLE]
         and [_flags(x) & OWN for x in (frozen.copy(), probe[:1])] == [OWN, WRITEABLE]
