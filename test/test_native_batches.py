@@ -294,7 +294,15 @@ def test_programs_that_write_their_results_themselves(loops, monkeypatch):
     out = np.full((len(q), model.n, model.n), np.nan)
     kernel(q, qd, *rest, out=out)
     assert kernel.slow_calls == before
-    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
+    close = {"rtol": 1e-12, "atol": 1e-13 * np.abs(expected).max()}
+    np.testing.assert_allclose(out, expected, **close)
+    last = turned(np.full_like(out, np.nan))
+    for _ in range(2):
+        kernel(turned(q), qd, *rest, out=last)  # through a scratch area, in Python
+        np.testing.assert_allclose(last, expected, **close)
+    kernel(turned(q), turned(qd), *rest, out=out)
+    assert kernel.slow_calls == before + 2
+    np.testing.assert_allclose(out, expected, **close)
 
 
 # -- references, threads, chance -------------------------------------------------------------------

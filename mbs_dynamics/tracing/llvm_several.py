@@ -197,7 +197,11 @@ done:
 _WORDS = {
     name: (8 * k, "i64" if name in ("guards", "lanes") else "ptr") for k, name in enumerate(VECTOR)
 }
-_SCRATCH = {"size": (8 * FIELDS.index("size"), "i64"), "area": (8 * FIELDS.index("scratch"), "ptr")}
+_ROW = {
+    "size": (8 * FIELDS.index("size"), "i64"),
+    "area": (8 * FIELDS.index("scratch"), "ptr"),
+    "direct": (8 * FIELDS.index("direct"), "i64"),
+}
 
 SEVERAL = f"""\
 declare ptr @mbs.PyEval_SaveThread()
@@ -220,9 +224,14 @@ fill:
   store ptr %data, ptr %row
   %by_state = getelementptr i64, ptr %row, i64 {FIELDS.index("by_state")}
   store i64 %step, ptr %by_state
-{fields("%row", _SCRATCH)}\
+{fields("%row", _ROW)}\
   %gap.at = getelementptr i64, ptr %entries, i64 %p
   %gap = load i64, ptr %gap.at
+  %in.rows = icmp eq i64 %gap, 8
+  %moved = icmp eq i64 %direct, 0
+  %able = or i1 %in.rows, %moved
+  br i1 %able, label %place, label %refuse
+place:
   %single = icmp eq i64 %size, 1
   %side.by.side = icmp eq i64 %step, 8
   %one.run = and i1 %single, %side.by.side
@@ -256,6 +265,8 @@ lane:
 filled:
   %p.next = add i64 %p, 1
   br label %port
+refuse:
+  ret i64 -1
 run:
   %many = icmp uge i64 %states, {LEAST_UNLOCKED}
   br i1 %many, label %unlock, label %locked
@@ -271,4 +282,5 @@ unlock:
   ret i64 %status
 }}
 """
-"""IR that evaluates states as vector code and returns the driver's status."""
+"""IR that evaluates states as vector code and returns the driver's status; -1 as well where results
+that the code writes itself would not lie side by side."""
