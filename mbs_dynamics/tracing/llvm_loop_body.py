@@ -98,13 +98,21 @@ class LoopBody(Body):
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
-                chain = self.forest.is_chain and not self.forest.attached
-                if not (chain and program.fills(number)):
+                if self._stays_zero(number) and not self._zeroed_by_rows(number):
                     self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
                 self.zero(self.entry("%memory", room.matrices[number]), size)
         for first in room.twins.values() if not self.forest.is_chain else ():
             self.zero(self.entry("%memory", first), self.forest.count**2)
+
+    def _stays_zero(self, number: int) -> bool:
+        """Whether a part of an output is not computed."""
+        chain = self.forest.is_chain and not self.forest.attached
+        return not (chain and self.program.fills(number))
+
+    def _zeroed_by_rows(self, number: int) -> bool:
+        """Whether an output is filled with zeros row by row, so that memory is written once."""
+        return self.lanes == 1 and self.program.comes_by_rows(number)
 
     def _of_rows(self, slot: int) -> str:
         """Return the address of a value of the first row."""

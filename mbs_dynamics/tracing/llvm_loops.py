@@ -23,7 +23,7 @@ from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
-from mbs_dynamics.tracing.loops import COLUMNS, EACH, OUTWARD, OWN, PAIRS, ROWS, TRIPLES
+from mbs_dynamics.tracing.loops import CELL, COLUMNS, EACH, OUTWARD, OWN, PAIRS, ROWS, TRIPLES
 from mbs_dynamics.tracing.program import Program
 from mbs_dynamics.tracing.spans import ALL, BELOW, BEYOND, SINCE
 
@@ -125,6 +125,7 @@ class Main(LoopEnds):
         if self.room.apart:
             arguments += ", ptr %values"
         if sort == PAIRS:
+            self._zero_row(step, i)
             some = self.new(f"icmp slt i64 {begin}, {end}")
             self.lines += [
                 f"  br i1 {some}, label %{name}.call, label %{name}.done",
@@ -135,6 +136,18 @@ class Main(LoopEnds):
         else:
             self._call_by_kind(name, i, functions, arguments)
         self.lines.append(f"{name}.done:")
+
+    def _zero_row(self, step: Step, i: str) -> None:
+        """Emit zeros for a row of the outputs of which the loop writes only parts."""
+        places = {place for turn in step.turns.values() for place, *_ in turn.stores}
+        for number in sorted({place.name for place in places if place.space == CELL}):
+            port = self.room.outputs.get((number,))
+            if port is None or not self._stays_zero(number) or not self._zeroed_by_rows(number):
+                continue
+            by_row, _, by_entry, _ = self.program.matrices[number]
+            first = self._entry_at(output_pointer(port), self.new(f"mul i64 {i}, {by_row}"))
+            for k in range(self.program.entries(number)):
+                self.zero(self.entry(first, k * by_entry), by_row)
 
     def _triples(self, step: Step) -> None:
         """Emit a loop over the rows, within one over those that come after, and the call there."""

@@ -245,6 +245,24 @@ class LoopProgram(Program):
                         parts |= {(place.k, part) for part in PARTS.get(key, ())}
         return len(parts) == 3 * self.entries(matrix)
 
+    def comes_by_rows(self, matrix: int) -> bool:
+        """Whether one loop over pairs alone computes a matrix, with one row in each turn."""
+        writing, places = [], set()
+        for step in self.steps:
+            turns = step.turns.values()
+            stored = {place for turn in turns for place, *_ in turn.stores}
+            loaded = {node.args[0] for turn in turns for node in turn.nodes if node.op == LOAD}
+            if any((place.space, place.name) == (CELL, matrix) for place in loaded):
+                return False
+            mine = {place for place in stored if (place.space, place.name) == (CELL, matrix)}
+            writing += [step] if mine else []
+            places |= mine
+        by_row, by_column, *_ = self.matrices[matrix]
+        if len(writing) != 1 or by_column != 1 or by_row != self.forest.count:
+            return False
+        in_rows = all(place.role == OUTER and place.other == OWN for place in places)
+        return in_rows and writing[0].sort == PAIRS and not writing[0].span
+
     def columns(self, matrix: int) -> range:
         """Return the rows to which the columns of a matrix belong."""
         own, count = self.forest.own, self.forest.count
