@@ -15,17 +15,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
+from mbs_dynamics.tracing.llvm_columns import goes_by_columns
 from mbs_dynamics.tracing.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_room import room_of
 from mbs_dynamics.tracing.loop_pairs import grouped
-from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of, twins_of
-from mbs_dynamics.tracing.loops import LOAD, PAIRS, ROWS, STATE, TRIPLES
+from mbs_dynamics.tracing.loop_program import LoopProgram, Step, columns_of, twins_of
+from mbs_dynamics.tracing.loops import COLUMN, COLUMNS, LOAD, PAIRS, ROWS, STATE, TRIPLES
 
 
 class LoopBody(Body):
@@ -49,9 +51,21 @@ class LoopBody(Body):
         for number, (direction, _) in program.blocks.items():
             columns, blocks[number] = columns_of(direction, self.forest.parents)
             self._table(f"columns{number}", columns)
-        self.groups = list(grouped(program, lanes))
+        self.groups = self._runs(list(grouped(program, lanes)))
         twins = twins_of(step for steps in self.groups for step in steps)
         self.room = room_of(program, lanes, blocks, twins, apart)
+
+    def _runs(self, groups: list[Sequence[Step]]) -> list[Sequence[Step]]:
+        """Return the groups, as one those loops over columns that are taken column by column."""
+        found: list[Sequence[Step]] = []
+        for wide, run in groupby(groups, lambda steps: steps[0].sort == COLUMNS):
+            several = list(run)
+            together = [step for steps in several for step in steps]
+            if wide and self.lanes == 1 and goes_by_columns(self.program, together):
+                found.append(together)
+            else:
+                found += several
+        return found
 
     def _tables(self) -> None:
         """Add the constants of the rows, and what says where they and their relatives are."""
@@ -93,7 +107,10 @@ class LoopBody(Body):
         beside = self.forest.own % WIDTH
         for slot in self._of_attached() if beside else ():
             self.zero(self.entry(self._of_rows(slot), self.forest.own - beside), beside)
-        for number, (direction, size) in program.blocks.items():
+        in_memory = program.blocks.keys() - self._in_registers()
+        for number, (direction, size) in sorted(program.blocks.items()):
+            if number not in in_memory:
+                continue
             rows = columns_of(direction, self.forest.parents)[1]
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
@@ -104,6 +121,18 @@ class LoopBody(Body):
                 self.zero(self.entry("%memory", room.matrices[number]), size)
         for first in room.twins.values() if not self.forest.is_chain else ():
             self.zero(self.entry("%memory", first), self.forest.count**2)
+
+    def _in_registers(self) -> set[Any]:
+        """Return the blocks of columns that are handed from row to row in registers."""
+        return {
+            store.place.name
+            for steps in self.groups
+            if self.lanes == 1 and goes_by_columns(self.program, steps)
+            for step in steps
+            for turn in step.turns.values()
+            for store in turn.stores
+            if store.place.space == COLUMN
+        }
 
     def _stays_zero(self, number: int) -> bool:
         """Whether a part of an output is not computed."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
+from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody, goes_by_columns
 from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
 from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
@@ -52,6 +53,9 @@ class Main(LoopEnds):
             self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
             self._sines_and_cosines()
         for steps in self.groups:
+            if self._are_by_columns(steps):
+                self._by_columns(steps)
+                continue
             mirrored = self._mirrored(steps)
             in_order = all(step.span == SINCE and step.direction == OUTWARD for step in steps)
             self._steps(steps, mirrored if in_order else ())
@@ -71,6 +75,30 @@ class Main(LoopEnds):
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
         )
+
+    def _are_by_columns(self, steps: Sequence[Step]) -> bool:
+        """Whether these are loops over columns that are taken column by column."""
+        return self.lanes == 1 and goes_by_columns(self.program, steps)
+
+    def _by_columns(self, steps: Sequence[Step]) -> None:
+        """Emit loops over columns for some of them at a time, and then what goes below these."""
+        moves = self._moves(self._mirrored(steps))
+        count = self.forest.count
+        blocks = -(-count // WIDTH)
+        groups = -(-blocks // VECTORS)
+        values = ", ptr %values" if self.room.apart else ""
+        names: dict[int, str] = {}
+        for group in range(groups):
+            first, end = (blocks * k // groups for k in (group, group + 1))
+            vectors = end - first
+            if vectors not in names:
+                names[vectors] = name = f'@"{self.names}.side{len(self.functions)}"'
+                body = ColumnsBody(self.program, self.room, vectors)
+                self.functions.append(body.emit_columns(name, steps))
+            parameters = f"ptr %memory, ptr %ports, i64 {WIDTH * first}{values}"
+            self.lines.append(f"  call void {names[vectors]}({parameters})")
+            for block in range(first, end):
+                self._mirror(moves, min(WIDTH, count - WIDTH * block), str(WIDTH * block))
 
     def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
