@@ -56,7 +56,7 @@ PARAMETERS = "ptr %memory, ptr %ports, i64 %k"
 
 
 def goes_by_columns(program: LoopProgram, steps: Sequence[Step]) -> bool:
-    """Whether loops over columns, one after the other, can be taken so."""
+    """Whether loops over columns, which follow each other, can be taken column by column."""
     forest = program.forest
     if not forest.is_chain or forest.attached or any(step.sort != COLUMNS for step in steps):
         return False
@@ -72,19 +72,15 @@ def goes_by_columns(program: LoopProgram, steps: Sequence[Step]) -> bool:
                 return False
             if not all(_can_be_stored(program, step, place, stored) for place in stored):
                 return False
-    written = {x.place.name for s in steps for t in s.turns.values() for x in t.stores if _cell(x)}
-    outside = [step for step in program.steps if step not in steps]
-    inner = written - {number for number in written if number in program.matrix_homes}
+    stores = [x.place for step in steps for turn in step.turns.values() for x in turn.stores]
+    written = {place.name for place in stores if place.space == CELL}
     return not any(
-        place.space == CELL and place.name in inner
-        for step in outside
+        place.space == CELL and place.name in written - program.matrix_homes.keys()
+        for step in program.steps
+        if step not in steps
         for turn in step.turns.values()
         for place in (node.args[0] for node in turn.nodes if node.op == LOAD)
     )
-
-
-def _cell(store: Any) -> bool:
-    return bool(store.place.space == CELL)
 
 
 def _is_of_column(place: Place) -> bool:
@@ -97,7 +93,8 @@ def _is_of_column(place: Place) -> bool:
 def _can_be_stored(program: LoopProgram, step: Step, place: Place, stored: Any) -> bool:
     """Whether a store of all lanes does no harm, of columns that come before the row as well.
 
-    In symmetric matrices these are right, and in others that only these loops know they are zeros.
+    In symmetric matrices what is above the diagonal is turned there afterwards. In others the loops
+    are for all columns, or nobody else reads what they store.
     """
     if place.space == COLUMN:
         return place.role == (PARENT if step.direction == INWARD else OWN)
@@ -136,10 +133,9 @@ class ColumnsBody(TurnBody):
             self.set(f"%mask{u}", f"icmp slt {self.word} %k{u}.all, {self.whole(self.count)}")
         beyond = self.new(f"add i64 %k, {WIDTH * len(self.vectors)}")
         self.set("%since", f"call i64 @llvm.smin.i64(i64 {beyond}, i64 {self.count})")
+        soon = self._outputs_of(steps[1:]) if self.room.apart else []
         for number, step in enumerate(steps):
-            several_states = self.room.apart
-            soon = self._outputs_of(steps[1:]) if several_states and number == 0 else []
-            self._step(f"s{number}", step, soon)
+            self._step(f"s{number}", step, soon if number == 0 else [])
         parameters = f"{PARAMETERS}, {VALUES}" if self.room.apart else PARAMETERS
         body = "\n".join(self.lines)
         return f"define internal void {name}({parameters}) nounwind {{\n{body}\n  ret void\n}}\n"
