@@ -41,7 +41,8 @@ FUNCTIONS = [function for function in mbs.ALGORITHMS if algorithm_of(function).g
 def tree(rng: np.random.Generator) -> mbs.Model:
     """Return a random tree, mostly with zeros and ones in it, some with payloads."""
     n = int(rng.integers(1, 10))
-    parents = [i - 1 if rng.random() < 0.6 else int(rng.integers(-1, i)) for i in range(n)]
+    along = 1.0 if rng.random() < 0.25 else 0.6  # a chain, or a tree
+    parents = [i - 1 if rng.random() < along else int(rng.integers(-1, i)) for i in range(n)]
     kinds = [("revolute",), ("prismatic",), ("revolute", "prismatic", "screw")]
     options = {"aligned": rng.random() < 0.7, "kinds": kinds[int(rng.integers(3))]}
     model = random_mechanism(int(rng.integers(1 << 30)), parents, **options).model

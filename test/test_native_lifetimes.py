@@ -260,3 +260,37 @@ def test_threads_compile_while_others_call(kernel, young):
     with ThreadPoolExecutor(6) as pool:
         for future in [pool.submit(compile_and_call, k) for k in range(6)]:
             future.result(timeout=120)
+
+
+ENDING = """
+import threading, time
+import numpy as np
+from mbs_dynamics.tracing import Kernel, sin, trace
+
+def several(x):
+    y = sin(x[0])
+    for _ in range(60):
+        y = sin(y * x[1] + x[2])
+    return y
+
+kernel = Kernel(trace(several, {"x": (3,)}, name="f"), backend="llvm")
+x, out = np.ones((90_000, 3)), np.empty(90_000)
+kernel(x, out=out)
+
+def work():
+    while True:
+        kernel(x, out=out)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_a_process_ends_while_threads_evaluate():
+    """What all kernels share is there as long as a thread may run it."""
+    running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]
+    for _ in range(6):
+        running.append(subprocess.Popen([sys.executable, "-c", ENDING]))
+        assert running.pop(0).wait(timeout=120) == 0
+    assert [process.wait(timeout=120) for process in running] == [0, 0]

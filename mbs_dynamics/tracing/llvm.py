@@ -176,11 +176,20 @@ def add_symbols(addresses: Mapping[str, int]) -> None:
     _symbols.update(addresses)
 
 
+def kept_forever(code: MachineCode) -> MachineCode:
+    """Return code that nothing frees any more, for what all kernels share.
+
+    When the interpreter ends, it frees what modules refer to, while threads may still run it.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    return code
+
+
 class Shared:
     """What the kernels of a process share, compiled."""
 
     def __init__(self) -> None:
-        self._code = MachineCode(emit_shared())
+        self._code = kept_forever(MachineCode(emit_shared()))
         self._code.export(f"mbs.sincos{WIDTH}")
         self.loop = LOOP(self._code.address("mbs.loop"))
 
@@ -189,7 +198,7 @@ class _Batch:
     """What the vector code of a process shares, for one number of lanes."""
 
     def __init__(self, lanes: int) -> None:
-        self._code = MachineCode(emit_batch(lanes))
+        self._code = kept_forever(MachineCode(emit_batch(lanes)))
         if lanes != WIDTH:
             self._code.export(f"mbs.sincos{lanes}")
         self.driver = BATCH(self._code.address("mbs.batch"))

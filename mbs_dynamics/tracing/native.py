@@ -245,7 +245,7 @@ def _entry(name: str, emit: Callable[[int], str], offset: int) -> int:
     with _lock:
         if (name, offset) not in _entries:
             _name_symbols()
-            code = llvm.MachineCode(emit(offset))
+            code = llvm.kept_forever(llvm.MachineCode(emit(offset)))
             _entries[name, offset] = code, code.address(name)
         return _entries[name, offset][1]
 
