@@ -92,7 +92,8 @@ def subjects(body: str) -> list[Subject]:
 
 
 OTHERWISE_ORDERED = ("inverse_dynamics_regressor", "kinematic_hessian")
-"""What Pinocchio returns with parameters or axes in another order; tests compare them."""
+"""What Pinocchio returns with parameters or axes in another order; the tests and
+``kinematics_higher`` compare them."""
 
 
 def suite() -> Iterator[Table]:

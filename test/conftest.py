@@ -73,3 +73,15 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
 
     return switch
+
+
+@pytest.fixture
+def halved(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return what lets programs with loops come in two halves, however few rows there are."""
+    from mbs_dynamics.tracing import loop_halves
+
+    def switch() -> None:
+        for name in ("LEAST_ROWS", "LEAST_ROWS_OF_COLUMNS"):
+            monkeypatch.setattr(loop_halves, name, 1)
+
+    return switch

@@ -25,7 +25,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import llvm_halves, llvm_memory, loop_halves
+from mbs_dynamics.tracing import llvm_halves, llvm_memory
 from mbs_dynamics.tracing.loop_halves import halves
 from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped
 from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
@@ -60,12 +60,12 @@ MARGIN = 5
 
 
 @pytest.fixture
-def loops(loops: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def loops(loops: Any, halved: Any) -> Any:
     """Return a switch: whether loops over bodies stay loops, in two halves, whatever the model."""
 
     def switch(on: bool) -> None:
         loops(on)
-        monkeypatch.setattr(loop_halves, "LEAST_ROWS", 1)
+        halved()
 
     return switch
 
@@ -189,6 +189,8 @@ def test_which_programs_have_halves(loops):
     small = compiled(mbs.mass_matrix, range(-1, 28)).program
     assert isinstance(small, LoopProgram)
     assert halves(small) is None
+    columns = compiled(mbs.inverse_mass_matrix, range(-1, 28)).program
+    assert halves(columns) is not None
     loops(True)
     assert halves(compiled(mbs.inverse_dynamics, TREES["chain of 8"]).program) is None
     regressor = compiled(mbs.inverse_dynamics_regressor, TREES["chain of 8"]).program

@@ -24,7 +24,6 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import loop_halves
 from mbs_dynamics.tracing.llvm_columns import VECTORS, goes_by_columns
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 from mbs_dynamics.tracing.loops import COLUMNS
@@ -61,8 +60,8 @@ def has_columns(kernel: Any) -> bool:
 
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("function", ALGORITHMS, ids=lambda x: algorithm_of(x).name)
-def test_chains_give_what_straight_code_gives(loops, monkeypatch, function, n):
-    monkeypatch.setattr(loop_halves, "LEAST_ROWS", 1)
+def test_chains_give_what_straight_code_gives(loops, halved, function, n):
+    halved()
     arrays = states(function, n, LEAST_STATES + 3)
     loops(False)
     straight = compiled(function, model_of(range(-1, n - 1)))

@@ -39,7 +39,7 @@ from test_native_fuzz import CALLS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, loop_halves, machine, trace
+from mbs_dynamics.tracing import Kernel, machine, trace
 from mbs_dynamics.tracing.llvm_rows import LARGEST_NEW, LEAST_STATES
 
 pytest.importorskip("llvmlite")
@@ -278,9 +278,9 @@ def test_large_results_and_large_batches_go_to_python(kernel):
         assert kernel.slow_calls == before + k
 
 
-def test_programs_that_write_their_results_themselves(loops, monkeypatch):
+def test_programs_that_write_their_results_themselves(loops, halved):
+    halved()
     loops(True)
-    monkeypatch.setattr(loop_halves, "LEAST_ROWS", 1)
     model = random_mechanism(3, [-1, 0, 1, 2, 2, 4, 0, 6, 7]).model
     kernel = Watched(mbs.compile(mbs.coriolis_matrix, model, backend="llvm").program)
     assert kernel.program.in_loops

@@ -57,9 +57,9 @@ def _in_lanes(lanes: int) -> None:
         if lanes == 1:
             return one_by_one(machine, states, rows)
         with machine._lock:
-            if machine._vector is None:
-                machine._vector = Vector(machine.program, lanes)
-        return machine._vector.evaluate(states, rows)
+            if machine.vector is None:
+                machine.vector = Vector(machine.program, lanes)
+        return machine.vector.evaluate(states, rows)
 
     def one(machine: Machine, arrays: Sequence[Any]) -> int:
         program = machine.program

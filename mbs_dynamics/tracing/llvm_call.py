@@ -44,6 +44,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     TYPE,
     WEAK_REFERENCES,
     WRITEABLE,
+    emit_targets,
     fields,
     head_words,
     port_words,
@@ -171,25 +172,7 @@ default:
   store ptr %r.port.kept, ptr %r.to
   %r.next = add i64 %r, 1
   br label %rest
-targets:
-  %fresh = icmp eq ptr %into.at, null
-  br i1 %fresh, label %allocate, label %given.out
-given.out:
-  %into = load ptr, ptr %into.at
-  %one.output = icmp eq i64 %outputs, 1
-  br i1 %one.output, label %fill, label %unpack
-unpack:
-{fields("%into", {"into.type": (TYPE, "ptr")})}\
-  %is.tuple = icmp eq ptr %into.type, @mbs.tuple
-  br i1 %is.tuple, label %length, label %slow
-length:
-{fields("%into", {"into.size": (TUPLE_SIZE, "i64")})}\
-  %into.items = getelementptr i8, ptr %into, i64 {TUPLE_ITEMS}
-  %enough = icmp eq i64 %into.size, %outputs
-  br i1 %enough, label %fill, label %slow
-fill:
-  %outs = phi ptr [ %into.at, %given.out ], [ %into.items, %length ]
-  br label %target
+{emit_targets("slow")}\
 target:
   %t = phi i64 [ 0, %fill ], [ %t.next, %taken.out ]
   %t.more = icmp slt i64 %t, %outputs
@@ -308,12 +291,11 @@ slow.named:
   br i1 %only.out, label %batch.out, label %copy
 batch.out:
   %batch.out.at = getelementptr ptr, ptr %args, i64 %given
-  %batch.into = load ptr, ptr %batch.out.at
   br label %batch
 batch:
   %batch.names = phi i64 [ 0, %slow ], [ 1, %batch.out ]
-  %batch.given = phi ptr [ null, %slow ], [ %batch.into, %batch.out ]
-  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %batch.given)
+  %batch.into = phi ptr [ null, %slow ], [ %batch.out.at, %batch.out ]
+  %batch.result = call ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %batch.into)
   %no.batch = icmp eq ptr %batch.result, null
   br i1 %no.batch, label %copy, label %return
 return:

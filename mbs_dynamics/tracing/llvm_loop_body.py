@@ -61,11 +61,15 @@ class LoopBody(Body):
         for wide, run in groupby(groups, lambda steps: steps[0].sort == COLUMNS):
             several = list(run)
             together = [step for steps in several for step in steps]
-            if wide and self.lanes == 1 and goes_by_columns(self.program, together):
+            if wide and self._are_by_columns(together):
                 found.append(together)
             else:
                 found += several
         return found
+
+    def _are_by_columns(self, steps: Sequence[Step]) -> bool:
+        """Whether these are loops over columns that are taken column by column."""
+        return self.lanes == 1 and goes_by_columns(self.program, steps)
 
     def _tables(self) -> None:
         """Add the constants of the rows, and what says where they and their relatives are."""
@@ -107,10 +111,8 @@ class LoopBody(Body):
         beside = self.forest.own % WIDTH
         for slot in self._of_attached() if beside else ():
             self.zero(self.entry(self._of_rows(slot), self.forest.own - beside), beside)
-        in_memory = program.blocks.keys() - self._in_registers()
-        for number, (direction, size) in sorted(program.blocks.items()):
-            if number not in in_memory:
-                continue
+        for number in sorted(program.blocks.keys() - self._in_registers()):
+            direction, size = program.blocks[number]
             rows = columns_of(direction, self.forest.parents)[1]
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
         for number, (*_, size) in enumerate(program.matrices):
@@ -127,7 +129,7 @@ class LoopBody(Body):
         return {
             store.place.name
             for steps in self.groups
-            if self.lanes == 1 and goes_by_columns(self.program, steps)
+            if self._are_by_columns(steps)
             for step in steps
             for turn in step.turns.values()
             for store in turn.stores

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
-from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody, goes_by_columns
+from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody
 from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
 from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
@@ -75,10 +75,6 @@ class Main(LoopEnds):
         return "\n".join(
             [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
         )
-
-    def _are_by_columns(self, steps: Sequence[Step]) -> bool:
-        """Whether these are loops over columns that are taken column by column."""
-        return self.lanes == 1 and goes_by_columns(self.program, steps)
 
     def _by_columns(self, steps: Sequence[Step]) -> None:
         """Emit loops over columns for some of them at a time, and then what goes below these."""

@@ -99,6 +99,35 @@ def port_words(prefix: str, k: str) -> str:
     )
 
 
+def emit_targets(otherwise: str) -> str:
+    """Emit the look for arrays to write into, one for each output; they stand at %outs.
+
+    %into.at is where the argument stands, or null; then it goes on at allocate, else at target, and
+    at another label where there is no tuple of the right length for several outputs.
+    """
+    return f"""\
+targets:
+  %fresh = icmp eq ptr %into.at, null
+  br i1 %fresh, label %allocate, label %given.out
+given.out:
+  %into = load ptr, ptr %into.at
+  %one.output = icmp eq i64 %outputs, 1
+  br i1 %one.output, label %fill, label %unpack
+unpack:
+{fields("%into", {"into.type": (TYPE, "ptr")})}\
+  %is.tuple = icmp eq ptr %into.type, @mbs.tuple
+  br i1 %is.tuple, label %length, label %{otherwise}
+length:
+{fields("%into", {"into.size": (TUPLE_SIZE, "i64")})}\
+  %into.items = getelementptr i8, ptr %into, i64 {TUPLE_ITEMS}
+  %enough = icmp eq i64 %into.size, %outputs
+  br i1 %enough, label %fill, label %{otherwise}
+fill:
+  %outs = phi ptr [ %into.at, %given.out ], [ %into.items, %length ]
+  br label %target
+"""
+
+
 PACKED = """\
 define internal ptr @mbs.packed(ptr %results, i64 %count) nounwind {
 entry:

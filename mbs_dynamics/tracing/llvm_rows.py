@@ -27,9 +27,7 @@ from mbs_dynamics.tracing.llvm_objects import (
     DATA,
     MOST_PORTS,
     NPY_DOUBLE,
-    TUPLE_ITEMS,
-    TUPLE_SIZE,
-    TYPE,
+    emit_targets,
     fields,
     head_words,
     port_words,
@@ -49,25 +47,24 @@ MOST_AXES = 16
 
 
 def emit_rows(offset: int) -> str:
-    """Return IR of ``PyObject *mbs.rows(kernel, args, given, out)``, which returns as a call does.
+    """Return IR of ``PyObject *mbs.rows(kernel, args, given, into)``, which returns as a call does.
 
-    ``out`` is null if no array is given to write into. The result is null, without an exception,
-    where the arguments are anything but arrays that can be walked through, where there is no vector
-    code for so many states, and where a guard fails.
+    ``into`` is where an array to write into stands, or a tuple of arrays; null if none is given.
+    The result is null, without an exception, where the arguments are anything but arrays that can
+    be walked through, where there is no vector code for so many states, and where a guard fails.
     """
     return f"""\
 {WALK}\
 {APART}\
 {SEVERAL}\
 declare void @mbs.PyErr_Clear()
-define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %out) nounwind {{
+define internal ptr @mbs.rows(ptr %kernel, ptr %args, i64 %given, ptr %into.at) nounwind {{
 entry:
   %ports = alloca [{MOST_PORTS} x ptr]
   %steps = alloca [{MOST_PORTS} x i64]
   %entries = alloca [{MOST_PORTS} x i64]
   %results = alloca [{MOST_PORTS} x ptr]
   %dims = alloca [{MOST_AXES} x i64]
-  %out.at = alloca ptr
 {fields("%kernel", {"table": (offset, "ptr")})}\
 {head_words()}\
   %few = icmp eq i64 %given, %required
@@ -128,25 +125,7 @@ default:
   store i64 8, ptr %r.gap
   %r.next = add i64 %r, 1
   br label %rest
-targets:
-  %fresh = icmp eq ptr %out, null
-  br i1 %fresh, label %allocate, label %given.out
-given.out:
-  store ptr %out, ptr %out.at
-  %one.output = icmp eq i64 %outputs, 1
-  br i1 %one.output, label %fill, label %unpack
-unpack:
-{fields("%out", {"out.type": (TYPE, "ptr")})}\
-  %is.tuple = icmp eq ptr %out.type, @mbs.tuple
-  br i1 %is.tuple, label %count, label %no
-count:
-{fields("%out", {"out.size": (TUPLE_SIZE, "i64")})}\
-  %out.items = getelementptr i8, ptr %out, i64 {TUPLE_ITEMS}
-  %enough = icmp eq i64 %out.size, %outputs
-  br i1 %enough, label %fill, label %no
-fill:
-  %outs = phi ptr [ %out.at, %given.out ], [ %out.items, %count ]
-  br label %target
+{emit_targets("no")}\
 target:
   %t = phi i64 [ 0, %fill ], [ %t.next, %write ]
   %t.more = icmp slt i64 %t, %outputs
@@ -279,8 +258,9 @@ no:
 done:
   br i1 %fresh, label %pack, label %filled
 filled:
-  call void @mbs.Py_IncRef(ptr %out)
-  ret ptr %out
+  %returned = load ptr, ptr %into.at
+  call void @mbs.Py_IncRef(ptr %returned)
+  ret ptr %returned
 pack:
   %packed = call ptr @mbs.packed(ptr %results, i64 %outputs)
   %no.tuple = icmp eq ptr %packed, null

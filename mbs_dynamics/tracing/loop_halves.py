@@ -76,8 +76,7 @@ def halves(program: Program) -> Halves | None:
     if not isinstance(program, LoopProgram) or not program.has_wide_loops:
         return None
     columns = program.forest.is_chain and any(step.sort == COLUMNS for step in program.steps)
-    least = min(LEAST_ROWS, LEAST_ROWS_OF_COLUMNS) if columns else LEAST_ROWS
-    if program.forest.count < least:
+    if program.forest.count < (LEAST_ROWS_OF_COLUMNS if columns else LEAST_ROWS):
         return None
     if any(_reads(step) & {CELL, COLUMN} for step in program.steps if step.sort == ROWS):
         return None

@@ -126,12 +126,8 @@ class Machine:
         self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
         self._worth_lanes, self._halves = _several_at_once(program)
-        self._vector: Vector | None = None
-
-    @property
-    def vector(self) -> Vector | None:
-        """Vector code, if there is any yet."""
-        return self._vector
+        self.vector: Vector | None = None
+        """Vector code, once there is any."""
 
     def one(self, arrays: Sequence[FloatArray]) -> int:
         """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
@@ -155,9 +151,9 @@ class Machine:
     def several(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
         with self._lock:
-            if self._vector is None:
-                self._vector = Vector(self.program, llvm.vector_lanes())
-        return self._vector.evaluate(states, rows, thread_count(states))
+            if self.vector is None:
+                self.vector = Vector(self.program, llvm.vector_lanes())
+        return self.vector.evaluate(states, rows, thread_count(states))
 
     def one_by_one(self, states: int, rows: Sequence[Rows]) -> int:
         """Evaluate one state after the other, whose entries lie side by side."""
