@@ -79,14 +79,15 @@ def in_loops(
 ) -> LoopProgram | None:
     """Return equations traced with generic bodies, or None where they had better not be.
 
-    Each body has to have a coordinate of its own; if one body is named, those on the path to it,
-    whose payloads do not matter. ``straight`` traces the same equations body by body.
+    If one body is named, loops run over those on the path to it, whose payloads do not matter.
+    ``straight`` traces the same equations body by body.
     """
     chosen = _bodies(model, options)
     if chosen is None:
         return None
     # most robots have none, and these take a tenth of the start of a process
     from mbs_dynamics.model.generic import GenericModel, forest_of
+    from mbs_dynamics.model.generic_factors import elimination
     from mbs_dynamics.tracing.loop_trace import trace_loops
     from mbs_dynamics.tracing.loops import Unsuitable
 
@@ -100,7 +101,8 @@ def in_loops(
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
         m = len(options.get("joints", ()))
-        generic = GenericModel(ordered, loops, gravity, payload, carriers, model.n, m)
+        n = model.n
+        generic = GenericModel(ordered, loops, gravity, payload, carriers, coordinates, n, m)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
@@ -109,8 +111,11 @@ def in_loops(
         rows["payload"] = "load"
     rows.update({key: "attached" for key in ATTACHED if key in inputs})
     nowhere = [-1] * len(attached)
+    coordinates = [model.bodies[i].joint.coordinate for i in order]
+    unknowns = elimination(coordinates)
     places = {
-        "coordinate": [*(model.bodies[i].joint.coordinate for i in order), *nowhere],
+        "coordinate": [*coordinates, *nowhere],
+        "unknown": [*unknowns, *[-1] * (len(order) - len(unknowns)), *nowhere],
         "body": [*order, *nowhere],
         "load": [*(loads.get(i, -1) for i in order), *nowhere],
         "attached": [-1] * len(order) + [k for _, k in attached],
@@ -154,10 +159,7 @@ def _bodies(model: Model, options: Mapping[str, Any]) -> tuple[Model, list[int]]
     """
     if "body" in options:
         path, order = path_to(model, options["body"])
-        own = len({model.bodies[i].joint.coordinate for i in order})
         long = mean_depth(path) > DEEP or model.n >= MANY
-        return (path, order) if own == len(order) > 0 and long else None
+        return (path, order) if order and long else None
     large = mean_depth(model) > DEEP or largest_tree(model) >= MANY
-    if model.n != model.nb or not large:
-        return None
-    return depth_first(model)
+    return depth_first(model) if large else None

@@ -21,18 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import plus, without
-from mbs_dynamics.algorithms.mass_matrix import carried, factorize, mass_matrix, pivots, solve
-from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, newton_euler
+from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
+from mbs_dynamics.algorithms.mass_matrix import carried, pivots
+from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, joint_torques, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, dynamic_moves
-
-_mass_matrix = algorithm_of(mass_matrix).equations
 
 SHORT = 34
 """Up to this mean square of the joints that move a body the mass matrix is cheaper: counted for
@@ -76,7 +75,7 @@ def forward_dynamics(
     if method == AUTO:
         short = not model.generic and _is_short(model)
         method = "mass_matrix" if short else "articulated_body"
-    solver = METHODS[method if model.n == model.nb else "mass_matrix"]
+    solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
     loads = Loads(wrenches, base_twist, base_acceleration)
     return np.asarray(solver(model, q, qd, tau, representation, loads))
 
@@ -152,10 +151,8 @@ def _udut(
 def _by_mass_matrix(
     model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
-    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
-    M = model.at_hand(_mass_matrix(model, q, representation=representation))
-    U, D = factorize(model, M)
-    return solve(U, D, [tau[k] - h[k] for k in range(model.n)])
+    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
+    return factors_as_matrices(model, q, representation).accelerations(tau, h)
 
 
 METHODS: dict[str, Callable[..., Array]] = {

@@ -22,7 +22,13 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.articulated import Articulated
-from mbs_dynamics.algorithms.mass_matrix import factorize, inverted, mass_matrix, solved
+from mbs_dynamics.algorithms.mass_matrix import (
+    bounds_of_pivots,
+    factorize,
+    inverted,
+    mass_matrix,
+    solved,
+)
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
@@ -73,9 +79,18 @@ def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulat
 
     Those of articulated bodies stay loops where all bodies are treated alike.
     """
-    if model.n == model.nb and (model.generic or is_deep(model)):
+    if model.positions_are_coordinates and (model.generic or is_deep(model)):
         return Articulated(model, moves(representation, model, q))
-    return Factors(model, _mass_matrix(model, q, representation=representation))
+    return factors_as_matrices(model, q, representation)
+
+
+def factors_as_matrices(model: Model, q: Any, representation: str) -> Factors:
+    """Return the factors of the mass matrix as matrices, of whatever joints."""
+    M: Any = _mass_matrix(model, q, representation=representation)
+    if model.generic:
+        factors: Factors = model.factors(M, *bounds_of_pivots(model))  # type: ignore[attr-defined]
+        return factors
+    return Factors(model, M)
 
 
 def is_deep(model: Model) -> bool:

@@ -147,6 +147,17 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
     The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
     that is rounding beside the inertia it feels while they are locked counts as none.
     """
+    said, bounds = bounds_of_pivots(model)
+    messages, least = model.per_coordinate(said), model.per_coordinate(bounds)
+
+    def pivot(k: int, value: Any) -> Any:
+        return positive(value, messages[k], above=least[k])
+
+    return pivot
+
+
+def bounds_of_pivots(model: Model) -> tuple[list[str], list[float]]:
+    """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
     known, names = model.with_numbers, model.joint_names
     rep = BodyFixed(known, np.zeros(model.n))
     locked = [0.0] * model.n
@@ -157,10 +168,4 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
             locked[joint.coordinate] += felt
 
     said = [f"the mass matrix is singular: joint {name!r} moves no inertia" for name in names]
-    messages = model.per_coordinate(said)
-    least = model.per_coordinate([max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked])
-
-    def pivot(k: int, value: Any) -> Any:
-        return positive(value, messages[k], above=least[k])
-
-    return pivot
+    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]

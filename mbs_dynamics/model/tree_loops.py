@@ -113,9 +113,11 @@ class TreeLoops:
         """The model of which the bodies have numbers for constants: itself."""
         return self
 
-    def at_hand(self, M: Array) -> Array:
-        """Return a matrix of which each entry can be asked for; generic bodies have none."""
-        return M
+    @property
+    def positions_are_coordinates(self) -> bool:
+        """Whether the position of each joint is a coordinate of its own, up to an offset."""
+        direct = all(body.joint.ratio == 1.0 for body in self.bodies)
+        return direct and self.n == self.nb
 
     def per_column(self, size: int) -> dict[tuple[int, int], Array]:
         """Return what holds a vector for each body and column, zero at first."""

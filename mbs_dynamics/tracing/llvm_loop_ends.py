@@ -19,6 +19,7 @@ import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import output_pointer
 from mbs_dynamics.tracing.llvm_loop_body import LoopBody
+from mbs_dynamics.tracing.loop_program import Home
 from mbs_dynamics.tracing.loops import INWARD
 
 
@@ -37,26 +38,75 @@ class LoopEnds(LoopBody):
                 from_ = self._entry_at(self._of_rows(slot), i)
                 to = self.entry(output_pointer(home.port), home.first)
                 row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
-                self._copy(from_, self._entry_at(to, row))
+                self._take(home, from_, self._entry_at(to, row), self._product(home, i))
                 self._turned(name, len(placed))
         for number, home in program.matrix_homes.items():
-            if (number,) in room.outputs:
-                continue
-            by_row, by_column, by_entry, _ = program.matrices[number]
-            own, across = self.forest.own, program.columns(number)
-            rows, i = self._counted(own)
-            columns, k = self._counted(len(across))
-            j = k if across.start == 0 else self.new(f"add i64 {k}, {across.start}")
-            a, b = self._place(home.by, i), self._place(home.across, j)
-            here = self._offset((i, by_row), (k, by_column))
-            there = self._offset((a, home.strides[0]), (b, home.strides[1]))
-            for entry in range(program.entries(number)):
-                place = int(program.places[home.by][entry]) if home.is_cube else entry
-                from_ = self.entry("%memory", room.matrices[number] + entry * by_entry)
-                to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
-                self._copy(self._entry_at(from_, here), self._entry_at(to, there))
-            self._turned(columns, len(across))
-            self._turned(rows, own)
+            if (number,) not in room.outputs:
+                self._matrix_in_order(number, home)
+            if home.symmetric:
+                self._turn_over(home)
+
+    def _matrix_in_order(self, number: int, home: Home) -> None:
+        by_row, by_column, by_entry, _ = self.program.matrices[number]
+        own = len(self.program.rows_of(home.by))
+        across = self.program.rows_of(home.across)
+        rows, i = self._counted(own)
+        columns, k = self._counted(len(across))
+        j = k if across.start == 0 else self.new(f"add i64 {k}, {across.start}")
+        a, b = self._place(home.by, i), self._place(home.across, j)
+        here = self._offset((i, by_row), (k, by_column))
+        there = self._offset((a, home.strides[0]), (b, home.strides[1]))
+        factor = self._product(home, i, j)
+        for entry in range(self.program.entries(number)):
+            place = int(self.program.places[home.by][entry]) if home.is_cube else entry
+            from_ = self.entry("%memory", self.room.matrices[number] + entry * by_entry)
+            to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
+            third = factor and self._product(home, i, j, str(entry)) if home.is_cube else factor
+            self._take(home, self._entry_at(from_, here), self._entry_at(to, there), third)
+        self._turned(columns, len(across))
+        self._turned(rows, own)
+
+    def of_table(self, number: int, i: str) -> str:
+        """Emit a constant of a row."""
+        first = number * self.room.stride
+        at = self.new(f'getelementptr double, ptr @"{self.names}.tables", i64 {first}')
+        return self.new(f"load double, ptr {self.new(f'getelementptr double, ptr {at}, i64 {i}')}")
+
+    def _product(self, home: Home, *rows: str) -> str | None:
+        """Emit the product of the factors of a row, a column and an entry, if there are any."""
+        found = None
+        for table, row in zip(home.factors, rows, strict=False):
+            factor = self.of_table(table, row)
+            found = factor if found is None else self.new(f"fmul double {found}, {factor}")
+        return found and self.in_all_lanes(found)
+
+    def _take(self, home: Home, from_: str, to: str, factor: str | None) -> None:
+        """Emit the copy of an entry, multiplied and added as its home says."""
+        value = self.new(f"load {self.real}, ptr {from_}, align 8")
+        if factor:
+            value = self.new(f"fmul {self.real} {value}, {factor}")
+        if home.is_sum:
+            before = self.new(f"load {self.real}, ptr {to}, align 8")
+            value = self.new(f"fadd {self.real} {before}, {value}")
+        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
+
+    def _turn_over(self, home: Home) -> None:
+        """Emit the copy of what is above the diagonal of a sum to below it."""
+        size = int(self.program.places[home.by].max()) + 1
+        rows, i = self._counted(size)
+        columns, j = self._counted(size)
+        above = self.new(f"icmp slt i64 {i}, {j}")
+        from_, to = (
+            self._entry_at(
+                self.entry(output_pointer(home.port), home.first),
+                self._offset((a, home.strides[0]), (b, home.strides[1])),
+            )
+            for a, b in ((i, j), (j, i))
+        )
+        at = self.new(f"select i1 {above}, ptr {to}, ptr {from_}")
+        self._copy(from_, at)
+        self._turned(columns, size)
+        self._turned(rows, size)
 
     def _numbers(self) -> None:
         """Fill outputs that are put together, or of which only the rows of some bodies are set.
@@ -68,9 +118,11 @@ class LoopEnds(LoopBody):
         homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
         of_rows = program.slot_homes.values()
         homes += [(home.port, len(program.rows_of(home.by))) for home in of_rows]
+        every = (*program.slot_homes.values(), *program.matrix_homes.values())
+        sums = {home.port for home in every if home.is_sum}
         for port in program.outputs:
             kept = [size for name, size in homes if name == port.name]
-            if sum(kept) == port.size or not kept:
+            if (sum(kept) == port.size and port.name not in sums) or not kept:
                 continue
             self.zero(output_pointer(port.name), port.size)
             table = program.numbers.get(port.name, np.zeros(0))

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody
-from mbs_dynamics.tracing.llvm_loop_ends import LoopEnds
 from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
+from mbs_dynamics.tracing.llvm_system import Systems
 from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.tracing.loops import CELL, COLUMNS, EACH, OUTWARD, OWN, PAIRS, ROWS, TRIPLES
@@ -38,7 +38,7 @@ def emit_loops(program: Program, lanes: int = 1) -> str:
     return Main(program, lanes).emit()
 
 
-class Main(LoopEnds):
+class Main(Systems):
     """The body of the program's function, or of one whose values of rows are kept by its caller."""
 
     def emit(self) -> str:
@@ -53,6 +53,9 @@ class Main(LoopEnds):
             self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
             self._sines_and_cosines()
         for steps in self.groups:
+            if steps[0].task is not None:
+                self.task(steps[0].task)
+                continue
             if self._are_by_columns(steps):
                 self._by_columns(steps)
                 continue

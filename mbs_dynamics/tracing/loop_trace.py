@@ -24,6 +24,7 @@ from mbs_dynamics.errors import SingularError, TraceError
 from mbs_dynamics.tracing.graph import Graph, Symbol
 from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
 from mbs_dynamics.tracing.loop_program import Home, LoopProgram, Step, Store, Turn
+from mbs_dynamics.tracing.loop_system import System
 from mbs_dynamics.tracing.loop_values import Matrix, Values
 from mbs_dynamics.tracing.loops import (
     CELL,
@@ -164,19 +165,21 @@ def _find_home(
     if not isinstance(result, Result):
         raise Unsuitable
     by, across = result.by, result.across or result.by
+    taken = {"factors": result.factors, "is_sum": result.is_sum, "symmetric": result.symmetric}
     if isinstance(result.of, Matrix):
         strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
         cube = result.of.cube
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube)
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube, **taken)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
         by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
         if layout is None or layout.has_numbers or layout.entries != tuple(range(len(slots))):
             raise Unsuitable
         for k, slot in enumerate(slots):
-            slot_homes[slot] = Home(port, by, across, first + k * by_entry, (by_row, 0, 0))
+            at = first + k * by_entry
+            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0), **taken)
     else:
         raise Unsuitable
 
@@ -186,6 +189,10 @@ def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
     guards: list[tuple[int, str]] = []
     said: list[str] = []
     for loop in loops.steps:
+        if isinstance(loop.task, System):
+            guards.append((loop.task.excess, INWARD))
+            said += loop.task.texts[::-1]
+            continue
         found: list[list[tuple[Any, Any]]]
         found = [list(scope.guards.values()) for scope in loop.scopes.values()]
         if not any(found):
@@ -218,8 +225,13 @@ def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int,
         turns = {id(scope): _turn(scope, wanted) for scope in scopes}
         for turn in turns.values():
             wanted |= {_target(node.args[0]) for node in turn.nodes if node.op == LOAD}
+        for loop in loops.steps:
+            if loop.task and loop.task.writes & wanted:
+                wanted |= loop.task.reads
     steps = []
     for loop in loops.steps:
+        if loop.task and loop.task.writes & wanted:
+            steps.append(Step(loop.sort, loop.direction, loop.span, {}, loop.task))
         live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
         live = {kind: turn for kind, turn in live.items() if turn.stores}
         if live:

@@ -212,6 +212,8 @@ class Loop:
     span: str = ""
     """Of a loop over columns: see :meth:`Loops.columns`."""
     scopes: dict[int, Scope] = field(default_factory=dict)
+    task: Any = None
+    """What is done in place of a loop; see :mod:`mbs_dynamics.tracing.loop_system`."""
 
 
 class Loops:
@@ -350,10 +352,16 @@ class Loops:
         mine = column if i.kind is None else column[kinds == i.kind]
         if (mine == mine[0]).all():
             return float(mine[0])
+        return self.scope.load(Place(TABLE, self.number_of_table(column), 0, i.role))
+
+    def number_of_table(self, values: Sequence[float]) -> int:
+        """Return the number of a table of constants of the rows."""
+        column = np.zeros(self.forest.count)
+        column[: len(values)] = values
         number = self._known.setdefault(column.tobytes(), len(self.tables))
         if number == len(self.tables):
             self.tables.append(column)
-        return self.scope.load(Place(TABLE, number, 0, i.role))
+        return number
 
     def input(self, port: str, k: int, i: Member) -> Symbol:
         """Return an entry of an input that belongs to a row."""
