@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism, with_mimics
+from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -197,14 +197,6 @@ def test_payloads_are_inputs_of_loops(name, loops):
     assert "payload" not in {port.name for port in looped.program.inputs}
 
 
-def test_what_shares_coordinates_has_no_loops(loops):
-    loops(True)
-    mimics = with_mimics(
-        random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
-    ).model
-    kernel(mbs.mass_matrix, mimics, False)
-
-
 @pytest.mark.backend_independent
 def test_what_was_traced_is_freed(loops, young, monkeypatch):
     loops(True)
@@ -228,7 +220,6 @@ def test_what_was_traced_is_freed(loops, young, monkeypatch):
 def test_methods_that_ask_for_single_entries_have_no_loops(loops):
     loops(True)
     model = made("chain").model
-    kernel(mbs.forward_dynamics, model, False, method="mass_matrix")
     kernel(mbs.forward_dynamics, model, False, method="udut")
     kernel(mbs.forward_dynamics, model, True, method="articulated_body")
     kernel(mbs.mass_matrix, model, False, representation="hybrid")

@@ -39,7 +39,7 @@ FUNCTIONS = [function for function in mbs.ALGORITHMS if algorithm_of(function).g
 
 
 def tree(rng: np.random.Generator) -> mbs.Model:
-    """Return a random tree, mostly with zeros and ones in it, some with payloads or mimic joints."""
+    """Return a random tree, often with zeros and ones in it, some with payloads or mimic joints."""
     n = int(rng.integers(1, 10))
     along = 1.0 if rng.random() < 0.25 else 0.6  # a chain, or a tree
     parents = [i - 1 if rng.random() < along else int(rng.integers(-1, i)) for i in range(n)]
@@ -50,7 +50,9 @@ def tree(rng: np.random.Generator) -> mbs.Model:
         _, shared = np.unique(rng.integers(0, rng.integers(1, n + 1), n), return_inverse=True)
         ratio = rng.choice([1.0, -1.0, 0.5, 1.7], n) if rng.random() < 0.7 else np.ones(n)
         offset = rng.uniform(-1.0, 1.0, n) * (rng.random(n) < 0.5)
-        mechanism = with_mimics(mechanism, [int(k) for k in rng.permutation(shared.max() + 1)[shared]], ratio, offset)
+        mechanism = with_mimics(
+            mechanism, [int(k) for k in rng.permutation(shared.max() + 1)[shared]], ratio, offset
+        )
     model = mechanism.model
     for i in np.flatnonzero(rng.random(n) < 0.2):
         model = model.with_payload(model.body_names[i], 1.5, rng.uniform(-0.1, 0.1, 3))

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -191,28 +192,25 @@ def test_the_hessian_of_a_chain_is_that_of_pinocchio():
 
 
 def test_joints_that_follow_others(loops):
-    """A path may have one of several joints of a coordinate, with its ratio and offset."""
+    """A path may have one of several joints of a coordinate, or more, with ratios and offsets."""
 
-    def make() -> mbs.Model:
+    def make(coordinate: Any) -> mbs.Model:
         mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 5: joints 1, 2, 5
-        coordinate, ratio, offset = (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
+        ratio, offset = (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
         return with_mimics(mechanism, coordinate, ratio, offset).model
 
-    for function in OF_A_BODY:
+    for function, coordinate in itertools.product(OF_A_BODY, ((0, 1, 2, 3, 3), (0, 1, 2, 3, 0))):
         for representation in ("body_fixed", "mixed"):
             options = {"body": "body5", "representation": representation}
-            compare(function, make, loops, arrays(function, 4), **options)
+            given = arrays(function, 4)
+            compare(function, lambda at=coordinate: make(at), loops, given, **options)
 
 
 @pytest.mark.backend_independent
 def test_what_has_no_loops(loops):
     loops(True)
-    mimics = with_mimics(
-        random_mechanism(5, (-1, 0, 1)), (0, 1, 0), (1.0, 1.0, -0.5), (0.0, 0.0, 0.3)
-    ).model
     fixed = replace(made("chain"), frames={"base": Frame("base", -1, np.eye(4))})
     for model, function, options in (
-        (mimics, mbs.kinematic_hessian, {"body": "body3"}),  # twice the same coordinate
         (fixed, mbs.kinematic_hessian, {"body": "base"}),  # nothing moves it
         (made("chain"), mbs.twists, {"bodies": ("hand", "body1")}),
     ):

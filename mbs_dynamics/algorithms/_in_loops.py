@@ -34,7 +34,7 @@ LONG = 40_000
 
 So do those with more entries in their results. Others do if they have loops over pairs or columns
 of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
-where a tree is shallow.
+where a tree is shallow; so they do in batches where joints share coordinates.
 """
 
 LONG_PATH = 100_000
@@ -95,14 +95,16 @@ def in_loops(
     attached = _attached(model, order, options) if ATTACHED & inputs.keys() else []
     if ATTACHED & inputs.keys() and not attached:
         return None
-    deep = mean_depth(ordered) > DEEP
+    coordinates = [model.bodies[i].joint.coordinate for i in order]
+    shared = len(set(coordinates)) < len(coordinates)
+    deep = mean_depth(ordered) > DEEP and not shared
     loads = {} if "body" in options else {i: k for k, i in enumerate(model.carriers)}
     carriers = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
         m = len(options.get("joints", ()))
-        n = model.n
-        generic = GenericModel(ordered, loops, gravity, payload, carriers, coordinates, n, m)
+        model_inputs = loops, gravity, payload
+        generic = GenericModel(ordered, *model_inputs, carriers, coordinates, model.n, m)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
@@ -111,7 +113,6 @@ def in_loops(
         rows["payload"] = "load"
     rows.update({key: "attached" for key in ATTACHED if key in inputs})
     nowhere = [-1] * len(attached)
-    coordinates = [model.bodies[i].joint.coordinate for i in order]
     unknowns = elimination(coordinates)
     places = {
         "coordinate": [*coordinates, *nowhere],

@@ -18,12 +18,12 @@ from __future__ import annotations
 import numpy as np
 
 from mbs_dynamics.tracing.llvm_body import output_pointer
-from mbs_dynamics.tracing.llvm_loop_body import LoopBody
+from mbs_dynamics.tracing.llvm_sums import Sums
 from mbs_dynamics.tracing.loop_program import Home
 from mbs_dynamics.tracing.loops import INWARD
 
 
-class LoopEnds(LoopBody):
+class LoopEnds(Sums):
     """A body that hands out what loops have left in the memory."""
 
     def outputs_in_order(self) -> None:
@@ -48,6 +48,11 @@ class LoopEnds(LoopBody):
 
     def _matrix_in_order(self, number: int, home: Home) -> None:
         by_row, by_column, by_entry, _ = self.program.matrices[number]
+        if self._is_sum_of_square(number, home):
+            at, weights = self.program.places[home.by], next(iter(home.factors), None)
+            to = self.entry(output_pointer(home.port), home.first)
+            self.sum_matrix(number, at, weights, to, home.strides[0])
+            return
         own = len(self.program.rows_of(home.by))
         across = self.program.rows_of(home.across)
         rows, i = self._counted(own)
@@ -66,11 +71,12 @@ class LoopEnds(LoopBody):
         self._turned(columns, len(across))
         self._turned(rows, own)
 
-    def of_table(self, number: int, i: str) -> str:
-        """Emit a constant of a row."""
-        first = number * self.room.stride
-        at = self.new(f'getelementptr double, ptr @"{self.names}.tables", i64 {first}')
-        return self.new(f"load double, ptr {self.new(f'getelementptr double, ptr {at}, i64 {i}')}")
+    def _is_sum_of_square(self, number: int, home: Home) -> bool:
+        """Whether rows and columns of a matrix of scalars are added up and multiplied alike."""
+        (_, by_column, *_), places = self.program.matrices[number], self.program.places[home.by]
+        alike = home.by == home.across and len(home.factors) in (0, 2) and bool((places >= 0).all())
+        one = self.program.entries(number) == by_column == home.strides[1] == 1
+        return home.is_sum and alike and one and not home.is_cube
 
     def _product(self, home: Home, *rows: str) -> str | None:
         """Emit the product of the factors of a row, a column and an entry, if there are any."""

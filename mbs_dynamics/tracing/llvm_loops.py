@@ -21,6 +21,7 @@ from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody
 from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
+from mbs_dynamics.tracing.llvm_sums import REDUCE
 from mbs_dynamics.tracing.llvm_system import Systems
 from mbs_dynamics.tracing.llvm_turns import TurnBody
 from mbs_dynamics.tracing.loop_program import LoopProgram, Step, Turn
@@ -76,7 +77,16 @@ class Main(Systems):
             parameters += ", ptr %values, ptr %memory"
         head = f"define i32 @{program.name}({parameters}) nounwind {{"
         return "\n".join(
-            [*self.globals, *self.functions, head, *self.lines, "}", self.declarations(), MASKED]
+            [
+                *self.globals,
+                *self.functions,
+                head,
+                *self.lines,
+                "}",
+                self.declarations(),
+                MASKED,
+                REDUCE,
+            ]
         )
 
     def _by_columns(self, steps: Sequence[Step]) -> None:

@@ -240,8 +240,8 @@ class LoopProgram(Program):
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
         for task in self.tasks:
-            for kind, times in asdict(task.operations).items():
-                counts[kind] = counts.get(kind, 0) + times
+            for sort, times in asdict(task.operations).items():
+                counts[sort] = counts.get(sort, 0) + times
         trigonometric = 2 * len(self.angles) * self.forest.own
         return Operations(**{**counts, "trigonometric": trigonometric})
 

@@ -172,7 +172,7 @@ def solution(loops: Loops, of: System, sort: str, right: int) -> int:
 
 def factorized(M: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return U, transposed, and D on its diagonal, below which nothing but zeros would stand."""
-    U = M.copy()
+    U: NDArray[np.float64] = M.copy()
     with np.errstate(all="ignore"):  # what fails is said afterwards
         for k in reversed(range(len(U))):
             row = U[k, :k] / U[k, k]
@@ -183,7 +183,7 @@ def factorized(M: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def solved(U: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return x (n,) or (n, m) with U D U^T x = right: Mohan and Saha, steps B to D."""
-    x = right.reshape(len(U), -1).copy()
+    x: NDArray[np.float64] = right.reshape(len(U), -1).copy()
     with np.errstate(all="ignore"):
         for k in reversed(range(len(U))):
             x[:k] -= np.outer(U[k, :k], x[k])
@@ -200,9 +200,8 @@ def summed(at: NDArray[np.int64], *of: NDArray[np.float64]) -> NDArray[np.float6
     """
     n = int(at.max(initial=-1)) + 1
     values, *weights = (np.asarray(x, dtype=np.float64) for x in of)
-    if not weights:
-        vector: NDArray[np.float64] = np.bincount(at, values, n)
-        return vector
-    matrix = np.zeros((n, n))
-    np.add.at(matrix, (at[:, None], at), np.multiply.outer(weights[0], weights[0]) * values)
-    return matrix
+    sums = np.zeros((n,) * values.ndim)
+    if weights:
+        values = np.multiply.outer(weights[0], weights[0]) * values
+    np.add.at(sums, (at[:, None], at) if weights else (at,), values)
+    return sums

@@ -165,13 +165,13 @@ def _find_home(
     if not isinstance(result, Result):
         raise Unsuitable
     by, across = result.by, result.across or result.by
-    taken = {"factors": result.factors, "is_sum": result.is_sum, "symmetric": result.symmetric}
+    taken = result.factors, result.is_sum, result.symmetric
     if isinstance(result.of, Matrix):
         strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
         cube = result.of.cube
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube, **taken)
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube, *taken)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
         by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
@@ -179,7 +179,7 @@ def _find_home(
             raise Unsuitable
         for k, slot in enumerate(slots):
             at = first + k * by_entry
-            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0), **taken)
+            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0), False, *taken)
     else:
         raise Unsuitable
 

@@ -354,7 +354,7 @@ class Loops:
             return float(mine[0])
         return self.scope.load(Place(TABLE, self.number_of_table(column), 0, i.role))
 
-    def number_of_table(self, values: Sequence[float]) -> int:
+    def number_of_table(self, values: Sequence[float] | NDArray[np.float64]) -> int:
         """Return the number of a table of constants of the rows."""
         column = np.zeros(self.forest.count)
         column[: len(values)] = values
