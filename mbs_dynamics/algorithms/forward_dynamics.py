@@ -64,8 +64,9 @@ def forward_dynamics(
     - ``"mass_matrix"``: the mass matrix by composite inertias, factorized numerically, O(n^3).
     - ``"auto"``: the mass matrix up to some nine joints in a row, else the articulated body.
 
-    The recursions have one coordinate per joint; a model with mimic joints is solved by the mass
-    matrix whatever the method. Damping and friction of the joints are not in the equations.
+    In the recursions each joint position is a coordinate. A model with mimic joints, or others that
+    have a ratio, is solved by the mass matrix whatever the method. Damping and friction of the
+    joints are not in the equations.
 
     Raises SingularError, naming the joint, where the mass matrix is not positive definite;
     ArgumentError for a wrong shape or type, UnknownMethodError, UnknownRepresentationError.
