@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.tracing import Kernel, positive, sin, trace
+from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 
 ORDINARY = (
     sys.implementation.name == "cpython"
@@ -60,6 +61,34 @@ def new_kernel() -> Watched:
 def neat(seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
     return [np.asarray(rng.normal(size=shape)) for shape in SHAPES.values()]
+
+
+def with_vector_code() -> Watched:
+    """Return a kernel that has compiled its vector code."""
+    kernel = new_kernel()
+    kernel(*states(LEAST_STATES))
+    assert kernel.slow_calls == 1
+    return kernel
+
+
+def states(rows: int, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
+
+
+def room(kernel: Kernel, *batch: int) -> tuple[Any, ...]:
+    """Return arrays to write the results of a kernel into."""
+    return tuple(np.full((*batch, *port.shape), np.nan) for port in kernel.outputs)
+
+
+def one_by_one(kernel: Any, arguments: Any, rows: int) -> list[Any]:
+    """Each state by a call of its own."""
+    given = [
+        np.broadcast_to(x, (rows, *shape)) if x.ndim == len(shape) else x
+        for x, shape in zip(arguments, SHAPES.values(), strict=False)
+    ]
+    found = [kernel(*[np.array(x[k]) for x in given]) for k in range(rows)]
+    return [np.array(column) for column in zip(*found, strict=True)]
 
 
 def expected(x: Any, A: Any, s: Any, g: Any = DEFAULT["g"]) -> Any:

@@ -15,31 +15,27 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
 import numpy as np
 import pytest
+from layouts import OTHERS, SIDE_BY_SIDE, WALKABLE, part_of_wider, turned
 from mechanisms import random_mechanism
 from native_bench import (
-    SHAPES,
     Subclass,
     Watched,
     neat,
     new_filling,
-    new_kernel,
+    one_by_one,
     ordinary,
     outcome,
+    room,
     same,
+    states,
+    with_vector_code,
 )
-from test_native_fuzz import CALLS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, machine, trace
+from mbs_dynamics.tracing import machine
 from mbs_dynamics.tracing.llvm_rows import LARGEST_NEW, LEAST_STATES
 
 pytest.importorskip("llvmlite")
@@ -48,30 +44,7 @@ pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
 
 @pytest.fixture(scope="module")
 def kernel():
-    """A kernel that has vector code."""
-    kernel = new_kernel()
-    kernel(*states(LEAST_STATES))
-    assert kernel.slow_calls == 1  # compiles it
-    return kernel
-
-
-def states(rows: int, seed: int = 0) -> list[Any]:
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
-
-
-def room(kernel: Any, rows: int) -> tuple[Any, ...]:
-    return tuple(np.full((rows, *port.shape), np.nan) for port in kernel.outputs)
-
-
-def one_by_one(kernel: Any, arguments: Any, rows: int) -> list[Any]:
-    """Each state by a call of its own."""
-    given = [
-        np.broadcast_to(x, (rows, *shape)) if x.ndim == len(shape) else x
-        for x, shape in zip(arguments, SHAPES.values(), strict=False)
-    ]
-    found = [kernel(*[np.array(x[k]) for x in given]) for k in range(rows)]
-    return [np.array(column) for column in zip(*found, strict=True)]
+    return with_vector_code()
 
 
 ROWS = [1, 7, LEAST_STATES - 1, LEAST_STATES, LEAST_STATES + 1, LEAST_STATES + 7, 300, 1001]
@@ -139,41 +112,6 @@ def test_arrays_that_are_not_neat_take_the_slow_path(kernel, rows):
             assert same([np.ascontiguousarray(np.asarray(x)) for x in found], wanted)
         else:
             assert isinstance(found, ArgumentError)
-
-
-def part_of_wider(x: Any) -> Any:
-    wide = np.full((len(x), 2, *x.shape[1:]), np.nan)
-    wide[:, 1] = x
-    return wide[:, 1]
-
-
-def turned(x: Any) -> Any:
-    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0)
-
-
-def every_other(x: Any) -> Any:
-    return np.repeat(x, 2, axis=0)[::2]
-
-
-def part_of_longer(x: Any) -> Any:
-    return turned(np.concatenate([x, x]))[: len(x)]
-
-
-def backwards(x: Any) -> Any:
-    return x[::-1].copy()[::-1]
-
-
-def spread(x: Any) -> Any:
-    return np.repeat(x, 2, axis=-1)[..., ::2]
-
-
-def fortran(x: Any) -> Any:
-    return np.asfortranarray(x)
-
-
-WALKABLE = (part_of_wider, every_other)
-SIDE_BY_SIDE = (turned, part_of_longer)
-OTHERS = (backwards, spread, fortran)
 
 
 @pytest.mark.parametrize("rows", [2, LEAST_STATES, 100])
@@ -303,124 +241,3 @@ def test_programs_that_write_their_results_themselves(loops, halved):
     kernel(turned(q), turned(qd), *rest, out=out)
     assert kernel.slow_calls == before + 2
     np.testing.assert_allclose(out, expected, **close)
-
-
-# -- references, threads, chance -------------------------------------------------------------------
-
-
-def test_no_reference_is_lost_or_kept(kernel):
-    arguments, out = states(LEAST_STATES + 1), room(kernel, LEAST_STATES + 1)
-    bad = [np.full_like(arguments[0], -20.0), *arguments[1:]]
-    watched = [*arguments, out, *out, *kernel.defaults, kernel]
-
-    def work(times: int) -> None:
-        for _ in range(times):
-            kernel(*arguments)
-            kernel(*arguments[:3], out=out)
-            assert isinstance(outcome(kernel, bad), SingularError)
-            wrong = outcome(lambda *x: kernel(*x, out=out[:2]), arguments)
-            assert isinstance(wrong, ArgumentError)
-            del wrong
-
-    work(10)
-    before = [sys.getrefcount(x) for x in watched]
-    work(1000)
-    assert [sys.getrefcount(x) for x in watched] == before
-
-
-def test_one_kernel_in_several_threads(kernel):
-    """One call has the vector code's memory, the others take the slow path meanwhile."""
-
-    def work(seed: int) -> None:
-        rows = (LEAST_STATES, 300, 5000)[seed % 3]
-        arguments, out = states(rows, seed), room(kernel, rows)
-        wanted = Kernel._slow(kernel, *arguments)
-        start.wait()
-        for _ in range(200):
-            assert same(kernel(*arguments, out=out), wanted)
-            assert same(kernel(*arguments), wanted)
-
-    start = threading.Barrier(6)
-    with ThreadPoolExecutor(6) as pool:
-        for future in [pool.submit(work, seed) for seed in range(6)]:
-            future.result(timeout=120)
-
-
-def test_threads_that_need_vector_code_first_at_once():
-    arguments = states(300)
-    for _ in range(20):
-        kernel = new_kernel()
-        start = threading.Barrier(4)
-
-        def work(kernel: Any = kernel, start: Any = start) -> Any:
-            start.wait()
-            return [kernel(*arguments) for _ in range(5)][-1]
-
-        with ThreadPoolExecutor(4) as pool:
-            waiting = [pool.submit(work) for _ in range(4)]
-            found = [future.result(timeout=120) for future in waiting]
-        for a, b in itertools.pairwise(found):
-            assert same(a, b)
-
-
-CHANCE = np.array([0.65, *[0.05] * 7])
-"""Of arrays as they come, and of each other layout."""
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
-    rng = np.random.default_rng(31 if CALLS == 20_000 else None)
-    kinds: dict[str, int] = {}
-    for k in range(CALLS // 10):
-        rows = int(rng.choice([1, 2, 9, LEAST_STATES - 1, LEAST_STATES, 77, 200, 0]))
-        lengths = [rows if rng.random() < 0.95 else int(rng.integers(80)) for _ in SHAPES]
-        given = [x[:n] for x, n in zip(states(200, k), lengths, strict=True)]
-        one = neat(k)
-        given = [x if rng.random() < 0.7 else y for x, y in zip(given, one, strict=True)]
-        layouts = (*WALKABLE, *SIDE_BY_SIDE, *OTHERS)
-        for i, layout in enumerate(rng.choice(np.array([None, *layouts]), 4, p=CHANCE)):
-            if layout is not None and given[i].ndim > len(list(SHAPES.values())[i]):
-                given[i] = layout(given[i])
-        if rng.random() < 0.05:
-            given[0] = given[0].copy() - 20.0 * (rng.random(given[0].shape) < 0.01)
-        arguments = given[: 3 if rng.random() < 0.3 else 4]
-        out = None
-        if rng.random() < 0.6:
-            targets = [np.zeros((rows, *port.shape)) for port in kernel.outputs]
-            if rng.random() < 0.3:
-                targets = [turned(x) for x in targets]
-            if rng.random() < 0.2:
-                which = rng.integers(3)
-                targets[which] = [
-                    targets[which][1:],
-                    targets[which][0] if rows else None,
-                    targets[which].astype("f4"),
-                    np.asfortranarray(targets[which]),
-                    np.zeros((rows, 9)),
-                    given[3],
-                ][rng.integers(6)]
-            out = tuple(targets)
-        kept = [x.copy(order="K") for x in arguments]
-        before = kernel.slow_calls
-        found = outcome(lambda *a, o=out: kernel(*a, out=o), arguments)
-        fast = kernel.slow_calls == before
-        again = out if isinstance(found, Exception) else None
-        wanted = outcome(lambda *a, o=again: Kernel.__call__(kernel, *a, out=o), kept)
-        assert same(found, wanted) or (out is not None and found is out), (k, rows, found, wanted)
-        if not isinstance(found, Exception):
-            for a, b in zip(found, wanted, strict=True):
-                np.testing.assert_array_equal(a, b)
-        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
-        kinds[kind] = kinds.get(kind, 0) + 1
-    assert min(kinds[kind] for kind in ("fast", "slow", "ArgumentError", "SingularError")) > 10
-
-
-def test_vector_code_goes_with_its_kernel():
-    """Results of a batch outlive the kernel, and calls after it has gone find nothing of it."""
-    for _ in range(50):
-        kernel = Kernel(trace(lambda x: x * 2.0, {"x": (3,)}, name="f"), backend="llvm")
-        x = np.ones((LEAST_STATES, 3))
-        kernel(x)
-        found = kernel(x)
-        del kernel
-        np.testing.assert_array_equal(found, 2.0 * x)

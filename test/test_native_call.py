@@ -33,6 +33,7 @@ from native_bench import (
     new_kernel,
     ordinary,
     outcome,
+    room,
     same,
 )
 from numpy.lib.stride_tricks import as_strided
@@ -222,14 +223,10 @@ class Named(NamedTuple):
     B: Any
 
 
-def three(kernel: Any) -> tuple[Any, ...]:
-    return tuple(np.full(port.shape, np.nan) for port in kernel.outputs)
-
-
 @ordinary
 def test_several_outputs_are_written_into_a_tuple(kernel):
     for arguments in (neat(), neat()[:3]):
-        out, before = three(kernel), kernel.slow_calls
+        out, before = room(kernel), kernel.slow_calls
         references = [sys.getrefcount(x) for x in (out, *out)]
         for _ in range(10):
             assert kernel(*arguments, out=out) is out
@@ -242,7 +239,7 @@ def test_several_outputs_are_written_into_a_tuple(kernel):
 def test_tuples_that_are_not_neat_take_the_slow_path(kernel):
     arguments = neat()
     wanted = kernel(*arguments)
-    y, s, B = three(kernel)
+    y, s, B = room(kernel)
     frozen = y.copy()
     frozen.flags.writeable = False
     whole = np.full(8, np.nan)

@@ -1,0 +1,55 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Layouts of batches: arrays with the same entries that stand elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def part_of_wider(x: Any) -> Any:
+    wide = np.full((len(x), 2, *x.shape[1:]), np.nan)
+    wide[:, 1] = x
+    return wide[:, 1]
+
+
+def turned(x: Any) -> Any:
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0)
+
+
+def every_other(x: Any) -> Any:
+    return np.repeat(x, 2, axis=0)[::2]
+
+
+def part_of_longer(x: Any) -> Any:
+    return turned(np.concatenate([x, x]))[: len(x)]
+
+
+def backwards(x: Any) -> Any:
+    return x[::-1].copy()[::-1]
+
+
+def spread(x: Any) -> Any:
+    return np.repeat(x, 2, axis=-1)[..., ::2]
+
+
+def fortran(x: Any) -> Any:
+    return np.asfortranarray(x)
+
+
+WALKABLE = (part_of_wider, every_other)
+SIDE_BY_SIDE = (turned, part_of_longer)
+OTHERS = (backwards, spread, fortran)
