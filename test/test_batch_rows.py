@@ -93,3 +93,33 @@ def test_a_result_in_the_middle_of_a_larger_array():
         np.testing.assert_array_equal(room[MARGIN:-MARGIN].reshape(-1, size), expected)
         assert np.isnan(room[:MARGIN]).all()
         assert np.isnan(room[-MARGIN:]).all()
+
+
+def repetitive(size: int, several: int) -> Any:
+    """Return a program of which the output has each of so many values again and again, and zeros
+    of both signs.
+    """
+
+    def entries(x: Any) -> Any:
+        values = [x[()], 0.0, -0.0, *(x[()] * (k + 2.0) for k in range(several))]
+        return np.array([values[k % len(values)] for k in range(size)])
+
+    return trace(entries, {"x": ()}, name=f"repetitive{size}")
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_equal_entries_that_are_stored_once(lanes):
+    states = np.random.default_rng(14).normal(size=3 * lanes + 1)
+    for size in lengths(lanes):
+        found = repetitive(size, 5)
+        vector = Vector(found, lanes)
+        several = states[:, None] * [1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        several[:, 1:3] = 0.0, -0.0
+        expected = several[:, np.arange(size) % 8]
+        in_rows, turned = np.full((len(states), size), np.nan), np.full((size, len(states)), np.nan)
+        assert vector.evaluate(len(states), [Rows(states, 8, 0), Rows(in_rows, 8 * size)]) == 0
+        ports = [Rows(states, 8, 0), Rows(turned, 8, 8 * len(states))]
+        assert vector.evaluate(len(states), ports) == 0
+        for result in (in_rows, turned.T):
+            np.testing.assert_array_equal(result, expected)
+            np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))

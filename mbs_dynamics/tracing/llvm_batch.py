@@ -25,12 +25,14 @@ from collections.abc import Sequence
 from mbs_dynamics.tracing.llvm_body import Body
 from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
 
-FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct")
+FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct", "order")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
 state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
 number of entries, and the address of its scratch area, with room for at least ``lanes`` entries.
 ``direct`` is not 0 if the body writes results itself: what it finds in the scratch area are then
-the addresses of the results of each state, and ``size`` is 0."""
+the addresses of the results of each state, and ``size`` is 0. ``order`` is the address of 32-bit
+integers, at least ``lanes`` of them, for an output: where each entry stands in the scratch area, in
+bytes. Equal entries may stand there once."""
 
 ANNOUNCE = """\
 define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{
@@ -231,7 +233,7 @@ def _mover(lanes: int, storing: bool) -> str:
     body = Body(lanes)
     vector, bytes_ = body.real, 8 * lanes
     for k, name in enumerate(FIELDS):
-        kind = "ptr" if name in ("address", "scratch") else "i64"
+        kind = "ptr" if name in ("address", "scratch", "order") else "i64"
         at = body.new(f"getelementptr i64, ptr %port, i64 {k}")
         body.set(f"%{name}", f"load {kind}, ptr {at}")
     body.set("%offset", "mul i64 %i, %by_state")
@@ -246,12 +248,13 @@ def _mover(lanes: int, storing: bool) -> str:
         "  %c = phi i64 [ 0, %moved ], [ %c.next, %columns ]",
         "  %c.offset = mul i64 %c, %by_entry",
         "  %c.array = getelementptr i8, ptr %base, i64 %c.offset",
-        f"  %c.scratch = getelementptr {vector}, ptr %scratch, i64 %c",
     ]
     if storing:
-        body.set("%column", f"load {vector}, ptr %c.scratch, align {bytes_}")
+        at = body.new("getelementptr i32, ptr %order, i64 %c")
+        body.set("%column", f"load {vector}, ptr {_placed(body, at, 0)}, align {bytes_}")
         body.lines.append(f"  store {vector} %column, ptr %c.array, align 8")
     else:
+        body.set("%c.scratch", f"getelementptr {vector}, ptr %scratch, i64 %c")
         body.set("%column", f"load {vector}, ptr %c.array, align 8")
         body.lines.append(f"  store {vector} %column, ptr %c.scratch, align {bytes_}")
     body.lines += [
@@ -276,7 +279,7 @@ def _mover(lanes: int, storing: bool) -> str:
     )
     mask = body.new(f"icmp ult {body.word} <{step}>, {all_}")
     mask = f"{body.bit} {mask}"
-    _block(body, rows, "%scratch", storing, mask)
+    _block(body, rows, "%order" if storing else "%scratch", storing, mask)
     body.lines += [
         "  br label %end",
         "whole:",
@@ -311,13 +314,15 @@ def _blocks(
         f"  br label %{name}",
         f"{name}:",
         f"  {j} = phi i64 [ 0, %from.{name} ], [ {j}.next, %{name}.next ]",
-        f"  {j}.scratch = getelementptr {body.real}, ptr %scratch, i64 {j}",
+        f"  {j}.from = getelementptr i32, ptr %order, i64 {j}"
+        if storing
+        else f"  {j}.from = getelementptr {body.real}, ptr %scratch, i64 {j}",
     ]
     here = [body.new(f"getelementptr double, ptr {row}, i64 {j}") for row in rows]
     for row in here if ahead else ():
         soon = body.new(f"getelementptr i8, ptr {row}, i64 {SOON}")
         body.lines.append(f"  call void @llvm.prefetch.p0(ptr {soon}, i32 1, i32 3, i32 1)")
-    _block(body, here, f"{j}.scratch", storing)
+    _block(body, here, f"{j}.from", storing)
     body.lines += [
         f"  {j}.more = icmp slt i64 {j}, %last",
         f"  br i1 {j}.more, label %{name}.next, label %end",
@@ -334,10 +339,16 @@ def _blocks(
     ]
 
 
-def _block(body: Body, rows: Sequence[str], scratch: str, storing: bool, mask: str = "") -> None:
-    """Emit the move of a square block; with a mask, of the columns of the array that it selects."""
+def _block(body: Body, rows: Sequence[str], first: str, storing: bool, mask: str = "") -> None:
+    """Emit the move of a square block; with a mask, of the columns of the array that it selects.
+
+    It begins there in the scratch area, or in storing there in the order of its entries.
+    """
     vector, lanes = body.real, body.lanes
-    columns = [body.new(f"getelementptr {vector}, ptr {scratch}, i64 {k}") for k in range(lanes)]
+    if storing:
+        columns = [_placed(body, first, k) for k in range(lanes)]
+    else:
+        columns = [body.new(f"getelementptr {vector}, ptr {first}, i64 {k}") for k in range(lanes)]
     load, store = f"@llvm.masked.load.v{lanes}f64.p0", f"@llvm.masked.store.v{lanes}f64.p0"
     if storing:
         loads = [f"load {vector}, ptr {x}, align {8 * lanes}" for x in columns]
@@ -355,6 +366,13 @@ def _block(body: Body, rows: Sequence[str], scratch: str, storing: bool, mask: s
             body.lines.append(f"  call void {store}({vector} {x}, ptr {rows[k]}, i32 8, {mask})")
         else:
             body.lines.append(f"  store {vector} {x}, ptr {rows[k]}, align 8")
+
+
+def _placed(body: Body, order: str, k: int) -> str:
+    """Emit the address in the scratch area of the k-th entry from there on in the order."""
+    at = body.new(f"getelementptr i32, ptr {order}, i64 {k}")
+    place = body.new(f"sext i32 {body.new(f'load i32, ptr {at}')} to i64")
+    return body.new(f"getelementptr i8, ptr %scratch, i64 {place}")
 
 
 def transposed(body: Body, rows: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
+from mbs_dynamics.tracing.condensed import Order, condensed
 from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_objects import VECTOR
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES, STATES_PER_THREAD
@@ -212,8 +213,9 @@ class Vector:
     def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
         ports = (*program.inputs, *program.outputs)
         in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
+        stored, orders = condensed(program)
         ir, self.lanes, self.direct = in_halves or (
-            emit_llvm(program, lanes),
+            emit_llvm(stored, lanes),
             lanes,
             (False,) * len(ports),
         )
@@ -222,7 +224,8 @@ class Vector:
         self.code = llvm.MachineCode(ir)
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
-        self.sizes = [port.size for port in ports]
+        every = [*(np.arange(port.size) for port in program.inputs), *orders]
+        self._orders = [x[:0] if at else x for x, at in zip(every, self.direct, strict=True)]
         self._own = threading.local()
 
     @functools.cached_property
@@ -270,10 +273,7 @@ class Vector:
         return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
 
     def _workspace(self) -> _Workspace:
-        sizes = [
-            0 if direct else size for size, direct in zip(self.sizes, self.direct, strict=True)
-        ]
-        return _Workspace(sizes, self.lanes, self.direct)
+        return _Workspace(self.inputs, self._orders, self.lanes, self.direct)
 
 
 def _several_at_once(program: Program) -> tuple[bool, bool]:
@@ -301,26 +301,32 @@ def _in_halves(program: Program, lanes: int) -> tuple[str, int, tuple[bool, ...]
 class _Workspace:
     """What the driver needs beside the states, for one thread."""
 
-    def __init__(self, sizes: Sequence[int], lanes: int, direct: Sequence[bool]) -> None:
-        room = [max(size, lanes) * lanes for size in sizes]
+    def __init__(
+        self, inputs: int, orders: Sequence[Order], lanes: int, direct: Sequence[bool]
+    ) -> None:
+        room = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
         offsets = list(itertools.accumulate([*room, lanes], initial=0))  # the last is the status
         self._scratch = aligned((offsets[-1],))
         areas = [address(self._scratch) + 8 * offset for offset in offsets[:-1]]
         self._entries = [
-            self._scratch[offset : offset + size * lanes].reshape(size, lanes)
-            for size, offset in zip(sizes, offsets, strict=False)
+            self._scratch[offset : offset + len(order) * lanes].reshape(-1, lanes)
+            for order, offset in zip(orders[:inputs], offsets, strict=False)
         ]
         self._pointers = np.array(areas, dtype=np.int64)
-        self._table = np.zeros((len(sizes), len(FIELDS)), dtype=np.int64)
-        self._table[:, FIELDS.index("size")] = sizes
+        self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
+        self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
         self._table[:, FIELDS.index("scratch")] = areas[:-1]
         self._table[:, FIELDS.index("direct")] = direct
+        self._places = [np.zeros(max(len(order), lanes), dtype=np.int32) for order in orders]
+        for places, order in zip(self._places, orders, strict=True):
+            places[: len(order)] = 8 * lanes * order
+        self._table[:, FIELDS.index("order")] = [x.ctypes.data for x in self._places]
         self.pointers_address = self._pointers.ctypes.data
         self.table_address = self._table.ctypes.data
 
     def fill(self, rows: Sequence[Rows]) -> None:
         """Take over where the states of this call are."""
         self._table[:, :3] = [(address(row.array), row.by_state, row.by_entry) for row in rows]
-        for row, entries in zip(rows, self._entries, strict=True):
+        for row, entries in zip(rows, self._entries, strict=False):
             if row.by_state == 0:
                 entries[:] = row.array.reshape(-1)[: len(entries), None]  # it may go on after
