@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.tracing import Kernel, trace
-from mbs_dynamics.tracing.llvm_batch import LINE, LONG
+from mbs_dynamics.tracing.llvm_soon import LINE, LONG
 from mbs_dynamics.tracing.machine import Rows, Vector, address
 
 pytest.importorskip("llvmlite")

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import Body
 from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
+from mbs_dynamics.tracing.llvm_soon import LINE, LONG
 
 FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct", "order")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
@@ -77,16 +78,13 @@ end:
 """IR that announces what is going to be read or written, so that memory is fetched meanwhile.
 
 Rows that are written are announced before the body of their own tile runs. For short ones it is not
-worth it, and for long ones the body would wait: see :data:`SOON`. Where each entry of all states
+worth it, and for long ones the body would wait: see :data:`SOON` and
+:mod:`mbs_dynamics.tracing.llvm_soon`. Where each entry of all states
 lies together, there may be more streams than the processor follows by itself, and each takes one
 line in a tile: those are announced some tiles before.
 """
 
-LINE = 64
 AHEAD = 8 * LINE
-
-LONG = 16
-"""Rows of more vectors than these are long: eight of them take much of the first cache."""
 
 SOON = 2 * LINE
 """How far ahead in a long row the memory is announced that is written next.
@@ -97,8 +95,18 @@ takes 1.1 to 1.2 of the time of none.
 """
 
 POINT = """\
-define internal void @mbs.point(ptr %port, i64 %i) nounwind {{
+define internal void @mbs.point(ptr %port, i64 %i, ptr %results) nounwind {{
 entry:
+  %first = load ptr, ptr %port
+  %next.at = getelementptr i64, ptr %port, i64 {by_state}
+  %to.next = load i64, ptr %next.at
+  %gap.at = getelementptr i64, ptr %port, i64 {by_entry}
+  %gap = load i64, ptr %gap.at
+  %in.rows = icmp eq i64 %gap, 8
+  %here = mul i64 %i, %to.next
+  %distance = select i1 %in.rows, i64 %here, i64 0
+  %tile = getelementptr i8, ptr %first, i64 %distance
+  store ptr %tile, ptr %results
   %direct.at = getelementptr i64, ptr %port, i64 {direct}
   %direct = load i64, ptr %direct.at
   %any = icmp ne i64 %direct, 0
@@ -124,7 +132,9 @@ end:
   ret void
 }}
 """
-"""IR that tells a body where the results of each state are to stand."""
+"""IR that tells a body where the results of a tile begin, which it may announce, and if it is to
+write them itself, where those of each state are to stand. What is announced of results that do not
+stand in rows is the same in all tiles, so that nothing is lost."""
 
 DRIVER = """\
 define i64 @mbs.batch(ptr %function, i64 %first, i64 %last, ptr %table, i64 %inputs, i64 %ports,
@@ -147,10 +157,12 @@ load:
   br i1 %p.more, label %load, label %announce
 announce:
   %w = phi i64 [ %inputs, %load ], [ %w.next, %announce ]
+  %w.next = add i64 %w, 1
   %w.port = getelementptr [{fields} x i64], ptr %table, i64 %w
   call void @mbs.announce1(ptr %w.port, i64 %i)
-  call void @mbs.point(ptr %w.port, i64 %i)
-  %w.next = add i64 %w, 1
+  %w.output = sub i64 %w.next, %inputs
+  %w.results = getelementptr ptr, ptr %status.at.at, i64 %w.output
+  call void @mbs.point(ptr %w.port, i64 %i, ptr %w.results)
   %w.more = icmp slt i64 %w.next, %ports
   br i1 %w.more, label %announce, label %run
 run:
@@ -205,7 +217,8 @@ def emit_batch(lanes: int) -> str:
     ptr pointers, i64 guards)`` evaluates the states from ``first`` to ``last`` - 1, at least
     ``lanes`` of them: what is left over at the end is done again together with states before it.
     ``table`` has one row of :data:`FIELDS` per port, ``pointers`` the addresses of the scratch
-    areas and of one for the status of each lane. It returns what the loop over single states does.
+    areas and of one for the status of each lane, and room for one of each output.
+    It returns what the loop over single states does.
     """
     vector = f"<{lanes} x double>"
     return "".join(

@@ -35,6 +35,7 @@ from typing import Any
 
 from mbs_dynamics.tracing import graph as g
 from mbs_dynamics.tracing.graph import Condition, Symbol
+from mbs_dynamics.tracing.llvm_soon import Announced, Announcing
 from mbs_dynamics.tracing.program import Port, Program
 
 FLAGS = "contract nsz arcp"
@@ -270,6 +271,7 @@ class Body:
             f"declare {vector} @llvm.masked.load.v{WIDTH}f64.p0"
             f"(ptr, i32, <{WIDTH} x i1>, {vector})\n"
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
             f"declare void @mbs.sincos{size}(<{size} x double>, ptr nocapture writeonly) "
             "nounwind memory(argmem: write)\n"
         )
@@ -285,7 +287,7 @@ def output_pointer(name: str) -> str:
     return f'%"out.{name}"'
 
 
-def emit_llvm(program: Program, lanes: int = 1) -> str:
+def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)``; ports are the addresses of inputs and outputs.
 
     All are addresses of doubles. With one lane the function returns 0, or k if the k-th guard,
@@ -294,6 +296,8 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
     """
     body = Body(lanes)
     body.pointers(program)
+    announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)
+    done = 0
     stages = _stages(program)
     body.keep(_used_late([node for nodes, _ in stages for node in nodes]))
     wanted: dict[int, list[tuple[Port, int]]] = {}
@@ -309,6 +313,8 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
     for nodes, trig in stages:
         for node in nodes:
             body.node(node)
+            done += 1
+            announcing.until(done, len(program.nodes))
             for port, k in wanted.get(node.id, ()):
                 body.store(port, k, node)
         if trig:

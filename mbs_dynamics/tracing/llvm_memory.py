@@ -85,7 +85,6 @@ declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
   <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)
 declare void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0(
   <{WIDTH} x double>, <{WIDTH} x ptr>, i32, <{WIDTH} x i1>)
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.smin.i64(i64, i64)
 declare ptr @malloc(i64)
 declare void @free(ptr)

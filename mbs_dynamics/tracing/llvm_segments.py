@@ -26,6 +26,7 @@ from mbs_dynamics.tracing.graph import Condition, Symbol
 from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
 from mbs_dynamics.tracing.llvm_memory import NO_MEMORY, byte_table, emit_memory
+from mbs_dynamics.tracing.llvm_soon import Announced
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program, uncollected
 from mbs_dynamics.tracing.segments import segmented
@@ -332,8 +333,10 @@ def together(lanes: int) -> int:
     return WIDTH if lanes == 1 else 1
 
 
-def emit_llvm(program: Program, lanes: int = 1) -> str:
+def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
     """Return LLVM IR of a program: straight on, or in segments if it is large.
+
+    Segments announce nothing: between their calls it is worth nothing.
 
     See :func:`mbs_dynamics.tracing.llvm_body.emit_llvm` for the function that is written.
     """
@@ -343,12 +346,12 @@ def emit_llvm(program: Program, lanes: int = 1) -> str:
         return emit_loops(program, lanes)
     size = len(program.nodes)
     if size <= g.LARGE:
-        return emit_straight(program, lanes)
+        return emit_straight(program, lanes, announced)
     with uncollected():
         plan = segmented(program, together=together(lanes))
     distinct = sum(len(function.nodes) for function in plan.functions)
     if size <= STRAIGHT and size <= ALIKE * distinct:
-        return emit_straight(program, lanes)
+        return emit_straight(program, lanes, announced)
     return emit_segments(program, lanes, plan)
 
 

@@ -35,6 +35,7 @@ from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_objects import VECTOR
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES, STATES_PER_THREAD
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
+from mbs_dynamics.tracing.llvm_soon import announced
 from mbs_dynamics.tracing.program import Port, Program
 
 
@@ -214,8 +215,9 @@ class Vector:
         ports = (*program.inputs, *program.outputs)
         in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
         stored, orders = condensed(program)
+        sizes = [port.size for port in program.outputs]
         ir, self.lanes, self.direct = in_halves or (
-            emit_llvm(stored, lanes),
+            emit_llvm(stored, lanes, announced(sizes, lanes, len(program.nodes))),
             lanes,
             (False,) * len(ports),
         )
@@ -312,7 +314,7 @@ class _Workspace:
             self._scratch[offset : offset + len(order) * lanes].reshape(-1, lanes)
             for order, offset in zip(orders[:inputs], offsets, strict=False)
         ]
-        self._pointers = np.array(areas, dtype=np.int64)
+        self._pointers = np.array([*areas, *[0] * (len(orders) - inputs)], dtype=np.int64)
         self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
         self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
         self._table[:, FIELDS.index("scratch")] = areas[:-1]
