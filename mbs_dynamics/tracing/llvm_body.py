@@ -30,7 +30,7 @@ then those of angles that depend on the first, and so on.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mbs_dynamics.tracing import graph as g
@@ -144,13 +144,14 @@ class Body:
             home = self._waiting[node.id]
             self.lines.append(f"  store volatile {real} %t{node.id}, ptr {home}")
 
-    def keep(self, nodes: Sequence[Symbol]) -> None:
-        """Give these nodes, which are yet to be emitted, a place in memory to wait in."""
-        computed = [x for x in nodes if x.op != g.INPUT]
+    def keep(self, inputs: Sequence[int], places: Mapping[int, int]) -> None:
+        """Give nodes, which are yet to be emitted, a place in memory to wait in, by their ids."""
         size = 8 * self.lanes
-        self.set("%waiting", f"alloca [{len(computed)} x {self.real}], align {size}")
-        self._waiting.update({x.id: "" for x in nodes})  # inputs wait where they are
-        self._waiting.update({x.id: self.entry("%waiting", k) for k, x in enumerate(computed)})
+        count = 1 + max(places.values(), default=-1)
+        self.set("%waiting", f"alloca [{count} x {self.real}], align {size}")
+        every = [self.entry("%waiting", k) for k in range(count)]
+        self._waiting.update({x: "" for x in inputs})  # these wait where they are
+        self._waiting.update({x: every[k] for x, k in places.items()})
 
     def library(self, name: str, args: Sequence[str]) -> str:
         """Return a call of the C library's function, made for one lane after another."""
@@ -299,7 +300,8 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
     announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)
     done = 0
     stages = _stages(program)
-    body.keep(_used_late([node for nodes, _ in stages for node in nodes]))
+    ordered = [node for nodes, _ in stages for node in nodes]
+    body.keep(*_waiting_places(ordered, [x for x, _ in program.guards]))
     wanted: dict[int, list[tuple[Port, int]]] = {}
     for port, values in zip(program.outputs, program.values, strict=True):
         zeros = sum(not isinstance(x, Symbol) and x == 0.0 for x in values)
@@ -330,8 +332,14 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
     )
 
 
-def _used_late(nodes: Sequence[Symbol | Condition]) -> list[Symbol]:
-    """Return the nodes of which one use is far from the one before, or from the definition."""
+def _waiting_places(
+    nodes: Sequence[Symbol | Condition], wanted: Sequence[Symbol]
+) -> tuple[list[int], dict[int, int]]:
+    """Return the nodes of which one use is far from the one before, or from the definition.
+
+    The ids of inputs; and by the ids of others the places that they wait in, which serve again once
+    a value is dead. Some are ``wanted`` at the end.
+    """
     last: dict[int, int] = {}
     late: dict[int, Symbol] = {}
     for now, node in enumerate(nodes):
@@ -341,7 +349,20 @@ def _used_late(nodes: Sequence[Symbol | Condition]) -> list[Symbol]:
                 if now - last[x.id] > FAR:
                     late[x.id] = x
                 last[x.id] = now
-    return list(late.values())
+    last.update({x.id: len(nodes) for x in wanted})
+    places: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    ending: dict[int, list[int]] = {}
+    for now, node in enumerate(nodes):
+        free += ending.get(now, ())
+        if node.id in late and node.op != g.INPUT:
+            if not free:
+                free.append(count)
+                count += 1
+            places[node.id] = place = free.pop()
+            ending.setdefault(last[node.id], []).append(place)
+    return [x for x, node in late.items() if node.op == g.INPUT], places
 
 
 def _stages(program: Program) -> list[tuple[list[Symbol | Condition], list[Symbol | Condition]]]:
