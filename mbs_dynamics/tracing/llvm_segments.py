@@ -27,6 +27,7 @@ from mbs_dynamics.tracing.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.tracing.llvm_body import emit_llvm as emit_straight
 from mbs_dynamics.tracing.llvm_memory import NO_MEMORY, byte_table, emit_memory
 from mbs_dynamics.tracing.llvm_soon import Announced
+from mbs_dynamics.tracing.ordered import in_good_order
 from mbs_dynamics.tracing.plan import MEMORY, Function, Place, Plan
 from mbs_dynamics.tracing.program import Program, uncollected
 from mbs_dynamics.tracing.segments import segmented
@@ -351,7 +352,7 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
         plan = segmented(program, together=together(lanes))
     distinct = sum(len(function.nodes) for function in plan.functions)
     if size <= STRAIGHT and size <= ALIKE * distinct:
-        return emit_straight(program, lanes, announced)
+        return emit_straight(in_good_order(program) if lanes > 1 else program, lanes, announced)
     return emit_segments(program, lanes, plan)
 
 

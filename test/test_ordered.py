@@ -1,0 +1,57 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The order of operations: nothing is used before it is there, and fewer values wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.tracing import sin, trace
+from mbs_dynamics.tracing.graph import INPUT
+from mbs_dynamics.tracing.ordered import MANY, in_good_order
+from mbs_dynamics.tracing.program import Program
+
+pytestmark = pytest.mark.backend_independent
+
+
+def there_and_back(size: int) -> Program:
+    """Return a program that computes so many values and then a result of each."""
+
+    def function(x: Any) -> Any:
+        angle = sin(x[0])
+        there = [x[k] * angle for k in range(size)]
+        return np.array([y + y * y * 2.0 for y in there])
+
+    return trace(function, {"x": (size,)}, name="there_and_back")
+
+
+def test_results_come_one_after_the_other_where_many_values_wait():
+    program = there_and_back(2 * MANY)
+    ordered = in_good_order(program)
+    assert ordered is not program
+    assert sorted(x.id for x in ordered.nodes) == [x.id for x in program.nodes]
+    known: set[int] = set()
+    for node in ordered.nodes:
+        operands = () if node.op == INPUT else node.args
+        assert all(isinstance(x, float) or x.id in known for x in operands)
+        known.add(node.id)
+    assert in_good_order(ordered) is ordered
+
+
+def test_few_values_that_wait_stay_where_they_are():
+    program = there_and_back(MANY // 2)
+    assert in_good_order(program) is program
