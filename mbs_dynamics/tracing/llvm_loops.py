@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_columns import VECTORS, ColumnsBody
-from mbs_dynamics.tracing.llvm_memory import MASKED, NO_MEMORY, emit_ahead
+from mbs_dynamics.tracing.llvm_memory import AHEAD, MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.tracing.llvm_mirror import emit_mirror
 from mbs_dynamics.tracing.llvm_sums import REDUCE
 from mbs_dynamics.tracing.llvm_system import Systems
@@ -111,11 +111,14 @@ class Main(Systems):
 
     def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
-        below = step.span == BELOW
-        key = step.sort, below, turn.signature
+        below, ahead = step.span == BELOW, 0
+        if step.sort == PAIRS and self.room.apart:
+            ahead = AHEAD if step.direction == OUTWARD else -AHEAD
+        key = step.sort, below, ahead, turn.signature
         if key not in self._shared:
             name = self._shared[key] = f'@"{self.names}.turn{len(self._shared)}"'
-            body = TurnBody(self.program, self.room, step.sort, self.lanes, below=below)
+            way = self.program, self.room, step.sort, self.lanes
+            body = TurnBody(*way, below=below, ahead=ahead)
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
