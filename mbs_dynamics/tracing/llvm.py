@@ -27,7 +27,7 @@ from typing import Any
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.tracing import cache, elf
 from mbs_dynamics.tracing.llvm_batch import emit_batch
-from mbs_dynamics.tracing.llvm_body import WIDTH
+from mbs_dynamics.tracing.llvm_body import PER_CALL, WIDTH
 from mbs_dynamics.tracing.llvm_shared import emit_shared
 
 LEVEL = 1
@@ -199,8 +199,8 @@ class _Batch:
 
     def __init__(self, lanes: int) -> None:
         self._code = kept_forever(MachineCode(emit_batch(lanes)))
-        if lanes != WIDTH:
-            self._code.export(f"mbs.sincos{lanes}")
+        for size in {lanes, PER_CALL * lanes} - {WIDTH}:
+            self._code.export(f"mbs.sincos{size}")
         self.driver = BATCH(self._code.address("mbs.batch"))
 
 

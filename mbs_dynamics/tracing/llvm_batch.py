@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mbs_dynamics.tracing.llvm_body import Body
+from mbs_dynamics.tracing.llvm_body import PER_CALL, Body
 from mbs_dynamics.tracing.llvm_shared import emit_sines_and_cosines
-from mbs_dynamics.tracing.llvm_soon import LINE, LONG
+from mbs_dynamics.tracing.llvm_soon import AHEAD, ANNOUNCE, LINE, LONG
 
 FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct", "order")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
@@ -34,57 +34,6 @@ number of entries, and the address of its scratch area, with room for at least `
 the addresses of the results of each state, and ``size`` is 0. ``order`` is the address of 32-bit
 integers, at least ``lanes`` of them, for an output: where each entry stands in the scratch area, in
 bytes. Equal entries may stand there once."""
-
-ANNOUNCE = """\
-define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{
-entry:
-  %address = load ptr, ptr %port
-  %by_state.at = getelementptr i64, ptr %port, i64 1
-  %by_state = load i64, ptr %by_state.at
-  %by_entry.at = getelementptr i64, ptr %port, i64 2
-  %by_entry = load i64, ptr %by_entry.at
-  %size.at = getelementptr i64, ptr %port, i64 3
-  %size = load i64, ptr %size.at
-  %in.rows = icmp eq i64 %by_entry, 8
-  %least = select i1 %in.rows, i64 {least}, i64 1
-  %most = select i1 %in.rows, i64 {most}, i64 %size
-  %enough = icmp sge i64 %size, %least
-  %few = icmp sle i64 %size, %most
-  %some = and i1 %enough, %few
-  br i1 %some, label %begin, label %end
-begin:
-  %offset = mul i64 %i, %by_state
-  %base = getelementptr i8, ptr %address, i64 %offset
-  %later = getelementptr i8, ptr %base, i64 {ahead}
-  %bytes = mul i64 %by_state, {lanes}
-  %lines = sdiv i64 %bytes, {line}
-  %count = select i1 %in.rows, i64 %lines, i64 %size
-  %step = select i1 %in.rows, i64 {line}, i64 %by_entry
-  %from = select i1 %in.rows, ptr %base, ptr %later
-  %any = icmp sgt i64 %count, 0
-  br i1 %any, label %line, label %end
-line:
-  %k = phi i64 [ 0, %begin ], [ %next, %line ]
-  %at.offset = mul i64 %k, %step
-  %at = getelementptr i8, ptr %from, i64 %at.offset
-  call void @llvm.prefetch.p0(ptr %at, i32 {write}, i32 3, i32 1)
-  %next = add i64 %k, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %line, label %end
-end:
-  ret void
-}}
-"""
-"""IR that announces what is going to be read or written, so that memory is fetched meanwhile.
-
-Rows that are written are announced before the body of their own tile runs. For short ones it is not
-worth it, and for long ones the body would wait: see :data:`SOON` and
-:mod:`mbs_dynamics.tracing.llvm_soon`. Where each entry of all states
-lies together, there may be more streams than the processor follows by itself, and each takes one
-line in a tile: those are announced some tiles before.
-"""
-
-AHEAD = 8 * LINE
 
 SOON = 2 * LINE
 """How far ahead in a long row the memory is announced that is written next.
@@ -211,7 +160,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 
 def emit_batch(lanes: int) -> str:
-    """Return the IR of ``mbs.sincos<lanes>`` and of the driver of bodies with so many lanes.
+    """Return the IR of the driver of bodies with so many lanes, and of their sines and cosines.
 
     ``i64 @mbs.batch(ptr function, i64 first, i64 last, ptr table, i64 inputs, i64 ports,
     ptr pointers, i64 guards)`` evaluates the states from ``first`` to ``last`` - 1, at least
@@ -225,6 +174,7 @@ def emit_batch(lanes: int) -> str:
         [
             "declare double @sin(double)\ndeclare double @cos(double)\n",
             emit_sines_and_cosines(lanes),
+            emit_sines_and_cosines(PER_CALL * lanes),
             f"declare {vector} @llvm.masked.load.v{lanes}f64.p0"
             f"(ptr, i32, <{lanes} x i1>, {vector})\n",
             f"declare void @llvm.masked.store.v{lanes}f64.p0({vector}, ptr, i32, <{lanes} x i1>)\n",

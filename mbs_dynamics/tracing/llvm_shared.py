@@ -104,20 +104,33 @@ def emit_sines_and_cosines(lanes: int) -> str:
     """Return LLVM IR of ``void @mbs.sincos<lanes>(<lanes x double> x, ptr out)``.
 
     It writes the sines of x to ``out``, and behind them the cosines. Where an absolute angle is
-    beyond :data:`TRIG_RANGE`, or none, the C library is asked.
+    beyond :data:`TRIG_RANGE`, or none, the C library is asked, by a function of its own: what that
+    keeps on the stack would take as long as a tenth of the rest.
     """
     body = Body(lanes)
     real = body.real
     sine, cosine = _sine_and_cosine(body, "%x")
+    beyond = body.constant(TRIG_RANGE)
     body.lines += [
         f"  %cosines = getelementptr {real}, ptr %out, i64 1",
         f"  store {real} {sine}, ptr %out",
         f"  store {real} {cosine}, ptr %cosines",
         f"  %size = call {real} @llvm.fabs.{body.sqrt}({real} %x)",
-        f"  %far = fcmp ugt {real} %size, {body.constant(TRIG_RANGE)}",
+        f"  %far = fcmp ugt {real} %size, {beyond}",
         f"  %mask = bitcast {body.bit} %far to i{lanes}",
         f"  %any = icmp ne i{lanes} %mask, 0",
-        "  br i1 %any, label %lane, label %end",
+        "  br i1 %any, label %ask, label %end",
+        "ask:",
+        f"  tail call void @mbs.far{lanes}({real} %x, ptr %out)",
+        "  ret void",
+        "end:",
+        "  ret void",
+    ]
+    apart = [
+        f"  %cosines = getelementptr {real}, ptr %out, i64 1",
+        f"  %size = call {real} @llvm.fabs.{body.sqrt}({real} %x)",
+        f"  %far = fcmp ugt {real} %size, {beyond}",
+        "  br label %lane",
         "lane:",
         "  %k = phi i64 [ 0, %entry ], [ %next, %done ]",
         f"  %here = extractelement {body.bit} %far, i64 %k",
@@ -140,6 +153,8 @@ def emit_sines_and_cosines(lanes: int) -> str:
     ]
     return (
         f"declare {real} @llvm.fabs.{body.sqrt}({real})\n"
+        f"define internal void @mbs.far{lanes}({real} %x, ptr %out) noinline cold nounwind {{\n"
+        "entry:\n" + "\n".join(apart) + "\n}\n"
         f"define void @mbs.sincos{lanes}({real} %x, ptr %out) nounwind {{\nentry:\n"
         + "\n".join(body.lines)
         + "\n}\n"

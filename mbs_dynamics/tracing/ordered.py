@@ -46,6 +46,39 @@ def in_good_order(program: Program) -> Program:
     return replace(program, nodes=nodes) if _most_waiting(nodes) < FEWER * before else program
 
 
+def waiting_places(
+    nodes: Sequence[Node], wanted: Sequence[Symbol], far: int
+) -> tuple[list[int], dict[int, int]]:
+    """Return the nodes of which one use is so ``far`` from the one before, or from the definition.
+
+    The ids of inputs; and by the ids of others the places that they wait in, which serve again once
+    a value is dead. Some are ``wanted`` at the end.
+    """
+    last: dict[int, int] = {}
+    late: dict[int, Symbol] = {}
+    for now, node in enumerate(nodes):
+        last[node.id] = now
+        for x in _operands(node):
+            if isinstance(x, Symbol) and x.id in last:  # sines and cosines are in memory anyway
+                if now - last[x.id] > far:
+                    late[x.id] = x
+                last[x.id] = now
+    last.update({x.id: len(nodes) for x in wanted})
+    places: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    ending: dict[int, list[int]] = {}
+    for now, node in enumerate(nodes):
+        free += ending.get(now, ())
+        if node.id in late and node.op != g.INPUT:
+            if not free:
+                free.append(count)
+                count += 1
+            places[node.id] = place = free.pop()
+            ending.setdefault(last[node.id], []).append(place)
+    return [x for x, node in late.items() if node.op == g.INPUT], places
+
+
 def _as_needed(program: Program) -> tuple[Node, ...]:
     """Return the nodes in the order in which results, as they were traced, need them."""
     wanted = {x.id: x for values in program.values for x in values if isinstance(x, Symbol)}
