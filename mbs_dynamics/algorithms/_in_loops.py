@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.model.orders import depth_first, largest_tree, mean_depth, path_to
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Program, graph
+from mbs_dynamics.tracing import Program
 
 if TYPE_CHECKING:
     from mbs_dynamics.tracing.loop_program import LoopProgram
@@ -36,6 +36,9 @@ So do those with more entries in their results. Others do if they have loops ove
 of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
 where a tree is shallow; so they do in batches where joints share coordinates.
 """
+
+WIDE = 5000
+"""The same with loops over pairs or columns of a deep tree."""
 
 LONG_PATH = 100_000
 """The same along the path to a body, without loops over pairs: these take up to twice the time of
@@ -138,7 +141,7 @@ def in_loops(
     few = 0 < len(attached) < FEW
     least = LONG_PATH if "body" in options or few else LONG
     if deep and program.has_wide_loops and not few:
-        least = graph.LARGE
+        least = WIDE
     entries = sum(port.size for port in program.outputs)
     return program if program.operations.total > least or entries > LONG else None
 

@@ -43,12 +43,13 @@ BRANCH_HELP = (
     "decide by the model's constants wherever the choice does not depend on the state"
 )
 
-LARGE = 5000
+LARGE = 6000
 """Programs of more nodes than this are rolled up: what they repeat is compiled once.
 
 Measured (benchmarks/large_trees.py) between 3000 and 12000 nodes: where bodies resemble each other,
 segments take as long to run as straight-line code, and a tenth to all of the time to compile. Back
-ends may still compile a program as straight-line code if its bodies do not.
+ends may still compile a program as straight-line code if its bodies do not. Up to 6000 nodes these
+do in all that was measured (arms, chains of 7 to 23 joints), so that a second trace was in vain.
 """
 
 SUPERFLUOUS = 3
@@ -80,6 +81,8 @@ class Symbol:
     def __add__(self, other: Any) -> Any:
         if type(other) is Symbol:
             return self.graph.sum(self, other)
+        if type(other) is float and other == 0.0:
+            return self
         if isinstance(other, NUMBER):
             return self.graph.shifted(self, float(other))
         return NotImplemented
@@ -101,6 +104,8 @@ class Symbol:
     def __mul__(self, other: Any) -> Any:
         if type(other) is Symbol:
             return self.graph.product(self, other)
+        if type(other) is float and (other == 0.0 or other == 1.0):
+            return self if other else 0.0  # most numbers, sooner than by `scaled`
         if isinstance(other, NUMBER):
             return self.graph.scaled(self, float(other))
         return NotImplemented
@@ -303,9 +308,11 @@ class Graph:
     def product(self, a: Symbol, b: Symbol) -> Any:
         """Return a b."""
         if a.op is NEG:
-            return -self.product(a.args[0], b)
+            if b.op is NEG:
+                return self.product(a.args[0], b.args[0])
+            return self.negated(self.product(a.args[0], b))
         if b.op is NEG:
-            return -self.product(a, b.args[0])
+            return self.negated(self.product(a, b.args[0]))
         if a.graph is not b.graph:
             raise TraceError(MIXED)
         return self._binary(MUL, a, b) if a.id <= b.id else self._binary(MUL, b, a)

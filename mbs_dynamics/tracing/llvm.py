@@ -129,6 +129,12 @@ def _machine(llvm: Any) -> Any:
     return target.create_target_machine(cpu=name, features=features, opt=LEVEL, **CODE)
 
 
+@functools.lru_cache(maxsize=1)
+def _emitter() -> Any:
+    """Return the target machine that emits objects; to make one takes two milliseconds."""
+    return _machine(_binding())
+
+
 class _Engine:
     """An object in memory, placed there by LLVM."""
 
@@ -156,7 +162,7 @@ class MachineCode:
         if code is None:
             with _lock:  # LLVM's context is shared by the process
                 llvm = _binding()
-                code = _machine(llvm).emit_object(llvm.parse_assembly(ir))
+                code = _emitter().emit_object(llvm.parse_assembly(ir))
             cache.store(name, code)
         self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
         self.address = self._image.address

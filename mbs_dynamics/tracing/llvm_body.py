@@ -56,6 +56,7 @@ DIRECT = 64
 
 ARITHMETIC = {g.ADD: "fadd", g.SUB: "fsub", g.MUL: "fmul", g.DIV: "fdiv"}
 COMPARISON = {g.LESS: "olt", g.LESS_EQUAL: "ole"}
+TRIG = (g.SIN, g.COS)
 
 
 def constant(x: float) -> str:
@@ -353,27 +354,29 @@ def _stages(program: Program) -> list[tuple[list[Symbol | Condition], list[Symbo
     Angles of one stage depend on no sine or cosine but those of the stages before. The last stage
     is what no angle needs.
     """
-    depth: dict[int, int] = {}
+    size = 1 + max((node.id for node in program.nodes), default=-1)
+    depth = [0] * size
     for node in program.nodes:
-        before = [depth[x.id] for x in _arguments(node)]
-        depth[node.id] = max(before, default=0) + (node.op in (g.SIN, g.COS))
-    last = max(depth.values(), default=0)
-    needed: dict[int, int] = {}
+        if node.op is not g.INPUT:
+            before = 0
+            for x in node.args:
+                if type(x) is not float and depth[x.id] > before:
+                    before = depth[x.id]
+            depth[node.id] = before + (node.op in TRIG)
+    last = max(depth, default=0)
+    needed = [last] * size
     for node in reversed(program.nodes):
-        by = depth[node.id] - 1 if node.op in (g.SIN, g.COS) else needed.get(node.id, last)
-        for x in _arguments(node):
-            needed[x.id] = min(by, needed.get(x.id, last))
+        if node.op is not g.INPUT:
+            by = depth[node.id] - 1 if node.op in TRIG else needed[node.id]
+            if by < last:
+                for x in node.args:
+                    if type(x) is not float and by < needed[x.id]:
+                        needed[x.id] = by
     stages: list[tuple[list[Symbol | Condition], list[Symbol | Condition]]]
     stages = [([], []) for _ in range(last + 1)]
     for node in program.nodes:
-        if node.op in (g.SIN, g.COS):
+        if node.op in TRIG:
             stages[depth[node.id] - 1][1].append(node)
         else:
-            stages[needed.get(node.id, last)][0].append(node)
+            stages[needed[node.id]][0].append(node)
     return stages
-
-
-def _arguments(node: Symbol | Condition) -> list[Symbol | Condition]:
-    if node.op == g.INPUT:
-        return []
-    return [x for x in node.args if isinstance(x, (Symbol, Condition))]
