@@ -27,6 +27,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.representation import pairs
 
 inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
+in_loops = importlib.import_module("mbs_dynamics.algorithms._in_loops")
 
 TREES = {
     "chain": (-1, 0, 1, 2),
@@ -80,3 +81,28 @@ def test_which_trees_are_deep():
         assert inverse_mass_matrix.is_deep(random_mechanism(0, range(-1, n - 1)).model) == deep
     assert not inverse_mass_matrix.is_deep(random_mechanism(0, [-1] + [0] * 40).model)
     assert not inverse_mass_matrix.is_deep(mbs.Model("none", ()))
+
+
+def test_matrices_of_many_small_trees_are_loops(monkeypatch):
+    parents = [i - 1 if i % 3 else -1 for i in range(12)]
+    q, qd, tau = random_mechanism(12, parents).model.random_state(4)
+
+    def found() -> tuple[list[bool], list[Any]]:
+        model = random_mechanism(12, parents).model
+        functions = (mbs.mass_matrix, mbs.inverse_mass_matrix, mbs.forward_dynamics_derivatives)
+        kernels = [mbs.compile(function, model) for function in functions]
+        arrays = [(q,), (q,), (q, qd, tau)]
+        results = [kernel(*x) for kernel, x in zip(kernels, arrays, strict=True)]
+        return [kernel.program.in_loops for kernel in kernels], [*results[:2], *results[2]]
+
+    chosen, expected = found()
+    assert not any(chosen)
+    monkeypatch.setattr(in_loops, "MANY", 10)
+    monkeypatch.setattr(in_loops, "LONG", 100)
+    monkeypatch.setattr(in_loops, "FULL", 20)
+    assert found()[0] == [True, False, False]  # the columns of other trees are not worth it
+    monkeypatch.setattr(in_loops, "HUGE", 100)
+    chosen, results = found()
+    assert all(chosen)
+    for a, b in zip(results, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())

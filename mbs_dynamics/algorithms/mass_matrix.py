@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,31 +107,48 @@ def factorize(model: Model, M: Array) -> tuple[Array, list[Any]]:
     for k in reversed(range(n)):
         D[k] = pivot(k, M[k, k])
         U[k, k], inverse = 1.0, 1.0 / D[k]
-        for i in range(k):
+        above = [i for i in range(k) if _is_any(M[i, k])]
+        for i in above:
             U[i, k] = M[i, k] * inverse
-        for i in range(k):
-            for j in range(i + 1):
+        for at, i in enumerate(above):
+            for j in above[: at + 1]:
                 M[i, j] = M[j, i] = M[i, j] - U[i, k] * M[j, k]
     return U, D
 
 
+def _is_any(x: Any) -> bool:
+    """Whether an entry is anything but the number zero."""
+    return type(x) is not float or x != 0.0
+
+
 def solve(U: Array, D: list[Any], b: Array) -> Array:
     """Return x with U D U^T x = b: Mohan and Saha, steps B to D, the last with U^-T."""
-    n = len(D)
-    x = list(b)
-    for k in reversed(range(n)):
-        for i in range(k):
-            x[i] = x[i] - U[i, k] * x[k]
-    x = [value * (1.0 / d) for value, d in zip(x, D, strict=True)]
-    for k in range(n):
-        for i in range(k):
-            x[k] = x[k] - U[i, k] * x[i]
+    return _solve(_above(U), D, b)
+
+
+def _above(U: Array) -> list[list[tuple[int, Any]]]:
+    """Return what stands above the diagonal of each column but zeros, with the rows."""
+    columns = enumerate(np.asarray(U).T.tolist())
+    return [[(i, x) for i, x in enumerate(column[:k]) if _is_any(x)] for k, column in columns]
+
+
+def _solve(above: list[list[tuple[int, Any]]], D: list[Any], b: Array) -> Array:
+    x = np.asarray(b).tolist()
+    for k in reversed(range(len(D))):
+        if _is_any(x[k]):
+            for i, u in above[k]:
+                x[i] = x[i] - u * x[k]
+    x = [value * (1.0 / d) if _is_any(value) else value for value, d in zip(x, D, strict=True)]
+    for k, entries in enumerate(above):
+        for i, u in entries:
+            x[k] = x[k] - u * x[i]
     return np.array(x)
 
 
 def solved(U: Array, D: list[Any], B: Array) -> Array:
     """Return X (n, n) with U D U^T X = B."""
-    return np.array([solve(U, D, column) for column in B.T]).reshape(np.shape(B.T)).T
+    above = _above(U)
+    return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
 
 
 def inverted(U: Array, D: list[Any]) -> Array:
@@ -158,14 +176,26 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
 
 def bounds_of_pivots(model: Model) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
-    known, names = model.with_numbers, model.joint_names
-    rep = BodyFixed(known, np.zeros(model.n))
+    known: Model = model.with_numbers
+    if known not in _LOCKED:  # loops are traced several times
+        _LOCKED[known] = _locked(known)
+    said = [
+        f"the mass matrix is singular: joint {name!r} moves no inertia"
+        for name in model.joint_names
+    ]
+    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in _LOCKED[known]]
+
+
+_LOCKED: WeakKeyDictionary[Model, list[float]] = WeakKeyDictionary()
+
+
+def _locked(model: Model) -> list[float]:
+    """Return the inertia that each coordinate moves at q = 0 while all others are locked."""
+    rep = BodyFixed(model, np.zeros(model.n))
     locked = [0.0] * model.n
-    for i, M in enumerate(composite_inertias(known, rep)[:-1]):
-        joint, S = known.bodies[i].joint, rep.screw(i)
+    for i, M in enumerate(composite_inertias(model, rep)[:-1]):
+        joint, S = model.bodies[i].joint, rep.screw(i)
         felt = joint.ratio**2 * (S @ (M @ S))
         if isinstance(felt, float):  # with a payload it is a symbol
             locked[joint.coordinate] += felt
-
-    said = [f"the mass matrix is singular: joint {name!r} moves no inertia" for name in names]
-    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
+    return locked

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
@@ -365,7 +366,7 @@ class _Lookup:
         return self._of(i)
 
 
-def _constants(model: Model) -> list[list[float]]:
+def _constants(model: Model) -> list[NDArray[np.float64]]:
     """Return the constants of the bodies, each for all bodies."""
     rows = [
         [
@@ -377,7 +378,7 @@ def _constants(model: Model) -> list[list[float]]:
         ]
         for body in model.bodies
     ]
-    return [list(column) for column in zip(*rows, strict=True)]
+    return list(np.array(rows).T.copy())
 
 
 def _numbers(entries: Array) -> Array:

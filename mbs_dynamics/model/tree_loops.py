@@ -256,16 +256,18 @@ class TreeLoops:
 
         A symmetric one is exactly so also where joints share a coordinate.
         """
+        if self.positions_are_coordinates:
+            at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
+            generalized: Array = np.empty((self.n, self.n), dtype=np.asarray(M_joint).dtype)
+            generalized[at[:, None], at] = M_joint
+            return _mirrored(generalized) if symmetric else generalized
         M: list[list[Any]] = [[0.0] * self.n for _ in range(self.n)]
         for a, row in zip(self.bodies, M_joint, strict=True):
             for b, value in zip(self.bodies, row, strict=True):
                 j, k = a.joint.coordinate, b.joint.coordinate
                 M[j][k] = M[j][k] + (a.joint.ratio * b.joint.ratio) * value
-        generalized: Array = np.array(M).reshape(self.n, self.n)
-        if symmetric:
-            for j in range(self.n):
-                generalized[j + 1 :, j] = generalized[j, j + 1 :]
-        return generalized
+        generalized = np.array(M).reshape(self.n, self.n)
+        return _mirrored(generalized) if symmetric else generalized
 
     def generalized_vectors(self, H_joint: Array) -> Array:
         """Return (size, n, n), the vectors of pairs of coordinates from those of pairs of joints.
@@ -297,3 +299,10 @@ class TreeLoops:
     def assembled(self, rows: list[list[Array]]) -> Array:
         """Return the matrix that is made of these blocks."""
         return blocks(rows)
+
+
+def _mirrored(M: Array) -> Array:
+    """Return a matrix with its upper triangle in place of the lower one."""
+    for j in range(len(M)):
+        M[j + 1 :, j] = M[j, j + 1 :]
+    return M

@@ -239,16 +239,13 @@ class _Main(_Laned):
 
     def _copied_outputs(self) -> None:
         """Store outputs that are inputs, or were computed before the calls."""
+        before = {x.id for x in (*self.plan.early, *self.plan.trig)}
         for port, values in zip(self.program.outputs, self.program.values, strict=True):
             for k, x in enumerate(values):
-                if isinstance(x, Symbol) and (x.op == g.INPUT or x.id in self._before):
+                if isinstance(x, Symbol) and (x.op == g.INPUT or x.id in before):
                     value = self.ref(x)
                     at = self.entry(output_pointer(port.name), k)
                     self.lines.append(f"  store {self.real} {value}, ptr {at}")
-
-    @property
-    def _before(self) -> set[int]:
-        return {x.id for x in (*self.plan.early, *self.plan.trig)}
 
     # -- the calls -------------------------------------------------------------------------------
 

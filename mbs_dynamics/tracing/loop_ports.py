@@ -72,7 +72,7 @@ class Assembled:
     @classmethod
     def of(cls, rows: Sequence[Sequence[Any]]) -> Assembled:
         """Return the output made of these blocks, arrays of floats and square results."""
-        blocks: list[list[Any]] = [[np.asarray(x, dtype=object)[()] for x in row] for row in rows]
+        blocks = [[_block(x) for x in row] for row in rows]
         width = sum(block.shape[1] for block in blocks[0])
         numbers = np.zeros((sum(row[0].shape[0] for row in blocks), width))
         parts: list[tuple[int, Result]] = []
@@ -89,6 +89,12 @@ class Assembled:
                 left += wide
             top += row[0].shape[0]
         return cls(tuple(parts), numbers)
+
+
+def _block(x: Any) -> Any:
+    """Return an array of numbers, or what an array without axes holds."""
+    numbers = isinstance(x, np.ndarray) and x.dtype.kind == "f"
+    return x if numbers else np.asarray(x, dtype=object)[()]
 
 
 class Texts:

@@ -221,6 +221,8 @@ class Loops:
 
     def __init__(self, forest: Forest, hints: Mapping[int, Any]) -> None:
         self.forest = forest
+        kinds = np.array(forest.kinds)
+        self._of_kind = {kind: kinds == kind for kind in set(forest.kinds)}
         self.hints = hints
         """Layouts of containers, by number, as an earlier attempt found them."""
         self.found: dict[int, Any] = {}
@@ -343,13 +345,12 @@ class Loops:
 
     # -- values ----------------------------------------------------------------------------------
 
-    def table(self, values: Sequence[float], i: Member) -> Any:
+    def table(self, values: Sequence[float] | NDArray[np.float64], i: Member) -> Any:
         """Return the constant of a row: a number if all rows of its kind have the same."""
         assert self.scope is not None
         column = np.zeros(self.forest.count)
         column[: len(values)] = values
-        kinds = np.array(self.forest.kinds)
-        mine = column if i.kind is None else column[kinds == i.kind]
+        mine = column if i.kind is None else column[self._of_kind[i.kind]]
         if (mine == mine[0]).all():
             return float(mine[0])
         return self.scope.load(Place(TABLE, self.number_of_table(column), 0, i.role))
