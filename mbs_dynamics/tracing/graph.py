@@ -308,8 +308,6 @@ class Graph:
     def product(self, a: Symbol, b: Symbol) -> Any:
         """Return a b."""
         if a.op is NEG:
-            if b.op is NEG:
-                return self.product(a.args[0], b.args[0])
             return self.negated(self.product(a.args[0], b))
         if b.op is NEG:
             return self.negated(self.product(a, b.args[0]))
