@@ -107,7 +107,8 @@ def test_batches(name, loops):
 @pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
 def test_every_representation_gives_the_same(representation, loops):
     model = made("tree in another order").model
-    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
+    of_pairs = mbs.mass_matrix, mbs.inverse_mass_matrix
+    for function in (mbs.inverse_dynamics, mbs.forward_dynamics, *of_pairs):
         arguments = arrays(function, model)
         loops(False)
         expected = mbs.compile(function, model)(*arguments)
@@ -216,13 +217,17 @@ def test_what_was_traced_is_freed(loops, young, monkeypatch):
     assert not any(found() for found in traced)
 
 
-@pytest.mark.backend_independent
-def test_methods_that_ask_for_single_entries_have_no_loops(loops):
+@pytest.mark.parametrize("name", ["chain", "tree in another order"])
+def test_every_method_gives_the_same(name, loops):
     loops(True)
-    model = made("chain").model
-    kernel(mbs.forward_dynamics, model, False, method="udut")
-    kernel(mbs.forward_dynamics, model, True, method="articulated_body")
-    kernel(mbs.mass_matrix, model, False, representation="hybrid")
+    model = made(name).model
+    state = arrays(mbs.forward_dynamics, model)
+    expected = kernel(mbs.forward_dynamics, model, True, method="articulated_body")(*state)
+    for method in ("mass_matrix", "udut"):
+        for representation in mbs.REPRESENTATIONS:
+            options = {"method": method, "representation": representation}
+            found = kernel(mbs.forward_dynamics, model, True, **options)(*state)
+            assert_close(found, expected, 1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.backend_independent

@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import plus, without
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
 from mbs_dynamics.algorithms.mass_matrix import carried, pivots
-from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, joint_torques, newton_euler
+from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
@@ -123,30 +122,26 @@ def _udut(
     Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
     """
     rep, pivot = dynamic_moves(representation, model, q), pivots(model)
-    h = newton_euler(model, q, qd, np.zeros(model.n), representation, loads)
-    coordinate = [body.joint.coordinate for body in model.bodies]
-    phi = [tau[k] - h[k] for k in coordinate]  # (27), the bias complete
-    eta, mu = [np.zeros(6)] * (model.nb + 1), model.per_body(np.zeros(6))
-    psi, m_hat, M_hat = model.per_body(None), model.per_body(None), model.per_body(None)
-    for i in range(model.nb):
-        M_hat[i] = rep.inertia(i)
+    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
+    eta, mu, phi = (model.per_body(np.zeros(6)) for _ in range(3))
+    psi, m_hat, M_hat, thetadd = (model.per_body() for _ in range(4))
+    for i, _ in model.outward():
+        eta[i], M_hat[i] = np.zeros(6), rep.inertia(i)
     for i, parent in model.inward():
-        p = rep.screw(i)
+        p, k = rep.screw(i), model.bodies[i].joint.coordinate
         psi_hat = M_hat[i] @ p
-        m_hat[i] = pivot(coordinate[i], p @ psi_hat)
+        m_hat[i] = pivot(k, p @ psi_hat)
         psi[i] = psi_hat / m_hat[i]  # (33) without its A
-        phi[i] = phi[i] - p @ eta[i]  # U^-1 phi, (32)
+        phi[i] = tau[k] - h[i] - p @ eta[i]  # (27), the bias complete; U^-1 phi, (32)
         if parent != GROUND:
             M_bar = without(M_hat[i], p, psi_hat, m_hat[i])
             M_hat[parent] = plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
             eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
-    thetadd: list[Any] = [0.0] * model.n
     for i, parent in model.outward():
-        mu[i] = rep.carry(i) @ mu[parent]
-        thetadd_i = phi[i] / m_hat[i] - psi[i] @ mu[i]  # D^-1 and U^-T: (34)-(37)
-        mu[i] = mu[i] + rep.screw(i) * thetadd_i
-        thetadd[coordinate[i]] = thetadd_i
-    return np.array(thetadd)
+        moved = rep.carry(i) @ mu[parent]
+        thetadd[i] = phi[i] / m_hat[i] - psi[i] @ moved  # D^-1 and U^-T: (34)-(37)
+        mu[i] = moved + rep.screw(i) * thetadd[i]
+    return np.asarray(model.by_coordinate(thetadd))
 
 
 def _by_mass_matrix(

@@ -19,9 +19,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
-from mbs_dynamics.representation.moves import IDENTITY, BodyFixed, Operator, Representation
+from mbs_dynamics.representation.moves import (
+    IDENTITY,
+    BodyFixed,
+    Mixed,
+    Operator,
+    Representation,
+    Spatial,
+)
 
 DEEP = 50
 """Mean square of the joints that move a body from which on pairs had better meet in the ground."""
@@ -78,17 +87,14 @@ class Onward:
 class MeetingInGround(Meeting):
     """The inertial frame: each body takes its wrenches and twists there once, for all pairs."""
 
-    def __init__(self, rep: BodyFixed) -> None:
-        self.rep = rep
-
     def carry(self, i: int) -> Operator:
         return IDENTITY
 
     def wrench(self, i: int, W: Array) -> Array:
-        return self._pose(i).T @ W
+        return self._pose(i).T @ self._resolved(i, W)
 
     def twist(self, i: int, V: Array) -> Array:
-        return self._pose(i).undone(V)
+        return self._pose(i).undone(self._resolved(i, V))
 
     def gyration(self, i: int, B: Any) -> Any:
         return B.carried(self._pose(i))
@@ -97,7 +103,15 @@ class MeetingInGround(Meeting):
         return self._pose(i).back(m)
 
     def _pose(self, i: int) -> InverseAdjoint:
-        return InverseAdjoint(self.rep.R(i), self.rep.r(i))
+        """Take a twist from the ground to the origin of body i, resolved in it if it is so here."""
+        turned = isinstance(self.rep, BodyFixed)
+        return InverseAdjoint(self.rep.R(i) if turned else np.eye(3), self.rep.r(i))
+
+    def _resolved(self, i: int, X: Array) -> Array:
+        """Return a twist or wrench (6,) of which both parts are resolved in the same frame."""
+        if isinstance(self.rep, Mixed):
+            return np.concatenate([self.rep.R(i) @ X[:3], X[3:]])
+        return X
 
 
 def meeting(rep: Representation) -> Meeting:
@@ -106,8 +120,10 @@ def meeting(rep: Representation) -> Meeting:
     To carry a wrench on costs more than the product with a twist, but a body has few pairs in a
     tree that is not deep.
     """
+    if isinstance(rep, Spatial):  # they are there already
+        return Meeting(rep)
     if rep.model.generic:  # loops over pairs have nothing to carry
-        return MeetingInGround(rep) if isinstance(rep, BodyFixed) else Meeting(rep)
+        return MeetingInGround(rep)
     paths = [len(rep.model.path(i)) for i in range(rep.model.nb)]
     deep = sum(length**2 for length in paths) > DEEP * len(paths)
-    return MeetingInGround(rep) if deep and isinstance(rep, BodyFixed) else Meeting(rep)
+    return MeetingInGround(rep) if deep else Meeting(rep)
