@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Seconds to trace and to compile every function of the public API: arms, and trees of 500 joints.
+"""Seconds to trace and to compile every function of the public API: arms, and up to 500 joints.
 
 In a warm process that has nothing of these models in any cache. What a process needs once, such as
 the import of LLVM, is left out; ``startup`` measures that.
@@ -22,7 +22,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import thread_time
 from typing import Any
@@ -34,8 +34,8 @@ from benchmarks.report import Table
 from mbs_dynamics.algorithms import algorithm_of
 
 JOINTS = 500
-TREES = {"chain": 1, "binary tree": 2}
-"""How many children each body has, of which there are 500."""
+ARM = 6
+"""Joints of each arm, where there are many."""
 
 SLOWEST = 3
 ORDER = 3
@@ -46,8 +46,8 @@ def compilation() -> Iterator[Table]:
     """Yield all functions of the arms, then each one of the large trees."""
     mbs.compile(mbs.gravity_torques, chain(2), backend="llvm")
     yield _arms()
-    for name, branches in TREES.items():
-        yield _tree(name, branches)
+    for name, made in LARGE.items():
+        yield _large(name, made)
 
 
 def _arms() -> Table:
@@ -65,11 +65,11 @@ def _arms() -> Table:
     return table
 
 
-def _tree(name: str, branches: int) -> Table:
+def _large(name: str, made: Callable[[], mbs.Model]) -> Table:
     columns = ("seconds", "operations", "form", "trace + compile")
-    table = Table(f"A {name} of {JOINTS} generic joints", columns)
+    table = Table(name, columns)
     for function in mbs.ALGORITHMS:
-        kernel, seconds = _compiled(function, tree(branches))
+        kernel, seconds = _compiled(function, made())
         form = "loops" if kernel.program.in_loops else "segments"
         label = algorithm_of(function).name
         table.rows.append((label, kernel.operations.total, form, seconds))
@@ -85,12 +85,39 @@ def _note() -> str:
     )
 
 
-def tree(branches: int) -> mbs.Model:
-    """Return a tree of which each body has so many children, numbered by their distance."""
-    model = chain(JOINTS)
-    parents = [-1, *((i - 1) // branches for i in range(1, model.nb))]
+def _joined(parents: Sequence[int]) -> mbs.Model:
+    """Return a mechanism whose bodies have these parents."""
+    model = chain(len(parents))
     pairs = zip(model.bodies, parents, strict=True)
     return replace(model, bodies=tuple(replace(body, parent=p) for body, p in pairs), frames={})
+
+
+def tree(branches: int) -> mbs.Model:
+    """Return a tree of which each body has so many children, numbered by their distance."""
+    return _joined([-1, *((i - 1) // branches for i in range(1, JOINTS))])
+
+
+def _many_arms() -> mbs.Model:
+    return _joined([i - 1 if i % ARM else -1 for i in range(JOINTS // ARM * ARM)])
+
+
+def _in_pairs() -> mbs.Model:
+    """Return a chain of which every other joint follows the one before it, half as fast."""
+    bodies = []
+    for i, body in enumerate(chain(JOINTS).bodies):
+        joint = replace(body.joint, coordinate=i // 2)
+        if i % 2:
+            joint = replace(joint, mimics=bodies[-1].joint.name, ratio=0.5)
+        bodies.append(replace(body, joint=joint))
+    return mbs.Model("pairs", tuple(bodies))
+
+
+LARGE = {
+    f"A chain of {JOINTS} generic joints": lambda: tree(1),
+    f"A binary tree of {JOINTS} generic joints": lambda: tree(2),
+    f"A chain of {JOINTS} generic joints of which every other one is a mimic": _in_pairs,
+    f"{JOINTS // ARM} arms of {ARM} generic joints": _many_arms,
+}
 
 
 def _compiled(function: Callable[..., Any], model: mbs.Model) -> tuple[mbs.Kernel, float]:
