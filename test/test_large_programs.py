@@ -42,7 +42,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def switch(on: bool) -> None:
         monkeypatch.setattr(graph, "LARGE", 0 if on else sys.maxsize)
-        monkeypatch.setattr(llvm_segments, "STRAIGHT", 0)
+        for name in ("STRAIGHT", "STRAIGHT_VECTORS"):
+            monkeypatch.setattr(llvm_segments, name, 0)
 
     return switch
 

@@ -75,6 +75,8 @@ class Body:
         self.real, self.bit, self.word = self.type("double"), self.type("i1"), self.type("i64")
         self.sqrt = "f64" if lanes == 1 else f"v{lanes}f64"
         self.prefix = "splat (double {})" if lanes > 1 else "{}"
+        self.storing = ""
+        """What is said of the stores of outputs."""
         self._spare = 0
         self._now = 0
         self._used: dict[int, int] = {}
@@ -195,7 +197,7 @@ class Body:
     def store(self, port: Port, k: int, x: Any) -> None:
         """Emit the store of one entry of an output."""
         at = self.entry(output_pointer(port.name), k)
-        self.lines.append(f"  store {self.real} {self.operand(x)}, ptr {at}")
+        self.lines.append(f"  store {self.storing}{self.real} {self.operand(x)}, ptr {at}")
 
     def status(self, guards: Sequence[tuple[Any, str]], ports: int) -> str:
         """Emit the number of the first guard that fails, or 0, and return the i32 to be returned.
@@ -312,6 +314,9 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
     at ``lanes * k + j``, and the status is that of :meth:`Body.status`.
     """
     body = Body(lanes)
+    if lanes == 1 and len(program.nodes) > g.LARGE:
+        # LLVM would look at all of them for each: thousands take it two to three times as long
+        body.storing = "volatile "
     body.pointers(program)
     announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)
     done = 0

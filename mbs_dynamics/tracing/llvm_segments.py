@@ -42,8 +42,13 @@ for one state and 0.83 to 1 in batches. For humanoids and short chains, which sh
 With 25,000 nodes and more it takes twice as long to compile, and not less to run.
 """
 
-STRAIGHT_VECTORS, OWN = 40_000, 2
-"""The same for vector code, of which segments share next to nothing.
+SHORT, OWN = 10_000, 2
+"""Of more nodes than SHORT, segments must share as little as OWN says, as those of humanoids do.
+What shares more takes twice as long to compile straight on, three seconds and more.
+"""
+
+STRAIGHT_VECTORS = 40_000
+"""In place of STRAIGHT for vector code.
 
 Measured for derivatives of forward dynamics of humanoids, 35,000 nodes: 0.78 to 0.84 of the time of
 segments, as nothing comes from tables and the memory for the results is announced; 1.1 to 1.2 times
@@ -356,9 +361,8 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
     with uncollected():
         plan = segmented(program, together=together(lanes))
     distinct = sum(len(function.nodes) for function in plan.functions)
-    if lanes > 1 and size <= STRAIGHT_VECTORS and size <= OWN * distinct:
-        return emit_straight(in_good_order(program), lanes, announced)
-    if size <= STRAIGHT and size <= ALIKE * distinct:
+    longest = STRAIGHT if lanes == 1 else STRAIGHT_VECTORS
+    if size <= longest and size <= (ALIKE if size <= SHORT else OWN) * distinct:
         return emit_straight(in_good_order(program) if lanes > 1 else program, lanes, announced)
     return emit_segments(program, lanes, plan)
 
