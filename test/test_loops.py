@@ -252,6 +252,18 @@ def test_operations_are_those_of_straight_code(loops):
 
 
 @pytest.mark.backend_independent
+def test_columns_of_other_trees_are_left_out(loops):
+    loops(True)
+    counts = []
+    for trees in (1, 3):
+        parents = [i - 1 if i % 5 else -1 for i in range(5 * trees)]
+        model = random_mechanism(5, parents, ("revolute",)).model
+        compiled = mbs.compile(mbs.forward_dynamics_derivatives, model, backend="python")
+        counts.append(compiled.operations.total)
+    assert counts[1] == pytest.approx(3 * counts[0], rel=0.01)  # but for what is equal by accident
+
+
+@pytest.mark.backend_independent
 def test_which_models_have_loops():
     branched = [(i - 1) // 2 for i in range(40)]
     for parents, looped in ((range(-1, 19), False), (range(-1, 29), True), (branched, False)):

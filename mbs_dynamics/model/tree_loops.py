@@ -186,6 +186,7 @@ class TreeLoops:
         """Yield columns, of which there is one for each body.
 
         ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
+        Those of other trees may be left out: a body is in no relation to what these hold.
         """
         if span != BEYOND:
             return range(0 if span == ALL else i, self.nb)

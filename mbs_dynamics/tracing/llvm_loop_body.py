@@ -86,7 +86,8 @@ class LoopBody(Body):
         for span in sorted({step.span for step in program.steps if step.sort == PAIRS} - {""}):
             for name, rows in zip(("first", "end"), forest.ranges(span), strict=True):
                 self._table(f"{span}.{name}", rows)
-        self._table("roots", np.array(forest.roots, dtype=np.int64))
+        for name, rows in zip(("roots", "tree.ends"), forest.trees, strict=True):
+            self._table(name, rows)
         for name, numbers in program.places.items():
             if not program.in_order(name):
                 self._table(name, numbers)

@@ -157,10 +157,10 @@ class Main(Systems):
             begin, end = self._number(f"{span}.first", i), self._number(f"{span}.end", i)
         elif sort == PAIRS:
             begin = self.new(f"add i64 {i}, 1")
-        elif sort == COLUMNS and span != ALL:
-            begin = i
+        elif sort == COLUMNS:
+            begin = self._number("roots", i) if span == ALL else i
         if sort == COLUMNS and span != BEYOND:
-            end = str(self.forest.count)
+            end = self._number("tree.ends", i)
         arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
         if self.room.apart:
             arguments += ", ptr %values"

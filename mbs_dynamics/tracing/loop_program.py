@@ -333,7 +333,10 @@ class LoopProgram(Program):
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)
-        return [count if span == ALL else (ends[i] if span == BEYOND else count) - i for i in rows]
+        if span == BEYOND:
+            return [ends[i] - i for i in rows]
+        first, end = self.forest.trees
+        return [int(end[i] - (first[i] if span == ALL else i)) for i in rows]
 
 
 def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:

@@ -130,6 +130,12 @@ class Forest:
             roots.append(i if p == GROUND else roots[p])
         return roots
 
+    @property
+    def trees(self) -> NDArray[np.int64]:
+        """Return (2, count), the first row of the tree that a row belongs to, and the end of it."""
+        roots = np.array(self.roots, dtype=np.int64)
+        return np.array([roots, np.array(self.ends, dtype=np.int64)[roots]])
+
     def ranges(self, span: str) -> NDArray[np.int64]:
         """Return (2, count), the first row of a loop over pairs for each row, and the end of it."""
         ends = np.array(self.ends, dtype=np.int64)
@@ -324,8 +330,9 @@ class Loops:
     def columns(self, i: Member, span: str) -> Iterator[Member]:
         """Yield a generic column within the present loop, which is done before this one runs.
 
-        There are as many columns as rows. ``span`` says which: ALL of them, that of row i and those
-        of the rows that come after it (BEYOND), or all from that of row i on (SINCE).
+        There are as many columns as rows. ``span`` says which: ALL those of the same tree, that of
+        row i and those of the rows that come after it (BEYOND), or those of its tree from that of
+        row i on (SINCE).
         """
         outer = self.scope
         loop = self._inner(COLUMNS, span)

@@ -81,6 +81,7 @@ def namespace(program: Program) -> dict[str, Any]:
         "parents": forest.parents,
         "kinds": forest.kinds,
         "ends": forest.ends,
+        "trees": forest.trees.tolist(),
         "ranges": {span: forest.ranges(span).tolist() for span in (AFTER, UNTIL)},
         "before": [(i, j) for i, end in enumerate(forest.ends) for j in range(i, end)],
         "array": np.array,
@@ -233,8 +234,8 @@ class _Source:
         elif step.sort in (PAIRS, TRIPLES):
             yield "        k, e = i + 1, ends[i]"
         elif step.sort == COLUMNS:
-            first = "0" if step.span == ALL else "i"
-            yield f"        k, e = {first}, {'ends[i]' if step.span == BEYOND else self.count}"
+            first = "trees[0][i]" if step.span == ALL else "i"
+            yield f"        k, e = {first}, {'ends[i]' if step.span == BEYOND else 'trees[1][i]'}"
         turns: Mapping[int, Turn] = step.turns
         if step.sort in (PAIRS, TRIPLES):
             yield "        if k < e:"
