@@ -42,9 +42,8 @@ SCATTERED, FULL, HUGE = 150_000, 4, 200_000
 of larger results than LONG that take at most FULL operations for an entry, or are HUGE.
 
 Measured for 80 arms of 6 joints: loops take 1.3 to 2 times the time of segments for results by
-joint or by body, two thirds of it for matrices that follow pair by pair, and four to five times for
-those that follow column by column, the columns of other trees included. As segments these take up
-to ten seconds to compile.
+joint or by body, two thirds of it for matrices that follow pair by pair, and 1.9 to 3.4 times for
+those that follow column by column. As segments these take ten to fifty seconds to compile.
 """
 
 WIDE = 5000
