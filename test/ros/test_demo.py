@@ -119,6 +119,9 @@ class Puppet:
             if self.now > 100.0:
                 raise MissingError(what)
 
+    def soon(self, condition, seconds):
+        return condition()
+
     def reset(self):
         self.now = 0.0
 
@@ -129,9 +132,25 @@ class Puppet:
         self.done.append("push")
 
 
+class Busy(Puppet):
+    """One that is first heard of when the robot has fallen."""
+
+    resets = 0
+
+    def reset(self):
+        self.resets += 1
+        self.now = 1.0 if self.resets == 1 else 0.0
+
+
 def claims(puppet, act):
     titles = {play.title: play for play in acts(puppet, puppet.done.append)}
     return [claim.good for claim in titles[act].play()]
+
+
+def test_a_robot_that_has_fallen_before_it_is_seen_is_put_back_again():
+    busy = Busy(lambda t: t)
+    assert claims(busy, "without compensation") == [True, True]
+    assert busy.resets == 2
 
 
 def test_acts_see_what_goes_wrong():

@@ -128,6 +128,13 @@ class Stage(Node):
                 self.table.update(self)
                 drawn = now
 
+    def soon(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Listen until a condition holds, at most for so many seconds; return whether it does."""
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.05)
+        return condition()
+
     def pause(self, seconds: float) -> None:
         """Listen for so many seconds of the robot's time."""
         end = self.now + seconds
