@@ -24,75 +24,68 @@ from numpy.typing import NDArray
 from mbs_dynamics.tracing.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.tracing.llvm_loop_body import LoopBody
 
-LESS = """\
-define internal void @"{name}.less"(ptr %y, ptr %x, {real} %f, i64 %count) nounwind {{
-  {in_all_lanes}
-  br label %loop
+
+def _over_entries(
+    signature: str, body: str, *, first: str = "", carried: str = "", last: str = "ret void"
+) -> str:
+    """Return the template of a function with a loop over ``%count`` entries of rows."""
+    return f"""\
+define internal {signature} nounwind {{{{
+{first}  br label %loop
 loop:
   %k = phi i64 [ 0, %0 ], [ %next, %some ]
-  %on = icmp slt i64 %k, %count
+{carried}  %on = icmp slt i64 %k, %count
   br i1 %on, label %some, label %done
 some:
-  {mask}
+  {{mask}}
+{body}
+  %next = add i64 %k, {{step}}
+  br label %loop
+done:
+  {last}
+}}}}
+"""
+
+
+BOTH_ROWS = """\
   %x.at = getelementptr {real}, ptr %x, i64 %k
   %y.at = getelementptr {real}, ptr %y, i64 %k
   %a = {load} %x.at{masked}
   %b = {load} %y.at{masked}
+"""
+IN_ALL_LANES = "  {in_all_lanes}\n"
+
+LESS = _over_entries(
+    'void @"{name}.less"(ptr %y, ptr %x, {real} %f, i64 %count)',
+    BOTH_ROWS
+    + """\
   %c = fmul contract {row} %a, {f}
   %d = fsub contract {row} %b, %c
-  {store}
-  %next = add i64 %k, {step}
-  br label %loop
-done:
-  ret void
-}}
-"""
+  {store}""",
+    first=IN_ALL_LANES,
+)
 """Subtracts a multiple of one row from another."""
 
-TIMES = """\
-define internal void @"{name}.times"(ptr %y, {real} %f, i64 %count) nounwind {{
-  {in_all_lanes}
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %0 ], [ %next, %some ]
-  %on = icmp slt i64 %k, %count
-  br i1 %on, label %some, label %done
-some:
-  {mask}
+TIMES = _over_entries(
+    'void @"{name}.times"(ptr %y, {real} %f, i64 %count)',
+    """\
   %y.at = getelementptr {real}, ptr %y, i64 %k
   %b = {load} %y.at{masked}
   %d = fmul {row} %b, {f}
-  {store}
-  %next = add i64 %k, {step}
-  br label %loop
-done:
-  ret void
-}}
-"""
+  {store}""",
+    first=IN_ALL_LANES,
+)
 """Multiplies a row."""
 
-DOT = """\
-define internal {real} @"{name}.dot"(ptr %y, ptr %x, i64 %count) nounwind {{
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %0 ], [ %next, %some ]
-  %sum = phi {row} [ zeroinitializer, %0 ], [ %more, %some ]
-  %on = icmp slt i64 %k, %count
-  br i1 %on, label %some, label %done
-some:
-  {mask}
-  %x.at = getelementptr {real}, ptr %x, i64 %k
-  %y.at = getelementptr {real}, ptr %y, i64 %k
-  %a = {load} %x.at{masked}
-  %b = {load} %y.at{masked}
+DOT = _over_entries(
+    '{real} @"{name}.dot"(ptr %y, ptr %x, i64 %count)',
+    BOTH_ROWS
+    + """\
   %c = fmul contract {row} %a, %b
-  %more = fadd contract {row} %sum, %c
-  %next = add i64 %k, {step}
-  br label %loop
-done:
-  {result}
-}}
-"""
+  %more = fadd contract {row} %sum, %c""",
+    carried="  %sum = phi {row} [ zeroinitializer, %0 ], [ %more, %some ]\n",
+    last="{result}",
+)
 """Returns the sum of the products of the entries of two rows."""
 
 LANES = ", ".join(f"i64 {k}" for k in range(WIDTH))

@@ -87,8 +87,11 @@ done:
 """
 """The rows before one get less of it, or it gets less of them."""
 
-SOLVED = """\
-define internal void @"{name}.solved"(ptr %U, i64 %n, i64 %apart, ptr %X) nounwind {{
+
+def _both_ways(signature: str, inwards: str, outwards: str) -> str:
+    """Return the template of a function that takes the rows of U inwards, and then outwards."""
+    return f"""\
+define internal void {signature} nounwind {{{{
   br label %inwards
 inwards:
   %after = phi i64 [ %n, %0 ], [ %k, %in ]
@@ -96,7 +99,7 @@ inwards:
   %in.on = icmp sge i64 %k, 0
   br i1 %in.on, label %in, label %outwards
 in:
-  call void @"{name}.before"(ptr %U, i64 %k, i64 %apart, ptr %X, i64 %n, i1 true)
+{inwards}
   br label %inwards
 outwards:
   %o = phi i64 [ 0, %inwards ], [ %o.next, %out ]
@@ -104,56 +107,45 @@ outwards:
   br i1 %out.on, label %out, label %end
 out:
   %first = mul i64 %o, %apart
-  %row = getelementptr {real}, ptr %U, i64 %first
-  %d.at = getelementptr {real}, ptr %row, i64 %o
-  %d = load {real}, ptr %d.at, align 8
-  %inverse = fdiv {real} {one}, %d
-  %x = getelementptr {real}, ptr %X, i64 %first
-  call void @"{name}.times"(ptr %x, {real} %inverse, i64 %n)
-  call void @"{name}.before"(ptr %U, i64 %o, i64 %apart, ptr %X, i64 %n, i1 false)
+  %row = getelementptr {{real}}, ptr %U, i64 %first
+  %d.at = getelementptr {{real}}, ptr %row, i64 %o
+  %d = load {{real}}, ptr %d.at, align 8
+{outwards}
   %o.next = add i64 %o, 1
   br label %outwards
 end:
   ret void
-}}
+}}}}
 """
 
-SOLVED_VECTOR = """\
-define internal void @"{name}.vector"(ptr %U, i64 %n, i64 %apart, ptr %x) nounwind {{
-  br label %inwards
-inwards:
-  %after = phi i64 [ %n, %0 ], [ %k, %in ]
-  %k = sub i64 %after, 1
-  %in.on = icmp sge i64 %k, 0
-  br i1 %in.on, label %in, label %outwards
-in:
+
+SOLVED = _both_ways(
+    '@"{name}.solved"(ptr %U, i64 %n, i64 %apart, ptr %X)',
+    """\
+  call void @"{name}.before"(ptr %U, i64 %k, i64 %apart, ptr %X, i64 %n, i1 true)""",
+    """\
+  %inverse = fdiv {real} {one}, %d
+  %x = getelementptr {real}, ptr %X, i64 %first
+  call void @"{name}.times"(ptr %x, {real} %inverse, i64 %n)
+  call void @"{name}.before"(ptr %U, i64 %o, i64 %apart, ptr %X, i64 %n, i1 false)""",
+)
+
+SOLVED_VECTOR = _both_ways(
+    '@"{name}.vector"(ptr %U, i64 %n, i64 %apart, ptr %x)',
+    """\
   %k.first = mul i64 %k, %apart
   %in.row = getelementptr {real}, ptr %U, i64 %k.first
   %in.at = getelementptr {real}, ptr %x, i64 %k
   %f = load {real}, ptr %in.at, align 8
-  call void @"{name}.less"(ptr %x, ptr %in.row, {real} %f, i64 %k)
-  br label %inwards
-outwards:
-  %o = phi i64 [ 0, %inwards ], [ %o.next, %out ]
-  %out.on = icmp slt i64 %o, %n
-  br i1 %out.on, label %out, label %end
-out:
-  %first = mul i64 %o, %apart
-  %row = getelementptr {real}, ptr %U, i64 %first
-  %d.at = getelementptr {real}, ptr %row, i64 %o
-  %d = load {real}, ptr %d.at, align 8
+  call void @"{name}.less"(ptr %x, ptr %in.row, {real} %f, i64 %k)""",
+    """\
   %at = getelementptr {real}, ptr %x, i64 %o
   %b = load {real}, ptr %at, align 8
   %scaled = fdiv {real} %b, %d
   %sum = call {real} @"{name}.dot"(ptr %row, ptr %x, i64 %o)
   %value = fsub {real} %scaled, %sum
-  store {real} %value, ptr %at, align 8
-  %o.next = add i64 %o, 1
-  br label %outwards
-end:
-  ret void
-}}
-"""
+  store {real} %value, ptr %at, align 8""",
+)
 
 
 class Systems(LoopEnds):
