@@ -30,6 +30,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
@@ -37,6 +38,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
+from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
@@ -45,16 +47,17 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.compensation import parameters as declared
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.compensator import IGNORED, Compensator
 from mbs_dynamics.ros.compensation.diagnostics import diagnostics
+from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
+from mbs_dynamics.ros.controller_manager import ControllerManager
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
 
-STOP_PERIOD = 0.01
-"""Seconds between the commands of a stop, where no joint_states ask for them."""
-
+SHORTEST_WAIT = 0.001
+"""Seconds; the timer comes no sooner than that."""
 
 # each event handler costs the executor time on every message; best effort fits every publisher
 QUIET = SubscriptionEventCallbacks(use_default_callbacks=False)
@@ -75,24 +78,35 @@ class GravityCompensationNode(DescribedNode):
         self._leaving = False
         self._configured: list[Any] = []
         self._activated: list[Any] = []
+        self._at_rest: list[Callable[[], None]] = []
+        """What is put off until no torque is commanded or held."""
+        self._torques_in: list[Future] = []
         self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
         self._enabled = self.create_publisher(Bool, "~/enabled", LATCHED, event_callbacks=quiet)
         self._diagnostics = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, event_callbacks=quiet
         )
-        self.create_service(SetBool, "~/enable", self._on_enable)
+        self._handover = Handover(
+            self._settings, ControllerManager(self, self._settings.controller_manager)
+        )
+        # it may wait for the controller manager, and joint_states must not wait for it
+        self.create_service(
+            SetBool, "~/enable", self._on_enable, callback_group=ReentrantCallbackGroup()
+        )
         # a simulation that stands still must not stop these
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self._timer = self.create_timer(self._settings.stale_timeout, self._on_time, clock=steady)
-        self._stopping = False
         self._settle()
 
     # -- lifecycle -------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take the description that the parameters give, or subscribe to descriptions."""
+        if self._at_rest:
+            self.get_logger().error("cannot be configured: torques still ramp out")
+            return TransitionCallbackReturn.FAILURE
         self._configured = [
             self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
             self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
@@ -112,6 +126,8 @@ class GravityCompensationNode(DescribedNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state. Torques wait for the service."""
+        self._at_rest.clear()
+        self._unsubscribe()
         self._activated = [
             self.create_subscription(
                 JointState,
@@ -130,40 +146,42 @@ class GravityCompensationNode(DescribedNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Ramp out, then hear the robot no more."""
-        self._let_go()
-        while self._activated:
-            self.destroy_subscription(self._activated.pop())
+        """Begin to ramp out, and return; states of the robot are followed until that is done."""
         self._lifecycle = "inactive"
+        self._core.disable(time.monotonic())
+        self._at_rest.append(self._unsubscribe)
+        self._settle()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads, once no torque is commanded any more."""
+        self._lifecycle = "unconfigured"
+        self._at_rest.append(self._forget)
+        self._settle()
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop for good."""
         self.on_deactivate(state)
-        self._forget()
+        self.on_cleanup(state)
         self._lifecycle = "finalized"
         return TransitionCallbackReturn.SUCCESS
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Ramp out and begin anew; if that fails as well, at least refuse to be enabled."""
-        self._lifecycle = "finalized"
-        return super().on_error(state)
+        """Ramp out and begin anew."""
+        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
+        self.on_deactivate(state)
+        return self.on_cleanup(state)
+
+    def _unsubscribe(self) -> None:
+        while self._activated:
+            self.destroy_subscription(self._activated.pop())
 
     def _forget(self) -> None:
         while self._configured:
             self.destroy_subscription(self._configured.pop())
         self._outputs.close()
         self._core = Compensator(self._settings)
-        self._lifecycle = "unconfigured"
-        self._settle()
-
-    def _let_go(self) -> None:
-        """Bring all torques to zero before anything else happens; at most for ramp_time."""
-        self._core.disable(time.monotonic())
-        self._settle()  # ~/enabled is false from now on, not from the end of the ramp
-        while not self._core.policy.at_rest:
-            self._send(self._core.tick(time.monotonic()))
-            time.sleep(STOP_PERIOD)
         self._settle()
 
     def leave(self) -> None:
@@ -175,7 +193,7 @@ class GravityCompensationNode(DescribedNode):
     @property
     def left(self) -> bool:
         """Whether the node has been asked to end and commands no torque any more."""
-        return self._leaving and self._core.policy.at_rest
+        return self._leaving and self._core.policy.at_rest and not self._handover.switched
 
     def last_words(self) -> None:
         """Wait until what was commanded last has arrived."""
@@ -214,12 +232,17 @@ class GravityCompensationNode(DescribedNode):
         self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t))
 
     def _on_imu(self, message: Imu) -> None:
-        felt = message.linear_acceleration
-        acceleration = (felt.x, felt.y, felt.z)
+        measured = message.linear_acceleration
+        acceleration = (measured.x, measured.y, measured.z)
         if message.linear_acceleration_covariance[0] == -1.0:  # says that it measures none
             acceleration = (float("nan"),) * 3
-        link = message.header.frame_id
-        self._try("imu", lambda now: self._core.feel(link, acceleration, now))
+        link, stamp = message.header.frame_id, messages.stamp_of(message.header.stamp)
+        clock = self._stamps_now()
+        self._try("imu", lambda now: self._core.accelerate(link, acceleration, now, stamp, clock))
+
+    def _stamps_now(self) -> int:
+        """Return the time of stamps in ns; 0 if their age is not watched."""
+        return self.get_clock().now().nanoseconds if self._settings.max_age else 0
 
     def _try(self, what: str, action: Callable[[float], None]) -> None:
         begin = time.monotonic()
@@ -227,44 +250,41 @@ class GravityCompensationNode(DescribedNode):
             action(begin)
         except MbsError as error:
             self._warn(what, f"{what} refused: {error}")
-        self._finish(what, begin)
+        self._finish(what, time.monotonic() - begin)
 
     # -- what it does ------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
         begin = time.monotonic()
         stamp = message.header.stamp
-        answer = self._core.hear(
+        answer = self._core.receive(
             message.name,
             message.position,
             message.velocity,
+            message.effort,
             stamp=messages.stamp_of(stamp),
             now=begin,
+            clock=self._stamps_now(),
         )
         computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
-            self._statistics.rejected(answer.rejected)
-            self._warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
+            if answer.rejected.kind not in IGNORED:
+                self._statistics.rejected(answer.rejected)
+            if answer.rejected.kind != "partial":
+                self._warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
-        self._finish("joint_states", begin)
+        self._finish("joint_states", computed - begin)
 
-    def _finish(self, what: str, begin: float) -> None:
-        now = time.monotonic()
-        self._send(self._core.overran(what, now - begin, now))
+    def _finish(self, what: str, worked: float) -> None:
+        """End a callback that worked for so many seconds; those in the middleware do not count."""
+        self._send(self._core.overran(what, worked, time.monotonic()))
         self._settle()
 
     def _on_time(self) -> None:
-        now = time.monotonic()
-        self._send(self._core.tick(now))
+        self._send(self._core.tick(time.monotonic()))
         self._settle()
-        if not self._stopping:  # look again when what was heard last will be stale
-            self._arm(self._core.joint_watch.fresh_for(now, self._settings.stale_timeout))
-
-    def _arm(self, period: float) -> None:
-        self._timer.timer_period_ns = int(1e9 * max(period, 0.001))
-        self._timer.reset()
 
     def fail(self, error: Exception) -> None:
         """Take an error that nothing else has caught for a fault: the stop must still go on."""
@@ -281,13 +301,35 @@ class GravityCompensationNode(DescribedNode):
         policy = self._core.policy
         if policy.state is not self._shown:
             self._show(policy.state)
-        if policy.stopping is not self._stopping:
-            self._stopping = policy.stopping
-            self._arm(STOP_PERIOD if self._stopping else self._settings.stale_timeout)
-            if self._stopping:
-                self._send(self._core.tick(time.monotonic()))
+        if self._torques_in and policy.state is not State.RAMPING_IN and not policy.limited.rate:
+            for future in self._torques_in:
+                future.set_result(policy.state is State.ENABLED)
+            self._torques_in.clear()
+        if self._handover.switched and not policy.engaged:
+            self._later(self._give_back)
+        if policy.at_rest:
+            while self._at_rest:
+                self._at_rest.pop(0)()
         if self._core.pending is not None:
             self._adopt()
+        # look again when damping must end, a stop goes on, or what was received last is stale
+        wait = max(self._core.due_in(time.monotonic()), SHORTEST_WAIT)
+        self._timer.timer_period_ns = int(1e9 * wait)
+        self._timer.reset()
+
+    def _later(self, coroutine: Callable[[], Any]) -> None:
+        if self.executor is not None:
+            self.executor.create_task(coroutine)
+
+    async def _give_back(self) -> None:
+        try:
+            said = await self._handover.give_back(self._core, time.monotonic)
+        except MbsError as error:
+            self.get_logger().error(f"torques ramp out, and nothing else holds the arm: {error}")
+        else:
+            if said:
+                self.get_logger().info(said)
+        self._settle()
 
     def _show(self, state: State) -> None:
         before, self._shown = self._shown, state
@@ -301,30 +343,48 @@ class GravityCompensationNode(DescribedNode):
         elif before is not None:
             self.get_logger().info(f"gravity compensation is {state.value}")
 
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        now = time.monotonic()
+    async def _on_enable(
+        self, request: SetBool.Request, response: SetBool.Response
+    ) -> SetBool.Response:
         if not request.data:
-            self._core.disable(now)
+            self._core.disable(time.monotonic())
             response.success, response.message = True, self._core.policy.state.value
         elif self._lifecycle != "active" or self._leaving:
             state = "leaving" if self._leaving else self._lifecycle
             response.success = False
             response.message = f"refused: the lifecycle state is {state!r}; activate the node first"
         else:
-            reason = self._core.enable(now, self._outputs.rivals())
-            response.success = not reason
-            response.message = f"refused: {reason}" if reason else self._core.policy.state.value
+            done, said = await self._handover.enable(
+                self._core, time.monotonic, self._outputs.rivals(), self._wait_for_torques
+            )
+            response.success, response.message = done, said if done else f"refused: {said}"
         self._settle()
         return response
 
+    async def _wait_for_torques(self) -> bool:
+        """Wait until the torques have come in; return whether they have."""
+        future = Future(executor=self.executor)
+        self._torques_in.append(future)
+        self._settle()
+        return bool(await future)
+
+    async def _watch_controller(self) -> None:
+        fault = await self._handover.watch(self._core, time.monotonic)
+        if fault is not None:
+            self._send(self._core.fail(fault, time.monotonic()))
+            self._settle()
+
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
+        if self._core.policy.engaged:
+            self._later(self._watch_controller)
         self._diagnostics.publish(
             diagnostics(
                 self.get_fully_qualified_name().lstrip("/"),
                 self.get_clock().now().to_msg(),
                 self._lifecycle,
                 self._core,
+                self._handover.trouble,
                 self._statistics.report(now),
                 self._outputs.traffic(),
                 now,
@@ -349,6 +409,7 @@ class GravityCompensationNode(DescribedNode):
             return
         self._settings = settings
         self._core.change(settings, time.monotonic())
+        self._handover.settings = settings
         self._on_time()
 
 

@@ -44,7 +44,14 @@ def parsed_once(text):
 
 def settings(**values):
     """Return settings under which the arm can be enabled, except for what is given."""
-    given = {"joints": JOINTS, "compensates_itself": False, "ramp_time": 1.0}
+    given = {
+        "joints": JOINTS,
+        "compensates_itself": False,
+        "ramp_time": 1.0,
+        "ramp_in_time": 1.0,
+        "settle_time": 0.0,
+        "stale_timeout": 0.2,
+    }
     return GravityCompensationSettings(**(given | values))
 
 
@@ -79,12 +86,14 @@ class Bench:
             self.commands.append((self.now, list(command)))
         return command
 
-    def send(self, q=Q, qd=REST, names=JOINTS, stamp=None):
+    def send(self, q=Q, qd=REST, names=JOINTS, stamp=None, efforts=()):
         """Send one state now; return the answer."""
         if stamp is None:
             self.stamp = stamp = max(self.stamp + 1, int(1e9 * self.now))
         positions, velocities = list(map(float, q)), list(map(float, qd))
-        answer = self.core.hear(list(names), positions, velocities, stamp=stamp, now=self.now)
+        answer = self.core.receive(
+            list(names), positions, velocities, efforts, stamp=stamp, now=self.now
+        )
         self.note(answer.command)
         return answer
 
@@ -107,11 +116,18 @@ class Bench:
             self.now += period
             self.tick()
 
-    def enabled(self, seconds=1.5):
+    def move(self, q0, q1, speed=1.0, period=PERIOD):
+        """Let the robot move from one posture to another, no joint faster than ``speed``."""
+        steps = int(np.ceil(np.abs(q1 - q0).max() / (speed * period)))
+        qd = (q1 - q0) / (steps * period)
+        for k in range(1, steps + 1):
+            self.run(period, q0 + k * period * qd, qd, period)
+
+    def enabled(self, seconds=1.5, q=Q):
         """Enable, wait until the ramp is over, and return the bench."""
-        self.send()
+        self.send(q)
         assert self.core.enable(self.now) == ""
-        self.run(seconds)
+        self.run(seconds, q)
         assert self.state == "enabled"
         return self
 

@@ -20,7 +20,7 @@ import pytest
 from gravity_bench import JOINTS, MODEL, PERIOD, Bench, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.watchdog import SLACK, Continuity
+from mbs_dynamics.ros.compensation.input_checks import SLACK, Continuity
 
 FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
 WHEEL = """<robot name="wheel"><link name="base"/><link name="rim"><inertial><mass value="1"/>
@@ -33,65 +33,86 @@ def seconds(t):
     return round(1e9 * t)
 
 
+def stamps(t):
+    """Return the stamps of the joints, all measured at the same time."""
+    return [seconds(t)] * MODEL.n
+
+
 def wheel(limit='velocity="2"'):
     return Continuity(mbs.Model.from_urdf(WHEEL.format(limit=limit)))
 
 
 def test_what_the_speed_limits_allow_is_no_jump():
     continuity = Continuity(MODEL)
-    assert continuity.check(Q, seconds(1.0)) is None
+    assert continuity.check(Q, stamps(1.0)) is None
     q = Q + FASTEST * 0.01
-    assert continuity.check(q, seconds(1.01)) is None
+    assert continuity.check(q, stamps(1.01)) is None
     # messages may get lost on the way
-    assert continuity.check(q + FASTEST * 0.2, seconds(1.21)) is None
+    assert continuity.check(q + FASTEST * 0.2, stamps(1.21)) is None
 
 
 @pytest.mark.parametrize("k", range(7))
 def test_what_they_do_not_allow_is_a_jump_of_that_joint(k):
     continuity = Continuity(MODEL)
-    continuity.check(Q, seconds(1.0))
+    continuity.check(Q, stamps(1.0))
     least = SLACK + 2.0 * FASTEST[k] * 0.01
-    assert continuity.check(Q + 0.999 * least * np.eye(7)[k], seconds(1.01)) is None
-    continuity.check(Q, seconds(2.0))
-    fault = continuity.check(Q - 1.001 * least * np.eye(7)[k], seconds(2.01))
+    assert continuity.check(Q + 0.999 * least * np.eye(7)[k], stamps(1.01)) is None
+    continuity.check(Q, stamps(2.0))
+    fault = continuity.check(Q - 1.001 * least * np.eye(7)[k], stamps(2.01))
     assert fault.kind == "position_jump"
     assert fault.reason.startswith(f"{JOINTS[k]} jumped by -")
 
 
 def test_a_joint_without_limits_may_turn_over():
     continuity = wheel()
-    continuity.check(np.array([3.14]), seconds(1.0))
-    assert continuity.check(np.array([-3.14]), seconds(1.01)) is None
-    assert continuity.check(np.array([0.0]), seconds(1.02)).kind == "position_jump"
+    continuity.check(np.array([3.14]), stamps(1.0))
+    assert continuity.check(np.array([-3.14]), stamps(1.01)) is None
+    assert continuity.check(np.array([0.0]), stamps(1.02)).kind == "position_jump"
 
 
 def test_a_joint_without_velocity_limit_is_not_watched():
     continuity = wheel("")
-    continuity.check(np.array([0.0]), seconds(1.0))
-    assert continuity.check(np.array([1.5]), seconds(1.01)) is None
+    continuity.check(np.array([0.0]), stamps(1.0))
+    assert continuity.check(np.array([1.5]), stamps(1.01)) is None
 
 
 def test_after_time_went_back_it_begins_anew():
     continuity = wheel()
-    continuity.check(np.array([0.0]), seconds(5.0))
-    assert continuity.check(np.array([1.0]), seconds(1.0)) is None
-    assert continuity.check(np.array([2.0]), seconds(1.01)).kind == "position_jump"
+    continuity.check(np.array([0.0]), stamps(5.0))
+    assert continuity.check(np.array([1.0]), stamps(1.0)) is None
+    assert continuity.check(np.array([2.0]), stamps(1.01)).kind == "position_jump"
 
 
-def test_two_publishers_of_joint_states_are_a_fault_once_it_is_enabled():
-    bench = Bench()
-    for _ in range(3):  # while it is disabled a robot may be put elsewhere
-        for q in (Q, np.zeros(7)):
-            bench.now += PERIOD
-            assert bench.send(q).rejected is None
-    assert bench.core.enable(bench.now) == ""
+def test_two_publishers_of_joint_states_are_a_fault_while_enabled():
+    bench = Bench().enabled()
     bench.now += PERIOD
-    answer = bench.send(Q)
+    answer = bench.send(np.zeros(7))
     assert answer.rejected.kind == "position_jump"
     assert bench.fault == "position_jump"
-    assert "two publishers" in bench.core.policy.fault.reason
+    for words in ("two publishers", "simulation reset"):
+        assert words in bench.core.policy.fault.reason
     bench.silence(1.5)
     assert bench.core.policy.at_rest
+
+
+def test_two_publishers_of_joint_states_are_not_followed_during_the_stop():
+    bench = Bench().enabled()
+    held = bench.torques[-1]
+    for k in range(50):
+        bench.now += PERIOD
+        bench.send((np.zeros(7), Q)[k % 2])
+    left = 1.0 - (bench.now - bench.times[-50]) / 1.0
+    np.testing.assert_allclose(bench.torques[-1], left * held, atol=1e-9)
+
+
+def test_enabling_is_refused_while_two_publishers_report_one_robot():
+    bench = Bench()
+    for k in range(20):
+        bench.now += PERIOD
+        bench.send((np.zeros(7), Q)[k % 2])
+    assert "joint1 moved by" in bench.core.enable(bench.now)
+    bench.run(0.1)  # a robot that was put elsewhere, as simulated ones are, is all right
+    assert bench.core.enable(bench.now) == ""
 
 
 def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():

@@ -90,7 +90,7 @@ class Arm:
 
     def step(self, braked=False):
         """Report, command, and let a step of time pass; with brakes on, nothing moves."""
-        answer = self.core.hear(
+        answer = self.core.receive(
             self.names,
             self.data.qpos.tolist(),
             self.data.qvel.tolist(),
@@ -104,10 +104,10 @@ class Arm:
         self.time += STEP
 
     def float(self):
-        """Enable, with the brakes on until the ramp is over."""
+        """Enable, with the brakes on until the ramp and the settling are over."""
         self.step(braked=True)
         assert self.core.enable(self.time) == ""
-        while self.core.policy.state.value != "enabled":
+        while self.core.policy.state.value != "enabled" or self.time < 2.1:
             self.step(braked=True)
 
     def run(self, seconds):

@@ -26,6 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.ros.compensation.torque_law import Torques
 from mbs_dynamics.ros.robot import Gravity, Load
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
@@ -84,7 +85,7 @@ class Anything(RuleBasedStateMachine):
         for _ in range(steps):
             self.bench.now += 0.01
             if self.bench.core.settings.use_imu:
-                self.bench.core.feel("base_link", (0.0, 0.0, 9.81), self.bench.now)
+                self.bench.core.accelerate("base_link", (0.0, 0.0, 9.81), self.bench.now)
             self.bench.send(q)
             self.after()
 
@@ -156,6 +157,12 @@ class Anything(RuleBasedStateMachine):
                 "effort_limits": st.lists(numbers, min_size=7, max_size=7).map(tuple),
                 "effort_rate_limit": st.floats(0.0, 1e5),
                 "ramp_time": st.floats(0.0, 11.0),
+                "ramp_in_time": st.floats(0.0, 11.0),
+                "settle_time": st.floats(0.0, 2.0),
+                "velocity_filter": st.floats(0.0, 0.1),
+                "limit_frequency": st.floats(0.0, 50.0),
+                "saturation_timeout": st.floats(0.0, 2.0),
+                "max_payload": st.floats(-1.0, 50.0),
                 "stale_timeout": st.floats(0.0, 11.0),
                 "gravity": st.tuples(numbers, numbers, numbers),
                 "velocity_from_position": st.booleans(),
@@ -187,7 +194,7 @@ class Anything(RuleBasedStateMachine):
     def gravity(self, vector, imu):
         with contextlib.suppress(MbsError):
             if imu:
-                self.bench.core.feel("base_link", vector, self.bench.now)
+                self.bench.core.accelerate("base_link", vector, self.bench.now)
             else:
                 self.bench.core.set_gravity(Gravity("", vector), self.bench.now)
         self.after()
@@ -210,7 +217,7 @@ class Anything(RuleBasedStateMachine):
             assert np.isfinite(command).all()
             assert (np.abs(command) <= np.array(limits.effort) + SLACK).all()
             step = np.abs(np.array(command) - self.before)
-            assert (step <= limits.rate * (now - self.since) + SLACK).all()
+            assert (step <= np.array(limits.rate) * (now - self.since) + SLACK).all()
             self.before, self.since = np.array(command), now
         # the last command of a ramp out is the one that leads to the state disabled
         self.may = policy.state is not State.DISABLED
@@ -236,49 +243,52 @@ TestAnything.pytestmark = [pytest.mark.filterwarnings("ignore:overflow:RuntimeWa
 TestAnything.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 
 
+pairs = st.lists(numbers, min_size=2, max_size=2)
+
+
 @given(
-    targets=st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=30),
+    targets=st.lists(st.builds(Torques, pairs, pairs, pairs), min_size=1, max_size=30),
     periods=st.lists(st.floats(1e-4, 0.3), min_size=30, max_size=30),
     stop=st.integers(0, 30),
     how=st.sampled_from(["hold", "ramp_down", "zero", "disable"]),
 )
-def test_any_target_ends_at_zero_in_time(targets, periods, stop, how):
+def test_any_target_ends_at_zero_or_at_gravity_in_time(targets, periods, stop, how):
     policy = CommandPolicy("ramp_down" if how == "disable" else how)
-    limits = Limits((5.0, 80.0), 100.0, 1.0)
+    limits = Limits((5.0, 80.0), (100.0, 100.0), 1.0, 0.5)
     policy.enable(0.0, limits)
     now = 0.0
     for period, target in zip(periods[:stop], targets, strict=False):
         now += period
-        policy.command(now, target)
+        policy.command(now, target, (now + 0.02, now + 0.02))
     if how == "disable":
         policy.disable(now)
     else:
         policy.trip(now, Fault("test", "test"))
-    held, begin = policy.latest, now
+    begin = now
     while policy.stopping:
         now += 0.01
         command = policy.command(now)
         assert command is not None
-        if how != "disable":  # which follows the robot as it goes
-            assert all(abs(x) <= abs(y) + SLACK for x, y in zip(command, held, strict=True))
-    assert now - begin <= 1.0 + 0.02
+        assert all(abs(x) <= most for x, most in zip(command, limits.effort, strict=True))
+    # the rate limit allows 0.8 s for the larger torque, whatever it was
+    assert now - begin <= 1.0 + 0.8 + 0.02
     assert policy.command(now + 1.0) is None
-    if how == "hold":
-        assert policy.latest == held
-    else:
+    if how != "hold":
         assert not any(policy.latest)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        Limits((), 1.0, 1.0),
-        Limits((0.0,), 1.0, 1.0),
-        Limits((np.inf,), 1.0, 1.0),
-        Limits((np.nan,), 1.0, 1.0),
-        Limits((1.0,), 0.0, 1.0),
-        Limits((1.0,), 1.0, np.inf),
-        Limits((2.0,), 1.0, 1.0),
+        Limits((), (), 1.0),
+        Limits((0.0,), (1.0,), 1.0),
+        Limits((np.inf,), (1.0,), 1.0),
+        Limits((np.nan,), (1.0,), 1.0),
+        Limits((1.0,), (0.0,), 1.0),
+        Limits((1.0,), (), 1.0),
+        Limits((1.0,), (1.0,), np.inf),
+        Limits((1.0,), (1.0,), 0.0),
+        Limits((2.0,), (1.0,), 1.0),
     ],
 )
 def test_limits_that_cannot_be_kept_are_refused(bad):
@@ -286,7 +296,7 @@ def test_limits_that_cannot_be_kept_are_refused(bad):
     with pytest.raises(MbsError):
         policy.enable(0.0, bad)
     assert policy.state is State.DISABLED
-    assert policy.command(1.0, [1.0]) is None
+    assert policy.command(1.0, Torques([1.0], [], []), (2.0,)) is None
 
 
 def test_the_same_calls_give_the_same_commands():

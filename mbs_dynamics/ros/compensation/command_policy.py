@@ -16,6 +16,10 @@
 Knows no ROS and no clock: every call says the time, in s of one steady clock. A command never
 leaves the effort limits, never changes faster than the rate limit, and exists only while the
 policy is engaged or brings its last torques to zero.
+
+What is let go is gravity alone. Assist ends with the release; damping goes on for as long as it is
+computed anew from fresh states, and ends within two of their periods when they stay away: torques
+against a motion that is over would drive the robot back.
 """
 
 from __future__ import annotations
@@ -26,9 +30,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.ros.compensation.torque_law import Torques
 
 ON_FAULT = ("hold", "ramp_down", "zero")
 """What can be done at a fault."""
+
+STOP_PERIOD = 0.01
+"""Seconds between the commands of a stop, where no states of the robot ask for them."""
 
 
 class State(Enum):
@@ -59,26 +67,27 @@ class Limits(NamedTuple):
 
     effort: tuple[float, ...]
     """(n,) largest magnitudes in N m or N, positive."""
-    rate: float
-    """Largest change of each per second, in N m/s or N/s."""
+    rate: tuple[float, ...]
+    """(n,) largest change of each per second, in N m/s or N/s."""
     ramp_time: float
-    """Seconds in which torques come in, and go out."""
+    """Seconds in which torques go out."""
+    ramp_in_time: float = 0.0
+    """Seconds in which torques come in."""
 
     def check(self) -> None:
         """Raise ArgumentError for limits under which torques could not go out in time."""
         if not self.effort or not all(0.0 < x < math.inf for x in self.effort):
             raise ArgumentError(f"effort limits must be positive and finite; got {self.effort}")
-        if not (0.0 < self.rate < math.inf and 0.0 < self.ramp_time < math.inf):
-            raise ArgumentError(
-                "effort_rate_limit and ramp_time must be positive and finite; got "
-                f"{self.rate:g} and {self.ramp_time:g}"
-            )
-        needed = max(self.effort) / self.rate
-        if needed > self.ramp_time:
-            raise ArgumentError(
-                f"ramp_time is {self.ramp_time:g} s, but with effort_rate_limit {self.rate:g} the "
-                f"largest torque of {max(self.effort):g} needs {needed:g} s to come and go"
-            )
+        if len(self.rate) != len(self.effort) or not all(0.0 < x < math.inf for x in self.rate):
+            raise ArgumentError(f"effort_rate_limit must be positive and finite; got {self.rate}")
+        if not 0.0 < self.ramp_time < math.inf:
+            raise ArgumentError(f"ramp_time must be positive and finite; got {self.ramp_time:g}")
+        for effort, rate in zip(self.effort, self.rate, strict=True):
+            if effort / rate > self.ramp_time:
+                raise ArgumentError(
+                    f"ramp_time is {self.ramp_time:g} s, but with effort_rate_limit {rate:g} the "
+                    f"largest torque of {effort:g} needs {effort / rate:g} s to go"
+                )
 
 
 class Limited(NamedTuple):
@@ -92,8 +101,8 @@ class CommandPolicy:
     """Turns the torques that are wanted into the torques that are commanded, or into silence.
 
     Parameters: ``on_fault`` is one of ON_FAULT; it may be set anew at any time and counts when a
-    fault comes. Call :meth:`command` with each valid state of the robot, and without target again
-    and again while :attr:`stopping`.
+    fault comes. Call :meth:`command` with the torques for each valid state of the robot, and
+    without them when :meth:`due_in` says so.
     """
 
     def __init__(self, on_fault: str = "ramp_down") -> None:
@@ -101,7 +110,7 @@ class CommandPolicy:
         self.state = State.DISABLED
         self.fault: Fault | None = None
         """The latest fault; it stays until torques are enabled again."""
-        self.limits = Limits((), 0.0, 0.0)
+        self.limits = Limits((), (), 0.0)
         self.latest: tuple[float, ...] = ()
         """(n,) what was commanded last, which the controller holds; empty before the first."""
         self.limited = Limited()
@@ -109,8 +118,9 @@ class CommandPolicy:
         self._begin = 0.0
         self._share = 0.0
         self._from: tuple[float, ...] = ()
-        self._target: tuple[float, ...] = ()
-        self._too_much: tuple[int, ...] = ()
+        self._torques: Torques | None = None
+        self._damps_until: Sequence[float] = ()
+        self._saturated_since: list[float | None] = []
         self._stop = "hold"
 
     @property
@@ -120,45 +130,73 @@ class CommandPolicy:
 
     @property
     def stopping(self) -> bool:
-        """Whether torques must go to zero, with or without news of the robot."""
-        if self.state is State.FAULT:
-            return self._stop != "hold" and any(self.latest)
-        return self.state is State.RAMPING_OUT
+        """Whether torques still go to zero, or to what is held, whether states arrive or not."""
+        if self.state is not State.FAULT:
+            return self.state is State.RAMPING_OUT
+        if self._stop == "hold":
+            return self.latest != self._held_back(self._gravity())
+        return any(self.latest)
+
+    @property
+    def holding(self) -> bool:
+        """Whether a controller holds the torques of a stop by ``hold``."""
+        return self.state is State.FAULT and self._stop == "hold" and any(self.latest)
 
     @property
     def at_rest(self) -> bool:
         """Whether no torque is commanded, nor held by a controller that heard the last command."""
         return self.state in (State.DISABLED, State.FAULT) and not any(self.latest)
 
-    def enable(self, now: float, limits: Limits) -> None:
-        """Ramp in, from zero or from the torques that the controller holds.
+    def enable(self, now: float, limits: Limits, start: Sequence[float] | None = None) -> None:
+        """Ramp in from the torques ``start`` (n,) that hold the robot now.
 
-        Raises ArgumentError for limits that cannot be kept.
+        None: from those of the latest command, which are zero after a stop. Raises ArgumentError
+        for limits that cannot be kept, or that the torques exceed.
         """
         limits.check()
-        if len(self.latest) != len(limits.effort):
-            self.latest = (0.0,) * len(limits.effort)
-        if any(abs(x) > most for x, most in zip(self.latest, limits.effort, strict=True)):
+        if start is not None:
+            held = tuple(start)
+        elif len(self.latest) == len(limits.effort):
+            held = self.latest
+        else:
+            held = (0.0,) * len(limits.effort)
+        if any(abs(x) > most for x, most in zip(held, limits.effort, strict=True)):
             raise ArgumentError(
                 "the controller still holds torques beyond the effort limits; disable first, "
                 "which ramps them out"
             )
         self.limits = limits
         self.fault = None
-        self._from = self.latest
+        self.latest = self._from = held
         self._commanded_at = now
         self._begin = now
-        self._share, self._target = 0.0, ()
+        self._share, self._torques = 0.0, None
+        self._damps_until = (now,) * len(held)
+        self._saturated_since = [None] * len(held)
         self.state = State.RAMPING_IN
 
     def disable(self, now: float) -> None:
         """Ramp out. After a fault that held the torques, let them go in the same way."""
-        if self.state in (State.RAMPING_IN, State.ENABLED):
-            self._target = self._target or self.latest
+        if self.engaged:
             self.state = State.RAMPING_OUT
-            self._begin = now
-        elif self.state is State.FAULT and self._stop == "hold" and any(self.latest):
             self._release(now, "ramp_down")
+        elif self.holding:
+            self._from, self._share, self._torques = self.latest, 0.0, None
+            self._release(now, "ramp_down")
+
+    def dismiss(self, now: float) -> None:
+        """End a release at once, since another controller holds the robot; a fault stays latched.
+
+        Nothing is commanded any more: the controller of the torques does not act on them.
+        """
+        if self.engaged:
+            return
+        self.latest = (0.0,) * len(self.latest)
+        self._commanded_at = now
+        if self.state is State.RAMPING_OUT:
+            self.state = State.DISABLED
+        else:
+            self._stop = "zero"
 
     def trip(self, now: float, fault: Fault) -> bool:
         """Latch a fault and begin the stop. False if nothing is engaged that could be stopped."""
@@ -169,95 +207,157 @@ class CommandPolicy:
         self._release(now, self.on_fault)
         return True
 
-    def command(self, now: float, target: Sequence[float] | None = None) -> list[float] | None:
-        """Return what to command now, None for silence.
-
-        ``target`` (n,) is what the robot needs in its present state, finite; None if there is no
-        news of it, so that only a stop goes on.
-        """
-        if target is not None and self.state is not State.DISABLED and self._finite(now, target):
-            self._aim(target)
-        else:
-            target = None
-        if self.state is State.FAULT:
-            return self._stopped(now) if self.stopping else None
-        if self.state is State.RAMPING_OUT:
-            return self._out(now)
-        if target is None or self.state is State.DISABLED:
-            return None
-        if self.state is State.RAMPING_IN:
-            self._share = min(1.0, max(0.0, (now - self._begin) / self.limits.ramp_time))
-            if self._share == 1.0:
-                self.state = State.ENABLED
-        return self._limit(now, self._blended())
-
-    def _finite(self, now: float, target: Sequence[float]) -> bool:
-        if math.isfinite(sum(target)):  # mostly; a sum may overflow where no number does
-            return True
-        bad = [f"{x} at joint {k}" for k, x in enumerate(target) if not math.isfinite(x)]
-        if bad:
-            said = f"a torque came out as no number: {', '.join(bad)}"
-            self.trip(now, Fault("torque_not_finite", said))
-        return not bad
-
-    def _aim(self, target: Sequence[float]) -> None:
-        """Take a target, within the effort limits."""
-        self._target = tuple(target)
-        self._too_much = ()
-        for most, value in zip(self.limits.effort, self._target, strict=True):
-            if not -most <= value <= most:
-                self._clip()
-                return
-
-    def _clip(self) -> None:
-        limits = self.limits.effort
-        pairs = list(zip(self._target, limits, strict=True))
-        self._too_much = tuple(k for k, (x, most) in enumerate(pairs) if abs(x) > most)
-        self._target = tuple(min(most, max(-most, x)) for x, most in pairs)
-
-    # -- ramps -------------------------------------------------------------------------------------
-
     def _release(self, now: float, how: str) -> None:
         self._stop = how
         self._begin = now
-        self._from = self.latest
 
-    def _left(self, now: float) -> float:
-        """Return the share of the ramp that is still to come."""
-        return min(1.0, max(0.0, 1.0 - (now - self._begin) / self.limits.ramp_time))
+    # -- commands ----------------------------------------------------------------------------------
 
-    def _blended(self) -> list[float]:
-        share = self._share
-        if share == 1.0:
-            return list(self._target)
-        pairs = zip(self._from, self._target, strict=True)
-        return [held + share * (wanted - held) for held, wanted in pairs]
+    def command(
+        self,
+        now: float,
+        torques: Torques | None = None,
+        damps_until: Sequence[float] = (),
+    ) -> list[float] | None:
+        """Return what to command now, None for silence.
 
-    def _out(self, now: float) -> list[float]:
-        left = self._left(now)
-        command = self._limit(now, [left * x for x in self._blended()])
-        if left == 0.0 and not any(command):
+        ``torques`` is what the robot needs in its present state; None if there is no news of it.
+        ``damps_until`` (n,) are the times after which the damping and assist of each joint no
+        longer act, since its state is not known any more.
+        """
+        if torques is not None and self._takes(now, torques):
+            self._torques, self._damps_until = torques, damps_until
+        elif self.engaged and not self._outdated(now):
+            return None
+        if self.state is State.DISABLED:
+            return None
+        if self.state is State.FAULT and not self.stopping:
+            return None
+        if self.state is State.RAMPING_IN and torques is not None:
+            elapsed, whole = now - self._begin, self.limits.ramp_in_time
+            self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
+            if self._share == 1.0:
+                self.state = State.ENABLED
+        command = self._limit(now, self._wanted(now))
+        if self.state is State.RAMPING_OUT and self._left(now) == 0.0 and not any(command):
             self.state = State.DISABLED
         return command
 
-    def _stopped(self, now: float) -> list[float]:
-        left = self._left(now) if self._stop == "ramp_down" else 0.0
-        return self._limit(now, [left * x for x in self._from])
+    def due_in(self, now: float) -> float:
+        """Return in how many seconds :meth:`command` must be called if there is no news; or inf."""
+        if self.stopping:
+            waits = [max(0.0, self._commanded_at + STOP_PERIOD - now)]
+        elif self.engaged:
+            waits = [0.0] if self._outdated(now) else [math.inf]
+        else:
+            return math.inf
+        if self._torques is not None and (self._torques.damping or self._torques.assist):
+            waits += [until - now for until in self._damps_until if until > now]
+        return min(waits)
+
+    def saturation(self, now: float) -> tuple[int, float] | None:
+        """Return the joint, by index, that has been at its effort limit the longest, and since.
+
+        None if none is.
+        """
+        longest = [(since, k) for k, since in enumerate(self._saturated_since) if since is not None]
+        if not longest:
+            return None
+        since, k = min(longest)
+        return k, now - since
+
+    def _takes(self, now: float, torques: Torques) -> bool:
+        """Return whether torques can be used: not for a stop by hold, nor if one is not finite."""
+        if self.state is State.DISABLED or (
+            self.state is State.FAULT and self._stop != "ramp_down"
+        ):
+            return False
+        # mostly; a sum may overflow where no number does
+        if math.isfinite(sum(torques.gravity) + sum(torques.damping) + sum(torques.assist)):
+            return True
+        bad = [
+            f"{x} at joint {k}"
+            for part in torques
+            for k, x in enumerate(part)
+            if not math.isfinite(x)
+        ]
+        if bad:
+            said = f"a computed torque is NaN or infinite: {', '.join(bad)}"
+            self.trip(now, Fault("torque_not_finite", said))
+        return not bad
+
+    def _outdated(self, now: float) -> bool:
+        """Return whether the latest command damps or assists a joint whose state is too old."""
+        if self._torques is None or not (self._torques.damping or self._torques.assist):
+            return False
+        expired = any(until <= now for until in self._damps_until)
+        return expired and tuple(self._wanted(now)) != self.latest
+
+    # -- what is wanted ----------------------------------------------------------------------------
+
+    def _gravity(self) -> list[float]:
+        """Return the torques that hold the robot, as far as they have come in."""
+        if self._torques is None:
+            return list(self._from)
+        share = self._share
+        if share == 1.0:
+            return self._torques.gravity
+        pairs = zip(self._from, self._torques.gravity, strict=True)
+        return [held + share * (needed - held) for held, needed in pairs]
+
+    def _wanted(self, now: float) -> list[float]:
+        """Return the torques (n,) to command, within the effort limits."""
+        wanted = self._gravity()
+        torques, damps, assists = self._torques, True, self.engaged
+        if not self.engaged:
+            left = self._left(now)
+            wanted = [left * x for x in self._held_back(wanted)]
+            damps = self._stop == "ramp_down" and left > 0.0
+        if torques is not None and damps and torques.damping:
+            pairs = zip(wanted, torques.damping, self._damps_until, strict=True)
+            wanted = [x + (y if now < until else 0.0) for x, y, until in pairs]
+        if torques is not None and assists and torques.assist:
+            rows = zip(wanted, torques.assist, self._damps_until, strict=True)
+            share = self._share
+            wanted = [x + (share * y if now < until else 0.0) for x, y, until in rows]
+        return list(self._held_back(wanted))
+
+    def _held_back(self, torques: Sequence[float]) -> tuple[float, ...]:
+        """Return torques (n,) within the effort limits."""
+        pairs = zip(torques, self.limits.effort, strict=True)
+        return tuple(min(most, max(-most, x)) + 0.0 for x, most in pairs)  # which leaves no -0.0
+
+    def _left(self, now: float) -> float:
+        """Return the share of the release that is still to come."""
+        if self._stop == "hold":
+            return 1.0
+        if self._stop == "zero":
+            return 0.0
+        return min(1.0, max(0.0, 1.0 - (now - self._begin) / self.limits.ramp_time))
 
     def _limit(self, now: float, wanted: list[float]) -> list[float]:
         """Return what is wanted, as far as the rate limit lets it come.
 
         All that is wanted lies within the effort limits, and so do commands on the way there.
         """
-        step = self.limits.rate * max(0.0, now - self._commanded_at)
-        command = [x + 0.0 for x in wanted]  # which leaves no -0.0
+        elapsed = max(0.0, now - self._commanded_at)
+        command = list(wanted)
         too_fast: list[int] = []
-        for k, before in enumerate(self.latest):
-            change = wanted[k] - before
+        too_much: list[int] = []
+        rows = zip(self.latest, wanted, self.limits.rate, self.limits.effort, strict=True)
+        for k, (before, value, rate, most) in enumerate(rows):
+            step = rate * elapsed
+            change = value - before
             if not -step <= change <= step:
                 command[k] = before + math.copysign(step, change)
                 too_fast.append(k)
-        self.limited = Limited(self._too_much, tuple(too_fast))
+            if abs(value) >= most:
+                too_much.append(k)
+                if self._saturated_since[k] is None:
+                    self._saturated_since[k] = now
+            else:
+                self._saturated_since[k] = None
+        self.limited = Limited(tuple(too_much), tuple(too_fast))
         self.latest = tuple(command)
         self._commanded_at = max(now, self._commanded_at)
         return command

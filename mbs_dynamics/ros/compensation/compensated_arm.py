@@ -15,21 +15,26 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, UrdfError
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
-from mbs_dynamics.ros.compensation.torque_law import Gains, TorqueLaw
-from mbs_dynamics.ros.compensation.watchdog import Continuity, Envelope
+from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
+from mbs_dynamics.ros.compensation.settings import RATE_SHARE, GravityCompensationSettings
+from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
 from mbs_dynamics.tracing import default_backend
+
+EFFORT_FLOOR = 0.02
+"""Share of an effort limit that a measured effort may be off at any time: noise and friction."""
 
 
 def parsed(text: str, settings: GravityCompensationSettings) -> Model:
@@ -39,6 +44,26 @@ def parsed(text: str, settings: GravityCompensationSettings) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
         return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)
+
+
+def same_robot(one: Model, other: Model) -> bool:
+    """Return whether two models have the same bodies, joints, limits and frames, by name."""
+    frames = [
+        {name: (frame.body, frame.placement.tobytes()) for name, frame in model.frames.items()}
+        for model in (one, other)
+    ]
+    return frames[0] == frames[1] and [*map(_identity, one.bodies)] == [
+        *map(_identity, other.bodies)
+    ]
+
+
+def _identity(body: Body) -> tuple[object, ...]:
+    joint = body.joint
+    return (
+        (body.name, body.parent, body.home_rel.tobytes(), body.inertia.parameters.tobytes()),
+        (joint.name, joint.screw.tobytes(), joint.coordinate, joint.mimics, joint.ratio),
+        (joint.offset, joint.limits, joint.damping, joint.friction),
+    )
 
 
 class CompensatedArm:
@@ -51,26 +76,44 @@ class CompensatedArm:
     def __init__(self, model: Model, settings: GravityCompensationSettings) -> None:
         self.model = model
         self.joints = [_coordinate(model, name) for name in settings.joints]
-        self.law = TorqueLaw(model, self.joints, self.gains(settings), settings.friction_speed)
+        gains, springs = self.gains(settings), self._springs(settings)
+        self.law = TorqueLaw(model, self.joints, gains, settings.friction_speed, springs)
         self.input = JointInput.of_model(
             model,
             stale_timeout=settings.stale_timeout,
             velocity_from_position=settings.velocity_from_position,
+            answering=self.joints or None,
+            others_timeout=settings.other_joints_timeout,
+            fixed=dict(zip(settings.fixed_joints, settings.fixed_positions, strict=True)),
         )
         self.continuity = Continuity(model)
+        self.speeds = Speeds(model, self.joints)
+        self.periods = Periods(len(self.joints))
         self.backend = default_backend()
+        self._fastest = [joint.limits.velocity or math.inf for joint in model.joints]
+        self._smooth: list[float] = []
+        self._smoothed_at = 0
         self.adapt(settings)
 
     def adapt(self, settings: GravityCompensationSettings) -> None:
         """Take up what takes effect at once: timeouts, margins and limits."""
         self.input.stale_timeout = settings.stale_timeout
+        self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
         self.law.speed = settings.friction_speed
+        self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
         self.efforts = tuple(
-            own or settings.effort_scale * (self.model.joints[k].limits.effort or 0.0)
+            settings.effort_scale * (own or self.model.joints[k].limits.effort or 0.0)
             for own, k in zip(settings.effort_limits, self.joints, strict=True)
         )
+        self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
+        self.heaviest = settings.max_payload or float(
+            sum(body.inertia.mass for body in self.model.bodies)
+        )
+
+    def _springs(self, settings: GravityCompensationSettings) -> Springs:
+        return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
 
     def gains(self, settings: GravityCompensationSettings) -> Gains:
         """Return the gains that the settings ask for; friction that is not set is the URDF's."""
@@ -80,13 +123,29 @@ class CompensatedArm:
         )
         return Gains(settings.gravity_scale, settings.damping, friction)
 
-    def aim_gravity(self, gravity: Gravity, now: float, duration: float) -> None:
-        """Move to another gravity.
+    def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> list[float]:
+        """Return the velocities (n,) that damping takes: within the limits, and low-passed.
+
+        A sensor that reports a speed that no joint can have must not become a torque against it.
+        ``stamp`` in ns is that of the measurement, ``constant`` the time constant in s.
+        """
+        pairs = zip(rates, self._fastest, strict=True)
+        within = [min(fastest, max(-fastest, rate)) for rate, fastest in pairs]
+        elapsed = 1e-9 * (stamp - self._smoothed_at)
+        self._smoothed_at = stamp
+        if constant > 0.0 and self._smooth and 0.0 < elapsed < 20.0 * constant:
+            share = 1.0 - math.exp(-elapsed / constant)
+            within = [x + share * (y - x) for x, y in zip(self._smooth, within, strict=True)]
+        self._smooth = within
+        return within
+
+    def gravity_goal(self, gravity: Gravity) -> FloatArray:
+        """Return a gravity (3,) in m/s^2 in the axes of the root link.
 
         Raises UnknownBodyError for an unknown link, ModelError for one that moves, ArgumentError
         for numbers that cannot be.
         """
-        self.law.gravity.aim(root_gravity(self.model, gravity), now, duration)
+        return root_gravity(self.model, gravity)
 
     def body(self, load: Load) -> int:
         """Return the body that carries a load.
@@ -98,17 +157,63 @@ class CompensatedArm:
             raise ModelError(f"a payload at {load.link!r} has no effect: that link does not move")
         return frame.body
 
-    def aim_loads(self, loads: Sequence[Load], now: float, duration: float) -> None:
-        """Move to other loads, one a body, which exist; the others of before go.
+    def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
+        """Return the inertial parameters (nb, 10) of loads, one a body.
 
-        Raises what :meth:`body` raises.
+        Raises what :meth:`body` raises, and ModelError for one that is too heavy.
         """
         goal = np.zeros((self.model.nb, 10))
         for load in loads:
+            if load.mass > self.heaviest:
+                raise ModelError(
+                    f"the payload at {load.link!r} has a mass of {load.mass:g} kg; valid is at "
+                    f"most {self.heaviest:.4g}, see max_payload. Are these grams?"
+                )
             inertia = Inertia.from_com(load.mass, load.com, load.inertia_at_com)
             placed = inertia.transformed(self.model.frame(load.link).placement)
             goal[self.body(load)] = placed.parameters
-        self.law.loads.aim(goal, now, duration)
+        return goal
+
+    def overload(
+        self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
+    ) -> str:
+        """Return which joints could not hold the robot at q (n,); empty if all can.
+
+        ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
+        """
+        torques = self.law.goal_torques(q, gravity, loads)
+        rows = zip(self.joints, torques, self.efforts, strict=True)
+        return "; ".join(
+            f"{self.model.joints[k].name} needs {x:.4g} against gravity, and its effort limit is "
+            f"{most:.4g}"
+            for k, x, most in rows
+            if not abs(x) <= most
+        )
+
+    def effort_mismatch(self, q: FloatArray, efforts: Sequence[float], tolerance: float) -> str:
+        """Return which measured efforts (n,) are not those that hold the robot at q (n,).
+
+        Empty if all agree. Both are compared as shares of the effort limits, within ``tolerance``
+        times the largest share of a gravity torque, and EFFORT_FLOOR.
+        """
+        needed = self.law.goal_torques(q)
+        largest = max(abs(x) / most for x, most in zip(needed, self.efforts, strict=True))
+        bound = EFFORT_FLOOR + tolerance * largest
+        worst, said = bound, ""
+        for k, x, most in zip(self.joints, needed, self.efforts, strict=True):
+            share = abs(efforts[k] - x) / most
+            if not share <= worst:
+                worst = share
+                said = (
+                    f"{self.model.joints[k].name} measures {efforts[k]:.4g}, and {x:.4g} would "
+                    f"hold it against gravity; valid is within {bound * most:.4g}"
+                )
+        return said
+
+    def bears_nothing(self, efforts: Sequence[float]) -> bool:
+        """Return whether measured efforts (n,) are next to nothing."""
+        rows = zip(self.joints, self.efforts, strict=True)
+        return all(abs(efforts[k]) <= EFFORT_FLOOR * most for k, most in rows)
 
 
 def _coordinate(model: Model, name: str) -> int:

@@ -11,9 +11,9 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Gravity compensation as a whole: from what is heard to what is commanded. Knows no ROS.
+"""Gravity compensation as a whole: from what is received to what is commanded. Knows no ROS.
 
-Every call says the time, in s of one steady clock, so that the same calls give the same commands.
+Every call gives the time, in s of one steady clock, so that the same calls give the same commands.
 """
 
 from __future__ import annotations
@@ -24,24 +24,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
-from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, parsed
+from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, parsed, same_robot
+from mbs_dynamics.ros.compensation.input_checks import Freshness
 from mbs_dynamics.ros.compensation.settings import (
     AT_REST_ONLY,
     GravityCompensationSettings,
+    check_earthly,
 )
-from mbs_dynamics.ros.compensation.watchdog import Watchdog
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.robot import Gravity, Load, Vector, check_load
-from mbs_dynamics.ros.settings import check_gravity
 
-IGNORED = frozenset({"no_joints", "repeated_stamp"})
-"""Messages that are not about this robot, or not new. They neither feed nor stop anything."""
+IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
+"""Messages that are not about this robot, not new, or not complete: they stop nothing, nor count.
+"""
+
+LARGEST_TURN = math.radians(60.0)
+"""Gravity may turn by this angle at once while torques are commanded; an inverted sign is more."""
 
 
 class Answer(NamedTuple):
-    """What became of a message."""
+    """The answer to a message."""
 
     command: list[float] | None
     """What to command, in the order of ``joints``; None for silence."""
@@ -50,10 +55,10 @@ class Answer(NamedTuple):
 
 
 class Compensator:
-    """Hears a robot and says what to command.
+    """Takes the states of a robot and says what to command.
 
-    After each call, :attr:`CommandPolicy.stopping` of :attr:`policy` says whether :meth:`tick` must
-    be called again and again, and :attr:`pending` whether :meth:`adopt` has something to do.
+    After each call, :meth:`due_in` says when :meth:`tick` must be called, and :attr:`pending`
+    whether :meth:`adopt` has something to do.
     """
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
@@ -68,29 +73,50 @@ class Compensator:
         """A description that waits until no torque is commanded or held."""
         self.gravity = Gravity("", settings.gravity)
         self.loads: list[Load] = []
-        self.joint_watch = Watchdog("joint_states")
-        self.imu_watch = Watchdog("imu")
+        self.joint_watch = Freshness("joint_states")
+        self.imu_watch = Freshness("imu")
         self._text: str | None = None
-        self._stamp = 0
         self._imu_at = -math.inf
+        self._imu_stamp = 0
         self._imu = np.zeros(3)
+        self._forget_state()
+
+    def _forget_state(self) -> None:
+        self.joint_watch.forget()
+        self.imu_watch.forget()
+        self._q: FloatArray | None = None
+        """(n,) the latest valid positions."""
+        self._efforts: list[float] = []
+        """(n,) the latest measured efforts while at rest, NaN where not known."""
+        self._trusted = True
+        """Whether the states are those of one robot, which may be followed."""
 
     # -- the robot ---------------------------------------------------------------------------------
 
     def describe(self, text: str, now: float) -> bool:
-        """Take a description; False if it is the one of before. A new one while engaged is a fault.
+        """Take a description; False if it is that of the robot in force.
 
-        It waits in :attr:`pending` for :meth:`adopt`, which compiles.
+        Another robot while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
+        compiles.
         """
         if text == (self._text if self.pending is None else self.pending):
             return False
-        if text == self._text:
-            self.pending = None
+        if text == self._text or self._is_in_force(text):
+            self._text, self.pending = text, None
             return False
         self.pending = text
-        said = "a new robot_description came while enabled"
+        said = "the robot_description of another robot came while enabled"
         self.policy.trip(now, Fault("new_description", said))
         return True
+
+    def _is_in_force(self, text: str) -> bool:
+        """Return whether a text describes the robot in force, in other words."""
+        if self.arm is None or self.refused:
+            return False
+        try:
+            return same_robot(self.arm.model, parsed(text, self.settings))
+        except MbsError:
+            return False
 
     def adopt(self, now: float) -> bool:
         """Put the pending description in force, if no torque is commanded or held.
@@ -111,9 +137,7 @@ class Compensator:
             raise
         self.refused = ""
         self.arm, self.remarks, self.gravity, self.loads = arm, remarks, gravity, loads
-        self.joint_watch.forget()
-        self.imu_watch.forget()
-        self._stamp = 0
+        self._forget_state()
         return True
 
     def _carried_over(
@@ -122,18 +146,19 @@ class Compensator:
         """Return gravity and loads of before, as far as another robot can have them."""
         gravity, loads = self.gravity, []
         try:
-            arm.aim_gravity(gravity, now, 0.0)
+            goal = arm.gravity_goal(gravity)
         except MbsError as error:
             remarks.append(f"the gravity in force before is dropped: {error}")
             gravity = Gravity("", self.settings.gravity)
-            arm.aim_gravity(gravity, now, 0.0)
+            goal = arm.gravity_goal(gravity)
+        arm.law.gravity.aim(goal, now, 0.0)
         for load in self.loads:
             try:
-                arm.body(load)
+                arm.loads_goal([load])
                 loads.append(load)
             except MbsError as error:
                 remarks.append(f"the payload at {load.link!r} is dropped: {error}")
-        arm.aim_loads(loads, now, 0.0)
+        arm.law.loads.aim(arm.loads_goal(loads), now, 0.0)
         return gravity, loads
 
     # -- gravity and loads ------------------------------------------------------------------------
@@ -142,10 +167,37 @@ class Compensator:
         """Move to another gravity, along a ramp while engaged. Raises MbsError if it cannot be."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
-        check_gravity("gravity", gravity.vector)
+        check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
         if self.arm is not None:
-            self.arm.aim_gravity(gravity, now, self._ramp)
+            goal = self.arm.gravity_goal(gravity)
+            self._check_turn(self.arm, goal)
+            self._check_load(self.arm, gravity=goal)
+            self.arm.law.gravity.aim(goal, now, self._ramp)
         self.gravity = gravity
+
+    def _check_turn(self, arm: CompensatedArm, goal: FloatArray) -> None:
+        before = arm.law.gravity.goal
+        lengths = float(np.linalg.norm(before) * np.linalg.norm(goal))
+        if self.policy.at_rest or lengths == 0.0:
+            return
+        angle = math.acos(max(-1.0, min(1.0, float(before @ goal) / lengths)))
+        if angle > LARGEST_TURN:
+            raise ArgumentError(
+                f"gravity {goal.tolist()} is turned by {math.degrees(angle):.0f} degrees from "
+                f"{before.tolist()}; valid is at most {math.degrees(LARGEST_TURN):.0f} at once "
+                "while torques are commanded. Is its sign that of an imu?"
+            )
+
+    def _check_load(
+        self,
+        arm: CompensatedArm,
+        gravity: FloatArray | None = None,
+        loads: FloatArray | None = None,
+    ) -> None:
+        """Raise ModelError if the robot could not be held where it was last."""
+        over = "" if self._q is None else arm.overload(self._q, gravity, loads)
+        if over:
+            raise ModelError(f"the arm could not be held: {over}")
 
     def set_load(self, load: Load, now: float) -> None:
         """Move to another load of the body that carries it. Raises MbsError if it cannot be."""
@@ -156,32 +208,50 @@ class Compensator:
             others = [other for other in others if self.arm.body(other) != body]
         loads = [*others, load] if load.mass > 0.0 else others
         if self.arm is not None:
-            self.arm.aim_loads(loads, now, self._ramp)
+            goal = self.arm.loads_goal(loads)
+            if load.mass > 0.0:
+                self._check_load(self.arm, loads=goal)
+            self.arm.law.loads.aim(goal, now, self._ramp)
         self.loads = loads
 
-    def feel(self, link: str, acceleration: Vector, now: float) -> None:
+    def accelerate(
+        self, link: str, acceleration: Vector, now: float, stamp: int = 0, clock: int = 0
+    ) -> None:
         """Take the proper acceleration (3,) in m/s^2 that an imu fixed to ``link`` measures.
 
         Its negative is the free fall as the base sees it: gravity less the acceleration of the
-        base. A bad measurement is a fault; it raises MbsError as well.
+        base. ``stamp`` in ns is that of the measurement, 0 if it has none; ``clock`` the time of
+        stamps now, 0 if that is not to be watched. The same stamp again is no new measurement. A
+        bad one is a fault; it raises MbsError as well.
         """
-        if self.arm is None:
+        if self.arm is None or (stamp and stamp == self._imu_stamp):
             return
         try:
+            if stamp and stamp < self._imu_stamp and not self._imu_silent(now):
+                late = 1e-9 * (self._imu_stamp - stamp)
+                raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
+            aged = self._aged(stamp, clock)
+            if aged:
+                raise ArgumentError(aged)
             gravity = Gravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
-            check_gravity("linear_acceleration", gravity.vector)
+            self.arm.gravity_goal(gravity)
             elapsed, constant = now - self._imu_at, self.settings.imu_time_constant
             share = 1.0 if elapsed >= 20.0 * constant else 1.0 - math.exp(-elapsed / constant)
             smooth = self._imu + share * (np.array(gravity.vector) - self._imu)
+            check_earthly("linear_acceleration", smooth, self.settings.gravity_tolerance)
             gravity = gravity._replace(vector=tuple(smooth.tolist()))
-            self.arm.aim_gravity(gravity, now, 0.0)
+            goal = self.arm.gravity_goal(gravity)
         except MbsError as error:
             trouble = Fault("imu", f"imu refused: {error}")
             self.imu_watch.refuse(trouble)
             self.policy.trip(now, trouble)
             raise
-        self._imu, self._imu_at, self.gravity = smooth, now, gravity
+        self.arm.law.gravity.aim(goal, now, 0.0)
+        self._imu, self._imu_at, self._imu_stamp, self.gravity = smooth, now, stamp, gravity
         self.imu_watch.feed(now)
+
+    def _imu_silent(self, now: float) -> bool:
+        return now - self._imu_at >= self.settings.stale_timeout
 
     @property
     def _ramp(self) -> float:
@@ -191,7 +261,7 @@ class Compensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings) -> None:
-        """Raise ArgumentError if these settings cannot be taken now."""
+        """Raise ArgumentError or ModelError if these settings cannot be taken now."""
         changed = [
             name
             for name in sorted(AT_REST_ONLY)
@@ -202,8 +272,13 @@ class Compensator:
                 f"{', '.join(changed)} can be changed only while no torque is commanded or held: "
                 f"the state is {self.policy.state.value!r}; disable first"
             )
-        if settings.use_imu and settings.gravity != self.settings.gravity:
-            raise ArgumentError("use_imu is true: gravity comes from the imu alone")
+        if settings.gravity != self.settings.gravity:
+            if settings.use_imu:
+                raise ArgumentError("use_imu is true: gravity comes from the imu alone")
+            if self.arm is not None:
+                goal = self.arm.gravity_goal(Gravity("", settings.gravity))
+                self._check_turn(self.arm, goal)
+                self._check_load(self.arm, gravity=goal)
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Put settings in force that :meth:`check` lets pass."""
@@ -214,66 +289,137 @@ class Compensator:
             self.arm.adapt(settings)
             self.arm.law.aim(self.arm.gains(settings), now, self._ramp)
         if gravity:
-            self.set_gravity(Gravity("", settings.gravity), now)
+            self.gravity = Gravity("", settings.gravity)
+            if self.arm is not None:
+                self.arm.law.gravity.aim(self.arm.gravity_goal(self.gravity), now, self._ramp)
 
     # -- what is commanded ------------------------------------------------------------------------
 
-    def hear(
+    def receive(
         self,
         names: Sequence[str],
         positions: Sequence[float],
         velocities: Sequence[float],
+        efforts: Sequence[float] = (),
         *,
         stamp: int,
         now: float,
+        clock: int = 0,
     ) -> Answer:
-        """Take a state of the robot; ``stamp`` is the message's in ns, 0 if it has none."""
-        if self.arm is None:
+        """Take a message on joint_states.
+
+        ``stamp`` is the message's in ns, 0 if it has none; ``clock`` the time of stamps now, 0 if
+        the age of messages is not to be watched.
+        """
+        arm = self.arm
+        if arm is None:
             return Answer(None)
         self._watch(now)
-        reading = self.arm.input.read(names, positions, velocities, stamp=stamp, received=now)
+        reading = arm.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
         if isinstance(reading, Rejection):
             return self._reject(now, reading)
+        if reading.repeated:
+            return self._reject(now, Rejection("repeated_stamp", "the time stamp did not advance"))
         if not stamp:
             return self._reject(now, Rejection("unstamped", "the message has no time stamp"))
-        if stamp == self._stamp:
-            return self._reject(now, Rejection("repeated_stamp", "the time stamp did not advance"))
-        self._stamp = stamp
+        aged = self._aged(stamp, clock)
+        if aged:
+            return self._reject(now, Rejection("age", aged))
         if reading.qd is None:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
         positions, rates = reading.q.tolist(), reading.qd.tolist()
-        beyond = self.arm.envelope.check(positions, rates)
-        jump = self.arm.continuity.check(positions, stamp)
-        if self.policy.engaged:  # else a robot may be put elsewhere, as simulated ones are
-            beyond = beyond or jump
-        if beyond is not None:
-            self.joint_watch.feed(now)
-            return self._reject(now, Rejection(*beyond))
+        jump = arm.continuity.check(positions, arm.input.stamps)
+        fast = arm.speeds.check(positions, rates, reading.stamp)
+        damped = arm.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
+        received = [arm.input.received[k] for k in arm.joints]
+        until = arm.periods.note(received, self.settings.stale_timeout)
         self.joint_watch.feed(now)
-        return Answer(self.policy.command(now, self.arm.law.torques(reading.q, rates, now)))
+        if self.policy.at_rest:  # a robot may be put elsewhere, as simulated ones are
+            self._trusted, jump = True, None
+            self._efforts = reading.efforts.tau.tolist()
+        elif jump is not None:
+            self._trusted = False
+        self._q = reading.q.copy()
+        trouble = arm.envelope.check(positions) or jump or fast
+        rejection = None if trouble is None else Rejection(*trouble)
+        if rejection is not None:
+            self._doubt(now, rejection)
+        torques = None
+        if self._trusted and not self.policy.at_rest:
+            torques = arm.law.torques(reading.q, positions, damped, now)
+        command = self.policy.command(now, torques, until)
+        self._watch_saturation(now)
+        return Answer(command, rejection)
+
+    def _aged(self, stamp: int, clock: int) -> str:
+        """Return what is wrong with the age of a message; empty if nothing is."""
+        most = self.settings.max_age
+        age = 1e-9 * (clock - stamp)
+        if not (stamp and clock and most) or abs(age) <= most:
+            return ""
+        return (
+            f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the node's "
+            f"clock; max_age is {most:g}. Are the clocks synchronised, and is use_sim_time right? "
+            "0 does not watch the age"
+        )
+
+    def _doubt(self, now: float, rejection: Rejection) -> None:
+        """Remember what is wrong with the latest message; it is a fault while engaged."""
+        trouble = Fault(rejection.kind, f"joint_states rejected: {rejection.reason}")
+        self.joint_watch.refuse(trouble)
+        self.policy.trip(now, trouble)
 
     def _reject(self, now: float, rejection: Rejection) -> Answer:
         if rejection.kind not in IGNORED:
-            trouble = Fault(rejection.kind, f"joint_states rejected: {rejection.reason}")
-            self.joint_watch.refuse(trouble)
-            self.policy.trip(now, trouble)
+            self._doubt(now, rejection)
+            if rejection.kind == "time_backwards" and not self.policy.at_rest:
+                self._trusted = False  # another publisher, or a simulation that was reset
         return Answer(self.policy.command(now), rejection)
 
     def tick(self, now: float) -> list[float] | None:
-        """Look at the time; return what a stop commands, if there is one."""
+        """Look at the time; return what to command without news of the robot, None for silence."""
         self._watch(now)
         return self.policy.command(now)
+
+    def due_in(self, now: float) -> float:
+        """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
+        timeout = self.settings.stale_timeout
+        waits = [watch.fresh_for(now, timeout) for watch in self._watches()]
+        if self.arm is not None and self.policy.engaged:
+            waits.append(self.arm.input.fresh_for(now))
+        return min(self.policy.due_in(now), *waits)
 
     def _watch(self, now: float) -> None:
         if not self.policy.engaged:
             return
-        for watch in self._watches():
-            stale = watch.stale(now, self.settings.stale_timeout)
-            if stale is not None:
-                self.policy.trip(now, stale)
+        problem = self._stale(now)
+        if problem is not None:
+            self.policy.trip(now, problem)
 
-    def _watches(self) -> tuple[Watchdog, ...]:
+    def _stale(self, now: float) -> Fault | None:
+        """Return the fault that an input or the state of a joint is too old, or None."""
+        stale = self.arm.input.stale(now) if self.arm is not None else []
+        for watch in self._watches():
+            found = watch.stale(now, self.settings.stale_timeout)
+            if found is not None:
+                joints = f": {', '.join(stale)}" if stale and watch is self.joint_watch else ""
+                return found._replace(reason=found.reason + joints)
+        return Fault("stale", f"no valid joint_states of {', '.join(stale)}") if stale else None
+
+    def _watches(self) -> tuple[Freshness, ...]:
         return (self.joint_watch, self.imu_watch) if self.settings.use_imu else (self.joint_watch,)
+
+    def _watch_saturation(self, now: float) -> None:
+        if not self.policy.engaged or not self.policy.limited.effort:
+            return
+        found = self.policy.saturation(now)
+        if found is not None and found[1] > self.settings.saturation_timeout:
+            name, most = self.settings.joints[found[0]], self.policy.limits.effort[found[0]]
+            said = (
+                f"{name} has been at its effort limit of {most:.4g} for {found[1]:.3f} s; "
+                f"saturation_timeout is {self.settings.saturation_timeout:g}"
+            )
+            self.policy.trip(now, Fault("saturated", said))
 
     def fail(self, fault: Fault, now: float) -> list[float] | None:
         """Stop for a reason that lies outside: a callback that overran, an error."""
@@ -281,7 +427,7 @@ class Compensator:
         return self.policy.command(now)
 
     def overran(self, what: str, elapsed: float, now: float) -> list[float] | None:
-        """Take how long a callback took, in s; stop if that was too long."""
+        """Take how long a callback worked, in s; stop if that was too long."""
         most = self.settings.callback_timeout
         if elapsed <= most:
             return None
@@ -323,36 +469,82 @@ class Compensator:
             for name, most in zip(self.settings.joints, arm.efforts, strict=True)
             if not 0.0 < most < math.inf
         ]
-        if not found and self.settings.joints:
+        limited = not found and bool(self.settings.joints)
+        if limited:
             try:
                 self.limits.check()
             except ArgumentError as error:
                 found.append(str(error))
         trouble = self.input_problem(now)
-        return [*found, trouble] if trouble else found
+        if trouble:
+            found.append(trouble)
+        elif limited and self._q is not None and self.policy.at_rest:
+            found += [
+                said for said in (arm.overload(self._q), self._mismatch(arm, self._q)) if said
+            ]
+        return found
+
+    def _mismatch(self, arm: CompensatedArm, q: FloatArray) -> str:
+        """Return how the measured efforts contradict the gravity torques; empty if they do not."""
+        settings, efforts = self.settings, self._efforts
+        measured = [efforts[k] for k in arm.joints]
+        known = bool(measured) and all(map(math.isfinite, measured))
+        surely = settings.start_from == "effort" or settings.effort_check == "always"
+        if not known:
+            wanted = (
+                "start_from is 'effort'"
+                if settings.start_from == "effort"
+                else ("effort_check is 'always'")
+            )
+            return f"{wanted}, but joint_states hold no efforts of all joints" if surely else ""
+        held = surely or bool(settings.position_controller)
+        if settings.effort_check == "off" or (not held and arm.bears_nothing(efforts)):
+            return ""
+        said = arm.effort_mismatch(q, efforts, settings.effort_tolerance)
+        if not said:
+            return ""
+        return (
+            f"the measured efforts do not agree with gravity: {said}, see effort_tolerance. Does "
+            "the driver compensate gravity itself, is the arm mounted otherwise, is a mass wrong?"
+        )
+
+    def supported(self) -> bool:
+        """Return whether measured efforts show that motors hold the arm now."""
+        if self.arm is None or not self._efforts:
+            return False
+        efforts = [self._efforts[k] for k in self.arm.joints]
+        return all(map(math.isfinite, efforts)) and not self.arm.bears_nothing(self._efforts)
 
     def input_problem(self, now: float) -> str:
         """Return what is wrong with the input now; empty if nothing is."""
-        timeout = self.settings.stale_timeout
-        problems = [watch.problem(now, timeout) for watch in self._watches()]
-        return "; ".join(said for said in problems if said)
+        stale = self._stale(now)
+        troubles = [watch.trouble for watch in self._watches()]
+        return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
 
     @property
     def limits(self) -> Limits:
         """The limits that would be in force if torques were enabled now."""
-        efforts = self.arm.efforts if self.arm is not None else ()
-        return Limits(efforts, self.settings.effort_rate_limit, self.settings.ramp_time)
+        efforts, rates = ((), ()) if self.arm is None else (self.arm.efforts, self.arm.rates)
+        return Limits(efforts, rates, self.settings.ramp_time, self.settings.ramp_in_time)
 
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
         if self.policy.engaged:
             return ""
         problems = self.problems(now, rivals)
-        if not problems:
+        if not problems and self.arm is not None:
+            start = None
+            if self.settings.start_from == "effort" and self.policy.at_rest:
+                start = [self._efforts[k] for k in self.arm.joints]
             try:
-                self.policy.enable(now, self.limits)
+                self.policy.enable(now, self.limits, start)
             except ArgumentError as error:
                 problems.append(str(error))
+            else:
+                self._trusted = True
+                if self._q is not None:
+                    self.arm.law.springs.begin(self._q.tolist())
+                self.arm.law.settle(now, self.settings.settle_time, self.arm.periods.longest)
         return "; ".join(problems)
 
     def disable(self, now: float) -> None:

@@ -46,6 +46,7 @@ def diagnostics(
     stamp: Time,
     lifecycle: str,
     core: Compensator,
+    controller: str,
     report: Report,
     traffic: Traffic,
     now: float,
@@ -54,6 +55,8 @@ def diagnostics(
     array = DiagnosticArray()
     array.header.stamp = stamp
     problems = core.problems(now, traffic.rivals)
+    if controller:
+        problems.append(controller)
     if lifecycle != "active":
         problems.insert(0, f"the lifecycle state is {lifecycle!r}; activate the node first")
     statuses = [
@@ -81,7 +84,7 @@ def model_status(core: Compensator) -> DiagnosticStatus:
             "joints": ", ".join(core.settings.joints),
             "backend": arm.backend,
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
-            "speed not watched": ", ".join(arm.envelope.unlimited_speed) or "none",
+            "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
             "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",
             "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in core.loads)
             or "none",
@@ -136,7 +139,7 @@ def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> 
     level, said = DiagnosticStatus.OK, policy.state.value
     if policy.state is State.FAULT and fault is not None:
         level, said = DiagnosticStatus.ERROR, f"stopped by a fault: {fault.reason}"
-        if not policy.stopping and any(policy.latest):
+        if policy.holding:
             said += "; the controller holds the last torques until disabled or enabled"
     elif policy.state is State.DISABLED:
         if problems:

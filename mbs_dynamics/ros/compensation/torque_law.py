@@ -11,11 +11,16 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The torque that a robot needs in its present state: gravity, damping, friction. Knows no ROS.
+"""The torques that a robot needs in its present state. Knows no ROS.
 
-    tau = scale g(q) - damping qd + friction tanh(qd / v0)
+    gravity = scale g(q)
+    damping = -D qd - s M(q) qd
+    assist  = F tanh(qd / v0) - springs near the position limits
 
-Gravity, loads and gains change along a ramp, so that no step of theirs becomes a step of torque.
+Gravity is what holds the arm. Damping only takes energy out; s fades to zero after enabling. Assist
+can put energy in. The three are kept apart, since a robot that is released may have damping, but no
+assist, and a robot whose state is not known neither. Gravity, loads and gains change along a ramp,
+so that no step of theirs becomes a step of torque.
 """
 
 from __future__ import annotations
@@ -31,6 +36,12 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
 
+SETTLING = 0.1
+"""Seconds in which the settling damping takes a speed to a third."""
+
+PERIODS = 5.0
+"""Settling takes at least this many periods of the joint states: faster, it would be unstable."""
+
 
 class Gains(NamedTuple):
     """The coefficients of the law for n commanded joints."""
@@ -41,6 +52,16 @@ class Gains(NamedTuple):
     """(n,) in N m s/rad or N s/m."""
     friction: tuple[float, ...]
     """(n,) Coulomb friction to be compensated, in N m or N."""
+
+
+class Torques(NamedTuple):
+    """What the commanded joints need, each (n,) in N m or N."""
+
+    gravity: list[float]
+    damping: list[float]
+    """Takes energy out of the robot; empty where there is none."""
+    assist: list[float]
+    """Friction compensation and springs; empty where there are none."""
 
 
 class Slew:
@@ -70,6 +91,47 @@ class Slew:
         return self._value
 
 
+class Springs:
+    """Soft springs that begin a little before the position limits of the commanded joints.
+
+    A joint within ``zone`` rad or m of a limit, or beyond it, is pushed back by
+    Lambda (w^2 x + 2 w v x / zone), with its depth x, its outward speed v, the inertia Lambda that
+    it has with the other joints free, and w the ``frequency`` in rad/s. So they feel alike on a
+    wrist and on a shoulder, and are stable wherever w is well below the rate of the joint states.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], zone: float, frequency: float) -> None:
+        self._frequency = frequency
+        self._rows: list[tuple[int, int, float, float]] = []
+        """Place among the commanded joints, coordinate, and where its springs begin."""
+        self._zone = zone
+        for place, k in enumerate(joints if frequency and zone else ()):
+            lower, upper = model.joints[k].limits.lower, model.joints[k].limits.upper
+            if lower is not None and upper is not None and lower < upper:
+                width = min(zone, 0.25 * (upper - lower))
+                self._rows.append((place, k, lower + width, upper - width))
+
+    def begin(self, q: Sequence[float]) -> None:
+        """Let a joint that stands at a limit stay there: its spring begins where it stands."""
+        self._rows = [
+            (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self._rows
+        ]
+
+    def pressed(self, q: Sequence[float]) -> list[tuple[int, int, float]]:
+        """Return place, coordinate and depth of the springs that act; negative below a limit."""
+        return [
+            (place, k, q[k] - (low if q[k] < low else high))
+            for place, k, low, high in self._rows
+            if not low <= q[k] <= high
+        ]
+
+    def torque(self, depth: float, rate: float, inertia: float) -> float:
+        """Return the torque of one spring, with the joint's own inertia in kg m^2 or kg."""
+        w = self._frequency
+        share = min(1.0, abs(depth) / self._zone)
+        return -inertia * (w * w * depth + 2.0 * w * rate * share)
+
+
 class TorqueLaw:
     """The law of one robot for the joints that are commanded.
 
@@ -79,41 +141,96 @@ class TorqueLaw:
     they are aimed at. Raises ModelError for a robot without joints.
     """
 
-    def __init__(self, model: Model, joints: Sequence[int], gains: Gains, speed: float) -> None:
+    def __init__(
+        self, model: Model, joints: Sequence[int], gains: Gains, speed: float, springs: Springs
+    ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         self.speed = speed
+        self.springs = springs
         self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
         self.loads = Slew(np.zeros((model.nb, 10)))
         self._joints = tuple(joints)
+        self._commanded = np.ix_(self._joints, self._joints)
         self._gains = Slew(np.array(gains))
         self._current = gains
+        self._settling = Slew(np.zeros(()))
         carrying = model.without_payloads()
         for body in model.body_names:
             carrying = carrying.with_payload(body, 0.0)
         kernel = mbs.compile(mbs.gravity_torques, carrying)
         self._call = kernel.call
-        names = [port.name for port in kernel.inputs]
-        self._takes = [source for name, source in self._sources().items() if name in names]
-        self.torques(np.zeros(model.n), [0.0] * model.n, 0.0)  # binds what is bound once
-
-    def _sources(self) -> dict[str, Slew]:
-        return {"gravity": self.gravity, "payload": self.loads}
+        sources = {"gravity": self.gravity, "payload": self.loads}
+        names = [port.name for port in kernel.inputs if port.name in sources]
+        self._takes = {name: sources[name] for name in names}
+        self._mass_matrix = mbs.compile(mbs.mass_matrix, model.without_payloads()).call
+        zero = np.zeros(model.n)
+        self.torques(zero, zero.tolist(), zero.tolist(), 0.0)  # binds what is bound once
+        self._mass_matrix(zero)
 
     def aim(self, gains: Gains, now: float, duration: float) -> None:
         """Move to other gains."""
         self._gains.aim(np.array(gains), now, duration)
 
-    def torques(self, q: FloatArray, rates: Sequence[float], now: float) -> list[float]:
-        """Return the torques of the commanded joints at positions q (n,) and velocities (n,)."""
+    def settle(self, now: float, duration: float, period: float) -> None:
+        """Damp the momentum of the arm from now on, less and less, for ``duration`` seconds.
+
+        -s M qd slows all joints alike, whatever the posture. ``period`` in s is that of the joint
+        states.
+        """
+        self._settling = Slew(np.array(1.0 / max(SETTLING, PERIODS * period) if duration else 0.0))
+        self._settling.aim(np.zeros(()), now, duration)
+
+    def goal_torques(
+        self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
+    ) -> list[float]:
+        """Return the gravity torques of the commanded joints at q (n,) once all ramps are over.
+
+        ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
+        """
+        given = {"gravity": gravity, "payload": loads}
+        arguments = []
+        for name, source in self._takes.items():
+            value = given[name]
+            arguments.append(source.goal if value is None else value)
+        g = self._call(q, *arguments).tolist()
+        scale = self._gains.goal[0].tolist()
+        return [s * g[k] for s, k in zip(scale, self._joints, strict=True)]
+
+    def torques(
+        self, q: FloatArray, positions: Sequence[float], rates: Sequence[float], now: float
+    ) -> Torques:
+        """Return the torques of the commanded joints.
+
+        ``q`` and ``positions`` are the same positions, ``rates`` the velocities, each (n,) for all
+        coordinates of the model.
+        """
         if self._gains.moving:
             self._current = Gains(*map(tuple, self._gains.at(now).tolist()))
-        g = self._call(q, *[source.at(now) for source in self._takes]).tolist()
-        tau = []
-        for k, scale, damping, friction in zip(self._joints, *self._current, strict=True):
-            rate = rates[k]
-            value = scale * g[k] - damping * rate
-            if friction:
-                value += friction * math.tanh(rate / self.speed)
-            tau.append(value)
-        return tau
+        g = self._call(q, *[source.at(now) for source in self._takes.values()]).tolist()
+        scales, dampings, frictions = self._current
+        joints = self._joints
+        gravity = [scale * g[k] for scale, k in zip(scales, joints, strict=True)]
+        damping: list[float] = []
+        if any(dampings):
+            damping = [-d * rates[k] for d, k in zip(dampings, joints, strict=True)]
+        if self._settling.moving:
+            momentum = self._mass_matrix(q)[self._commanded] @ [rates[k] for k in joints]
+            settled = (float(self._settling.at(now)) * momentum).tolist()
+            before = damping or [0.0] * len(joints)
+            damping = [x - y for x, y in zip(before, settled, strict=True)]
+        assist: list[float] = []
+        if any(frictions):
+            speed = self.speed
+            pairs = zip(frictions, joints, strict=True)
+            assist = [friction * math.tanh(rates[k] / speed) for friction, k in pairs]
+        pressed = self.springs.pressed(positions)
+        if pressed:
+            assist = assist or [0.0] * len(joints)
+            M = self._mass_matrix(q)[self._commanded]
+            mobility = np.diag(np.linalg.pinv(M, hermitian=True)).tolist()
+            for place, k, depth in pressed:
+                if mobility[place] > 0.0:
+                    inertia = 1.0 / mobility[place]
+                    assist[place] += self.springs.torque(depth, rates[k], inertia)
+        return Torques(gravity, damping, assist)

@@ -1,0 +1,179 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Which controller has the arm: is it the right one, and how it passes to another. Knows no ROS.
+
+ros2_control's controllers take commands at any time, and act on them while they are active. Where
+``position_controller`` is named, torques come in while it still holds the arm; then one call
+activates the effort controller and deactivates the other one, and whenever torques are let go,
+another call gives the arm back. So the arm is held all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros.compensation.command_policy import Fault, State
+from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.controllers import Controller, controller_of, problem
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+
+BOTH = ("active", "inactive")
+
+UNSUPPORTED = (
+    "nothing is known to hold the arm: it must be supported until the torques have come in "
+    "({:g} s), as by its brakes, or name position_controller"
+)
+
+
+class Manager(Protocol):
+    """What a controller manager offers."""
+
+    def present(self) -> bool:
+        """Return whether there is one."""
+
+    async def list(self) -> Sequence[Controller]:
+        """Return the controllers that are loaded; raise MbsError if that fails."""
+
+    async def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
+        """Activate and deactivate controllers in one call, or raise MbsError."""
+
+
+class Handover:
+    """Enables a compensator where the controller behind its topic is the right one."""
+
+    def __init__(self, settings: GravityCompensationSettings, manager: Manager) -> None:
+        self.settings = settings
+        self.trouble = ""
+        """What was wrong with the controller when it was looked at last."""
+        self.switched = False
+        """Whether the effort controller has taken the arm from ``position_controller``."""
+        self._taking_over = False
+        self._manager = manager
+        self._effort = settings.effort_controller or controller_of(settings.command_topic)
+        self._position = settings.position_controller
+
+    async def enable(
+        self,
+        core: Compensator,
+        now: Callable[[], float],
+        rivals: int,
+        torques_are_in: Callable[[], Awaitable[bool]],
+    ) -> tuple[bool, str]:
+        """Enable, and switch the controllers if they are named; return whether, and what to say.
+
+        ``torques_are_in`` waits until the torques have come in, and returns False if they never do.
+        """
+        if core.policy.engaged:
+            return True, core.policy.state.value
+        problems = core.problems(now(), rivals)
+        takes_over, trouble = await self._look()
+        problems += [trouble] if trouble else []
+        if problems:
+            return False, "; ".join(problems)
+        reason = core.enable(now(), rivals)
+        if reason:
+            return False, reason
+        if not takes_over:
+            supported = core.supported()
+            alone = UNSUPPORTED.format(self.settings.ramp_in_time)
+            return True, core.policy.state.value + ("" if supported else f"; {alone}")
+        self._taking_over = True
+        try:
+            return await self._take_over(core, now, torques_are_in)
+        finally:
+            self._taking_over = False
+
+    async def _look(self) -> tuple[bool, str]:
+        """Return whether the arm is to be taken over, and what is wrong with the controllers."""
+        self.trouble = ""
+        wanted = bool(self._position)
+        if not self._manager.present():
+            if wanted:
+                self.trouble = (
+                    f"position_controller is {self._position!r}, but there is no controller "
+                    f"manager {self.settings.controller_manager!r}"
+                )
+            return False, self.trouble
+        if not (wanted or self.settings.check_controller):
+            return False, ""
+        try:
+            controllers = await self._manager.list()
+        except MbsError as error:
+            self.trouble = f"{error}; check_controller false does without"
+            return False, self.trouble
+        states = {one.name: one.state for one in controllers}
+        if wanted and self._position not in states:
+            self.trouble = (
+                f"position_controller {self._position!r} is not loaded; the controllers are: "
+                f"{', '.join(states) or 'none'}"
+            )
+            return False, self.trouble
+        takes_over = wanted and states[self._position] == "active"
+        valid = BOTH if takes_over else BOTH[:1]
+        self.trouble = problem(controllers, self._effort, self.settings.joints, valid)
+        return takes_over and states.get(self._effort) != "active", self.trouble
+
+    async def _take_over(
+        self,
+        core: Compensator,
+        now: Callable[[], float],
+        torques_are_in: Callable[[], Awaitable[bool]],
+    ) -> tuple[bool, str]:
+        if not await torques_are_in():
+            return False, f"the torques did not come in: {_state(core)}"
+        try:
+            await self._manager.switch([self._effort], [self._position])
+        except MbsError as error:
+            core.disable(now())
+            return False, f"the controllers were not switched: {error}"
+        self.switched = True
+        if not core.policy.engaged:
+            return False, f"{self._effort} has taken over, but by then: {_state(core)}"
+        return True, f"{core.policy.state.value}; {self._effort} has taken over"
+
+    async def give_back(self, core: Compensator, now: Callable[[], float]) -> str:
+        """Let ``position_controller`` hold the arm again, if it did; return what to say of it.
+
+        The torques ramp out meanwhile; they end at once when the controllers are switched. Raises
+        MbsError if they are not, and the ramp goes on.
+        """
+        if not self.switched:
+            return ""
+        self.switched = False
+        await self._manager.switch([self._position], [self._effort])
+        if not core.policy.engaged:
+            core.policy.dismiss(now())
+        return f"{self._position} holds the arm again"
+
+    async def watch(self, core: Compensator, now: Callable[[], float]) -> Fault | None:
+        """Look whether the controller that is commanded is still the right one."""
+        if not core.policy.engaged or not self.settings.check_controller:
+            return None
+        if self._taking_over or not self._manager.present():
+            return None
+        try:
+            controllers = await self._manager.list()
+        except MbsError as error:
+            self.trouble = str(error)
+            return None  # a manager that is busy stops no arm; one that is gone reports no states
+        self.trouble = problem(controllers, self._effort, self.settings.joints, BOTH[:1])
+        return Fault("controller", self.trouble) if self.trouble else None
+
+
+def _state(core: Compensator) -> str:
+    fault = core.policy.fault
+    stopped = core.policy.state is State.FAULT and fault is not None
+    return fault.reason if stopped and fault is not None else core.policy.state.value

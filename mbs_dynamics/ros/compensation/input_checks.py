@@ -1,0 +1,236 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Judges what a robot reports while torques are commanded. Knows no ROS and no clock."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.ros.compensation.command_policy import Fault
+
+SLACK = 0.05
+"""How far a joint may jump, rad or m, in addition to what its velocity explains: stamps jitter."""
+
+WINDOW = 0.05
+"""Seconds over which speeds are judged: one sample of a quantised encoder must stop nothing."""
+
+
+class Freshness:
+    """Tells whether valid messages arrive. Times are those of one steady clock, in s."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.trouble: Fault | None = None
+        """What is wrong with the latest message; None if it was valid."""
+        self._valid_at: float | None = None
+
+    def feed(self, now: float) -> None:
+        """Note a valid message."""
+        self._valid_at, self.trouble = now, None
+
+    def refuse(self, trouble: Fault) -> None:
+        """Note a message that is not valid."""
+        self.trouble = trouble
+
+    def forget(self) -> None:
+        """Begin anew, as if nothing had been received."""
+        self._valid_at, self.trouble = None, None
+
+    def stale(self, now: float, timeout: float) -> Fault | None:
+        """Return the fault that no valid message has come for ``timeout``, or None."""
+        if self._valid_at is None:
+            return Fault("stale", f"no valid {self.what} so far")
+        age = now - self._valid_at
+        if age < timeout:
+            return None
+        return Fault("stale", f"no valid {self.what} for {age:.3f} s; stale_timeout is {timeout:g}")
+
+    def fresh_for(self, now: float, timeout: float) -> float:
+        """Return how long it will take until this input is stale, if nothing arrives; or timeout.
+
+        An input that is stale already cannot become so: look again after a whole ``timeout``.
+        """
+        left = 0.0 if self._valid_at is None else self._valid_at + timeout - now
+        return left if left > 0.0 else timeout
+
+
+class Periods:
+    """The periods at which the states of the joints arrive, and how long a state stands for now.
+
+    The motion of a joint is known for two of its periods after its latest state.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._at = [-math.inf] * n
+        self._period = [0.0] * n
+
+    @property
+    def longest(self) -> float:
+        """The longest period in s; 0 before two states have arrived."""
+        return max(self._period, default=0.0)
+
+    def note(self, received: Sequence[float], longest: float) -> list[float]:
+        """Return until when the motion of each joint is known.
+
+        ``received`` (n,) are the times at which the latest states of the joints arrived, in s. A
+        gap of more than ``longest`` s is no period.
+        """
+        until = []
+        for k, at in enumerate(received):
+            gap = at - self._at[k]
+            if gap > 0.0:
+                self._at[k] = at
+                if gap < longest:
+                    before = self._period[k] or gap
+                    # a pause among steady messages must not count for much
+                    self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
+            until.append(at + 2.0 * self._period[k])
+        return until
+
+
+class Envelope:
+    """The positions within which torques may be commanded.
+
+    Parameters: ``joints`` are coordinates of the model. Limits that the robot's description does
+    not state, or states as empty ranges, do not bind. ``margin`` in rad or m.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
+        self._rows = []
+        for k in joints:
+            joint = model.joints[k]
+            lower, upper = joint.limits.lower, joint.limits.upper
+            if lower is not None and lower == upper:
+                lower = upper = None
+            low = -math.inf if lower is None else lower - margin
+            high = math.inf if upper is None else upper + margin
+            self._rows.append((joint.name, k, low, high))
+
+    def check(self, positions: Sequence[float]) -> Fault | None:
+        """Return what is beyond a limit at these positions (n,), or None."""
+        for name, k, low, high in self._rows:
+            if not low <= positions[k] <= high:
+                return Fault(
+                    "position_limit",
+                    f"{name} is at {positions[k]:.4g}; valid is {low:.4g} to {high:.4g}, "
+                    "position_margin included",
+                )
+        return None
+
+
+class Speeds:
+    """Watches the speeds of joints over a window of 50 ms: as reported, and as positions change.
+
+    The mean of the reported velocities may not exceed the velocity limit, so that a single sample
+    of a quantised encoder stops nothing. Nor may the displacement exceed what that limit allows: a
+    sensor that reports no velocity hides no runaway. Joints without a velocity limit are not
+    watched; ``unlimited`` names them.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int]) -> None:
+        self._rows = []
+        self.unlimited: list[str] = []
+        for k in joints:
+            joint = model.joints[k]
+            limits = joint.limits
+            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
+            if limits.velocity:
+                self._rows.append((joint.name, k, limits.velocity, turns))
+            else:
+                self.unlimited.append(joint.name)
+        self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
+
+    def restart(self) -> None:
+        """Forget the states so far."""
+        self._window.clear()
+
+    def check(self, positions: Sequence[float], rates: Sequence[float], stamp: int) -> Fault | None:
+        """Return what moves too fast, or None. ``positions`` and ``rates`` (n,) are kept.
+
+        ``stamp`` in ns is that of the measurement.
+        """
+        window = self._window
+        if window and stamp <= window[-1][0]:
+            window.clear()
+        window.append((stamp, positions, rates))
+        while len(window) > 2 and 1e-9 * (stamp - window[1][0]) >= WINDOW:
+            window.popleft()
+        first, before, _ = window[0]
+        elapsed = 1e-9 * (stamp - first)
+        for name, k, fastest, turns in self._rows:
+            if abs(rates[k]) > fastest:
+                mean = sum(state[2][k] for state in window) / len(window)
+                if abs(mean) > fastest:
+                    return Fault(
+                        "velocity_limit",
+                        f"{name} moves at {rates[k]:.4g}, and at {mean:.4g} on average over "
+                        f"{elapsed:.3f} s; its velocity limit is {fastest:.4g}",
+                    )
+            if elapsed >= WINDOW:
+                moved = positions[k] - before[k]
+                if turns:
+                    moved = math.remainder(moved, math.tau)
+                if abs(moved) > fastest * elapsed:
+                    return Fault(
+                        "velocity_limit",
+                        f"{name} moved by {moved:.4g} in {elapsed:.3f} s, at "
+                        f"{moved / elapsed:.4g}; its velocity limit is {fastest:.4g}",
+                    )
+        return None
+
+
+class Continuity:
+    """Tells whether positions can follow from those before, at the speeds that joints can have.
+
+    They cannot where two publishers report one robot, an encoder slips, or a simulation is reset.
+    Joints whose velocity limit is not stated are not watched.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._rows = []
+        for k, joint in enumerate(model.joints):
+            limits = joint.limits
+            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
+            if limits.velocity:
+                self._rows.append((joint.name, k, limits.velocity, turns))
+        self._before: Sequence[float] = ()
+        self._stamps: Sequence[int] = ()
+
+    def check(self, positions: Sequence[float], stamps: Sequence[int]) -> Fault | None:
+        """Return what cannot be at positions (n,) measured at ``stamps`` (n,) in ns, or None.
+
+        They are kept until the next call.
+        """
+        before, stamps_before = self._before, self._stamps
+        self._before, self._stamps = positions, list(stamps)
+        if not len(before):
+            return None
+        if math.dist(positions, before) <= SLACK:  # mostly, and quick to find
+            return None
+        for name, k, fastest, turns in self._rows:
+            elapsed = 1e-9 * (stamps[k] - stamps_before[k])
+            moved = positions[k] - before[k]
+            if turns:
+                moved = math.remainder(moved, math.tau)
+            if elapsed > 0.0 and abs(moved) > SLACK + 2.0 * fastest * elapsed:
+                return Fault(
+                    "position_jump",
+                    f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
+                    f"{fastest:.4g}. Was the robot or its simulation reset, does an encoder slip, "
+                    "or are there two publishers of joint_states?",
+                )
+        return None
