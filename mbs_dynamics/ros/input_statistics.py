@@ -40,14 +40,16 @@ class Report(NamedTuple):
     answered: int
     rejected: int
     skipped: int
+    repeated: int
     median: Latency | None
     """None if no message was answered."""
     longest: Latency | None
     since_valid: float | None
     """Seconds since the latest valid message; None if there never was one."""
     total_answered: int
-    """Since the node started, as are the next three."""
+    """Since the node started, as are the next four."""
     total_skipped: int
+    total_repeated: int
     total_rejected: dict[str, int]
     """By kind."""
     last_rejection: str
@@ -78,6 +80,7 @@ class InputStatistics:
     def __init__(self, now: float) -> None:
         self.total_answered = 0
         self.total_skipped = 0
+        self.total_repeated = 0
         self.total_rejected: Counter[str] = Counter()
         self.last_rejection = ""
         self.without_velocity = ""
@@ -85,7 +88,7 @@ class InputStatistics:
         self._waiting_since: float | None = None
         self._latencies: deque[Latency] = deque(maxlen=KEPT_DURATIONS)
         self._since = now
-        self._before = (0, 0, 0)
+        self._before = (0, 0, 0, 0)
 
     def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
         """Count a message that was answered; ``why_not`` says why it gave no velocities."""
@@ -104,6 +107,10 @@ class InputStatistics:
         self.total_skipped += 1
         self.last_valid = begin
 
+    def repeated(self) -> None:
+        """Count a message that repeats an earlier measurement; it keeps nothing fresh."""
+        self.total_repeated += 1
+
     def wait(self, since: float | None) -> None:
         """Expect messages from this time on; None expects none."""
         self._waiting_since = since
@@ -117,8 +124,15 @@ class InputStatistics:
 
     def report(self, now: float) -> Report:
         """Return the report, and begin the next one."""
-        totals = (self.total_answered, sum(self.total_rejected.values()), self.total_skipped)
-        answered, rejected, skipped = (a - b for a, b in zip(totals, self._before, strict=True))
+        totals = (
+            self.total_answered,
+            sum(self.total_rejected.values()),
+            self.total_skipped,
+            self.total_repeated,
+        )
+        answered, rejected, skipped, repeated = (
+            a - b for a, b in zip(totals, self._before, strict=True)
+        )
         elapsed = max(now - self._since, 1e-9)
         columns = list(zip(*self._latencies, strict=True))
         report = Report(
@@ -126,11 +140,13 @@ class InputStatistics:
             answered=answered,
             rejected=rejected,
             skipped=skipped,
+            repeated=repeated,
             median=Latency(*map(statistics.median, columns)) if columns else None,
             longest=Latency(*map(max, columns)) if columns else None,
             since_valid=None if self.last_valid is None else now - self.last_valid,
             total_answered=self.total_answered,
             total_skipped=self.total_skipped,
+            total_repeated=self.total_repeated,
             total_rejected=dict(self.total_rejected),
             last_rejection=self.last_rejection,
             without_velocity=self.without_velocity,

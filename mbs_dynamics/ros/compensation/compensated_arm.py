@@ -44,8 +44,8 @@ def parsed(text: str, settings: GravityCompensationSettings) -> Model:
 class CompensatedArm:
     """A model, the joints that are commanded, and what is computed and watched for them.
 
-    Raises UnknownJointError if a joint to be commanded is not in the model, ModelError if it
-    mimics another one or if no joint moves.
+    Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
+    ModelError if a joint to be commanded mimics another one or if no joint moves.
     """
 
     def __init__(self, model: Model, settings: GravityCompensationSettings) -> None:
@@ -56,6 +56,7 @@ class CompensatedArm:
             model,
             stale_timeout=settings.stale_timeout,
             velocity_from_position=settings.velocity_from_position,
+            fixed=settings.fixed,
         )
         self.continuity = Continuity(model)
         self.backend = default_backend()

@@ -71,7 +71,6 @@ class Compensator:
         self.joint_watch = Watchdog("joint_states")
         self.imu_watch = Watchdog("imu")
         self._text: str | None = None
-        self._stamp = 0
         self._imu_at = -math.inf
         self._imu = np.zeros(3)
 
@@ -113,7 +112,6 @@ class Compensator:
         self.arm, self.remarks, self.gravity, self.loads = arm, remarks, gravity, loads
         self.joint_watch.forget()
         self.imu_watch.forget()
-        self._stamp = 0
         return True
 
     def _carried_over(
@@ -234,16 +232,15 @@ class Compensator:
         reading = self.arm.input.read(names, positions, velocities, stamp=stamp, received=now)
         if isinstance(reading, Rejection):
             return self._reject(now, reading)
-        if not stamp:
+        if not reading.stamp:
             return self._reject(now, Rejection("unstamped", "the message has no time stamp"))
-        if stamp == self._stamp:
+        if reading.repeated:
             return self._reject(now, Rejection("repeated_stamp", "the time stamp did not advance"))
-        self._stamp = stamp
         if reading.qd is None:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
         positions, rates = reading.q.tolist(), reading.qd.tolist()
         beyond = self.arm.envelope.check(positions, rates)
-        jump = self.arm.continuity.check(positions, stamp)
+        jump = self.arm.continuity.check(positions, reading.stamp)
         if self.policy.engaged:  # else a robot may be put elsewhere, as simulated ones are
             beyond = beyond or jump
         if beyond is not None:
