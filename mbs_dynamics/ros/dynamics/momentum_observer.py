@@ -52,9 +52,10 @@ class MomentumObserver:
 
     Time is that of the messages; where joints are measured at different times, that of the newest
     measurement, and nothing is integrated before it advances. From one time to the next, at
-    whatever distance, the mean external torque is the change of p over the time between, less the mean of the other torques (trapezoidal
-    rule), and rd is solved exactly: r <- a r + (1 - a) tau_ext with a = exp(-K dt). The noise of
-    the velocities goes into r through K M, that of the efforts directly.
+    whatever distance, the mean external torque is the change of p over the time between, less the
+    mean of the other torques (trapezoidal rule), and rd is solved exactly: r <- a r + (1 - a)
+    tau_ext with a = exp(-K dt). The noise of the velocities goes into r through K M, that of the
+    efforts directly.
 
     ``gain`` K in 1/s. Between messages further apart than ``longest`` s too much is unknown: the
     observer starts anew. ``friction`` is taken off the efforts; None takes nothing off.
