@@ -40,7 +40,6 @@ class Report(NamedTuple):
     answered: int
     rejected: int
     skipped: int
-    repeated: int
     median: Latency | None
     """None if no message was answered."""
     longest: Latency | None
@@ -88,7 +87,7 @@ class InputStatistics:
         self._waiting_since: float | None = None
         self._latencies: deque[Latency] = deque(maxlen=KEPT_DURATIONS)
         self._since = now
-        self._before = (0, 0, 0, 0)
+        self._before = (0, 0, 0)
 
     def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
         """Count a message that was answered; ``why_not`` says why it gave no velocities."""
@@ -124,15 +123,8 @@ class InputStatistics:
 
     def report(self, now: float) -> Report:
         """Return the report, and begin the next one."""
-        totals = (
-            self.total_answered,
-            sum(self.total_rejected.values()),
-            self.total_skipped,
-            self.total_repeated,
-        )
-        answered, rejected, skipped, repeated = (
-            a - b for a, b in zip(totals, self._before, strict=True)
-        )
+        totals = (self.total_answered, sum(self.total_rejected.values()), self.total_skipped)
+        answered, rejected, skipped = (a - b for a, b in zip(totals, self._before, strict=True))
         elapsed = max(now - self._since, 1e-9)
         columns = list(zip(*self._latencies, strict=True))
         report = Report(
@@ -140,7 +132,6 @@ class InputStatistics:
             answered=answered,
             rejected=rejected,
             skipped=skipped,
-            repeated=repeated,
             median=Latency(*map(statistics.median, columns)) if columns else None,
             longest=Latency(*map(max, columns)) if columns else None,
             since_valid=None if self.last_valid is None else now - self.last_valid,

@@ -338,7 +338,7 @@ class JointInput:
             return layout.unanswered
         if not layout.all_reported or advanced is not coordinates:
             if not self._all_fresh(received):
-                return self._incomplete(received)
+                return self._incomplete(received, repeated=not advanced)
             if stamp:
                 stamp = max(self._pick_answering(self.stamps))
         why_not = self._no_rate.why
@@ -386,7 +386,7 @@ class JointInput:
                 return False
         return True
 
-    def _incomplete(self, now: float) -> Rejection:
+    def _incomplete(self, now: float, repeated: bool) -> Rejection:
         reason = f"joints without fresh measurement: {', '.join(self.stale(now))}"
         never = [
             name
@@ -395,6 +395,8 @@ class JointInput:
         ]
         if never:
             reason += f"; if nobody reports {', '.join(never)}, give them in fixed_joints"
+        if repeated:
+            reason += "; the time stamp of this message did not advance"
         return Rejection("incomplete_joints", reason)
 
     # -- where a message holds what ----------------------------------------------------------------

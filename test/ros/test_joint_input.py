@@ -388,6 +388,7 @@ def test_a_frozen_driver_becomes_stale():
     frozen = rejected(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.5)
     assert frozen.kind == "incomplete_joints"
     assert "joint1 for 0.500 s, joint2 for 0.500 s, finger for 0.500 s" in frozen.reason
+    assert frozen.reason.endswith("the time stamp of this message did not advance")
 
 
 def test_joints_that_a_message_repeats_become_stale_beside_others():

@@ -105,8 +105,6 @@ def input_status(
         said = f"not active: {state}"
     elif stale_for is not None:
         level, said = DiagnosticStatus.ERROR, f"stale: no valid joint_states for {stale_for:.1f} s"
-        if report.repeated:
-            said += f"; {report.repeated} with a time stamp that did not advance"
         if report.rejected:
             said += f"; {report.rejected} rejected: {report.last_rejection}"
     elif report.rejected:
