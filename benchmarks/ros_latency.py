@@ -52,7 +52,7 @@ from std_msgs.msg import Float64MultiArray
 import mbs_dynamics as mbs
 from benchmarks.timing import Call, interleaved, median
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.joint_input import Reading
+from mbs_dynamics.ros.joint_input import Efforts, Reading
 from mbs_dynamics.ros.messages import EffortMessage, JacobianMessage, topic_names
 from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.settings import Settings
@@ -256,7 +256,9 @@ def kernels(robot: str) -> None:
 
         calls = {
             "one kernel": Call(together, tuple(known[port.name] for port in together.inputs)),
-            "the node's evaluation with it": Call(one.evaluate, (Reading(q, qd),)),
+            "the node's evaluation with it": Call(
+                one.evaluate, (Reading(q, qd, "", Efforts(q), 0, False),)
+            ),
             f"{len(parts)} kernels": Call(separately),
         }
         taken = {name: median(times) for name, times in interleaved(calls).items()}

@@ -46,7 +46,6 @@ from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
-from mbs_dynamics.ros.effort_input import EffortInput
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
@@ -66,7 +65,6 @@ class DynamicsNode(DescribedNode):
         self._supervisor = Supervisor(self._settings)
         self._outputs = Outputs(self)
         self._input: JointInput | None = None
-        self._efforts = EffortInput(())
         self._contact = Contact()
         self._why_less = ""
         self._desired: DesiredTorques | None = None
@@ -175,8 +173,8 @@ class DynamicsNode(DescribedNode):
             robot.model,
             stale_timeout=self._settings.stale_timeout,
             velocity_from_position=self._settings.velocity_from_position,
+            fixed=self._settings.fixed,
         )
-        self._efforts = EffortInput(robot.model.joint_names)
         self._contact.restart()
         self._measured = None
         self._arrange(robot)
@@ -219,26 +217,29 @@ class DynamicsNode(DescribedNode):
             message.name,
             message.position,
             message.velocity,
+            message.effort,
             stamp=stamp_ns,
             received=begin,
         )
         if isinstance(reading, Rejection):
             self._reject(reading)
             return
+        if reading.repeated:
+            self._statistics.repeated()
+            return
         self._measured = reading.q.copy()
-        efforts = None
-        if robot.settings.needs_effort:
-            efforts = self._efforts.read(message.name, message.effort)
         answering = self._limit.passes(begin)
         if answering or robot.settings.observes:
-            results = robot.evaluate(reading, efforts)
-            if robot.settings.observes and efforts is not None:
-                self._contact.hear(robot, stamp_ns, reading, efforts, results)
+            results = robot.evaluate(reading)
+            if robot.settings.observes:
+                self._contact.hear(robot, reading, results)
         if not answering:
             self._statistics.skipped(begin)
             return
-        if not stamp_ns:
+        if not reading.stamp:
             stamp = self.get_clock().now().to_msg()
+        elif reading.stamp != stamp_ns:
+            stamp = messages.time_of(reading.stamp)
         ready = self._outputs.filled(stamp, results)
         if robot.settings.observes:
             ready += self._outputs.filled_contact(stamp, self._contact)
@@ -250,7 +251,7 @@ class DynamicsNode(DescribedNode):
         self._statistics.answered(begin, computed, time.perf_counter(), why_not)
         if why_not:
             self._warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
-        elif efforts is not None:
+        elif robot.settings.needs_effort:
             self._judge_efforts(robot, results)
 
     def _judge_efforts(self, robot: Robot, results: Results) -> None:
@@ -281,6 +282,8 @@ class DynamicsNode(DescribedNode):
             self._outputs.answer(self.get_clock().now().to_msg(), answer)
 
     def _reject(self, rejection: Rejection) -> None:
+        if rejection.kind == "partial":  # joints that are fixed
+            return
         self._statistics.rejected(rejection)
         self._warn(rejection.kind, f"joint_states rejected: {rejection.reason}")
 
@@ -307,6 +310,7 @@ class DynamicsNode(DescribedNode):
                 self._supervisor,
                 self._statistics.report(now),
                 stale_for,
+                self._input.stale(now) if self._input is not None else [],
                 more,
             )
         )

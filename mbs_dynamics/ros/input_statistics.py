@@ -46,8 +46,9 @@ class Report(NamedTuple):
     since_valid: float | None
     """Seconds since the latest valid message; None if there never was one."""
     total_answered: int
-    """Since the node started, as are the next three."""
+    """Since the node started, as are the next four."""
     total_skipped: int
+    total_repeated: int
     total_rejected: dict[str, int]
     """By kind."""
     last_rejection: str
@@ -78,6 +79,7 @@ class InputStatistics:
     def __init__(self, now: float) -> None:
         self.total_answered = 0
         self.total_skipped = 0
+        self.total_repeated = 0
         self.total_rejected: Counter[str] = Counter()
         self.last_rejection = ""
         self.without_velocity = ""
@@ -103,6 +105,10 @@ class InputStatistics:
         """Count a valid message that came too soon after another to be answered."""
         self.total_skipped += 1
         self.last_valid = begin
+
+    def repeated(self) -> None:
+        """Count a message that repeats an earlier measurement; it keeps nothing fresh."""
+        self.total_repeated += 1
 
     def wait(self, since: float | None) -> None:
         """Expect messages from this time on; None expects none."""
@@ -131,6 +137,7 @@ class InputStatistics:
             since_valid=None if self.last_valid is None else now - self.last_valid,
             total_answered=self.total_answered,
             total_skipped=self.total_skipped,
+            total_repeated=self.total_repeated,
             total_rejected=dict(self.total_rejected),
             last_rejection=self.last_rejection,
             without_velocity=self.without_velocity,

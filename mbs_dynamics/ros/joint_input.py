@@ -11,63 +11,176 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""From the fields of a joint_states message to a clean state of the robot, or the reason why not.
+"""From the fields of joint_states messages to a clean state of the robot, or the reason why not.
 
-Knows no ROS. Joints are matched by name, in any order; other joints are ignored. Whatever is
-doubtful is rejected as a whole, so that bad data never becomes a torque.
+Knows no ROS. Joints are matched by name, in any order; other joints are ignored. The joints of one
+robot may come in several messages, at different rates: the latest measurement of each joint counts,
+and each joint must be fresh. Whatever is doubtful is rejected as a whole and changes nothing, so
+that bad data never becomes a torque.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.model.tree import Model
 
 LARGEST = 1e9
-"""A state of this length, in rad, m, rad/s or m/s, is no measurement; its torques may overflow."""
+"""A state of this length, in rad, m, rad/s or m/s, is no measurement; its torques may overflow.
+
+Nor is an effort above this, in N m or N."""
+
+KEPT_LAYOUTS = 32
+"""So many different lists of names are remembered."""
 
 NO_VELOCITIES = "the message holds no velocities"
 NAN_VELOCITIES = "all velocities are NaN, as ros2_control writes where none are measured"
 FIRST_POSITION = "velocities are differences of positions, and this is the first position"
 UNSTAMPED = "velocities are differences of positions, and the message has no time stamp"
-REPEATED_STAMP = "velocities are differences of positions, and the time stamp did not advance"
+NO_EFFORTS = "the message holds no efforts"
+NAN_EFFORT = "the effort is NaN, as ros2_control writes where none is measured"
+FIXED = "the joint is one of fixed_joints"
+NOT_REPORTED = "not reported yet"
+
+
+class Efforts(NamedTuple):
+    """Joint torques, as far as they are known."""
+
+    tau: FloatArray
+    """(n,) in N m or N; NaN where it is not known."""
+    why_not: str = ""
+    """Why some or all are not known; empty if all are."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are known."""
+        return not self.why_not
 
 
 class Reading(NamedTuple):
-    """A clean state. The arrays are buffers: valid until the next message is read."""
+    """A clean state, merged of all messages. The arrays are buffers: valid until the next read."""
 
     q: FloatArray
     """(n,) positions in rad or m."""
     qd: FloatArray | None
-    """(n,) velocities in rad/s or m/s; None if there are none."""
-    why_no_velocity: str = ""
+    """(n,) velocities in rad/s or m/s; None if that of a joint that is answered is not known.
+
+    Velocities of other joints that are not known are zero."""
+    why_no_velocity: str
     """Why ``qd`` is None."""
+    efforts: Efforts
+    """Joint torques, as the latest message of each joint has them."""
+    stamp: int
+    """The newest time stamp among the joints that are answered, in ns; 0 if this message has none.
+
+    It does not advance with a message that is older than the latest one of another joint."""
+    repeated: bool
+    """Whether no joint of this message advanced its time stamp: the same measurement again."""
 
 
 class Rejection(NamedTuple):
-    """Why a message was rejected."""
+    """Why a message was rejected, or was accepted but not answered."""
 
     kind: str
-    """A short key to count by, such as ``"missing_joints"``."""
+    """A short key to count by, such as ``"duplicate_joints"``."""
     reason: str
     """What is wrong, with names and numbers, for a person."""
 
 
-class JointInput:
-    """Reads the state of one robot out of joint_states messages.
+def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
+    """Return the positions in rad or m of joints that nobody reports, by coordinate.
 
-    Which entry of a message belongs to which coordinate is found once for each new list of names.
+    Raises UnknownJointError for a name that is not among ``joint_names``, ArgumentError for a
+    position that is not finite or too large.
+    """
+    found = {}
+    for name, position in fixed.items():
+        if name not in joint_names:
+            raise UnknownJointError(name, joint_names)
+        if not abs(position) < LARGEST:
+            raise ArgumentError(
+                f"the fixed position of joint {name!r} is {position:g}; valid is less than "
+                f"{LARGEST:g} in size"
+            )
+        found[list(joint_names).index(name)] = float(position)
+    return found
+
+
+class _Layout(NamedTuple):
+    """Where messages with one list of names hold which joints, or what is wrong with them."""
+
+    names: list[str]
+    fault: Rejection | None
+    coordinates: Sequence[int] = ()
+    """The joints that such a message holds, ascending, without fixed ones."""
+    pick: Callable[[Sequence[Any]], tuple[Any, ...]] = tuple
+    """Takes the values of these joints out of an array of the message."""
+    all_reported: bool = False
+    """Whether these are all joints, except for fixed ones."""
+    whole: bool = False
+    """Whether these are all joints."""
+    unanswered: Rejection | None = None
+    """What to say if none of them is answered."""
+
+
+class _Unknown:
+    """Of which joints a quantity is not known, and why."""
+
+    def __init__(self, what: str, joint_names: Sequence[str], watched: Sequence[int]) -> None:
+        self._what, self._joint_names, self._watched = what, joint_names, watched
+        self._reasons = [NOT_REPORTED] * len(joint_names)
+        self.any = True
+        """Whether it is unknown of any joint, watched or not."""
+        self.why = ""
+        """Why some or all of the watched joints lack it; empty if none does."""
+
+    def note(self, coordinates: Sequence[int], reason: str) -> bool:
+        """Note why these joints lack it, empty if they do not. False if nothing has changed."""
+        reasons = self._reasons
+        changed = [k for k in coordinates if reasons[k] != reason]
+        if not changed:
+            return False
+        for k in changed:
+            reasons[k] = reason
+        self.any = any(reasons)
+        self.why = self._summary()
+        return True
+
+    def _summary(self) -> str:
+        lacking: dict[str, list[str]] = {}
+        for k in self._watched:
+            if self._reasons[k]:
+                lacking.setdefault(self._reasons[k], []).append(self._joint_names[k])
+        if [len(names) for names in lacking.values()] == [len(self._watched)]:
+            return next(iter(lacking))
+        return "; ".join(
+            f"no {self._what} of {', '.join(names)}: {reason}" for reason, names in lacking.items()
+        )
+
+
+class JointInput:
+    """Merges the state of one robot out of joint_states messages.
+
+    Which entry of a message belongs to which coordinate is found once for each list of names.
 
     Parameters: ``joint_names`` of the n coordinates in order; ``wraps`` says for each whether its
     position is an angle without limits, whose differences are taken modulo a full turn;
-    ``stale_timeout`` in s; ``velocity_from_position`` takes differences of positions for messages
-    that hold no velocities.
+    ``velocity_from_position`` takes differences of positions for messages that hold no velocities.
+    ``answering`` are the coordinates whose messages are answered, None: all; they must be no older
+    than ``stale_timeout`` in s, the others than ``others_timeout``, None: likewise. ``fixed`` are
+    the positions in rad or m of joints that nobody reports: they are at rest and always fresh, and
+    what messages say of them is ignored.
+
+    Raises what :func:`fixed_coordinates` raises.
     """
 
     def __init__(
@@ -77,28 +190,62 @@ class JointInput:
         wraps: Sequence[bool] | None = None,
         stale_timeout: float = 0.5,
         velocity_from_position: bool = False,
+        answering: Sequence[int] | None = None,
+        others_timeout: float | None = None,
+        fixed: Mapping[str, float] = {},
     ) -> None:
         self.joint_names = tuple(joint_names)
         self.stale_timeout = stale_timeout
+        self.others_timeout = others_timeout
         self.velocity_from_position = velocity_from_position
         n = len(self.joint_names)
-        self._wraps = np.array(wraps if wraps is not None else [False] * n, dtype=bool)
+        self._wraps = tuple(wraps if wraps is not None else [False] * n)
+        self._fixed = fixed_coordinates(self.joint_names, fixed)
+        reported = [k for k in range(n) if k not in self._fixed]
+        answered = range(n) if answering is None else answering
+        if not set(answered) <= set(range(n)):
+            raise ArgumentError(
+                f"answering is {list(answered)}; valid are coordinates from 0 to {n - 1}"
+            )
+        self._answering = [k for k in reported if k in answered]
+        self._others = [k for k in reported if k not in answered]
+        self._pick_answering = _picker(self._answering)
+        self._pick_others = _picker(self._others)
         # between two messages the processor's caches go cold: arrays of Python are quicker then
         # than a few calls of NumPy, which sees the same memory
         self._positions, self._velocities = array("d", [0.0] * n), array("d", [0.0] * n)
+        self._torques = array("d", [math.nan] * n)
         self._q, self._qd = np.frombuffer(self._positions), np.frombuffer(self._velocities)
+        self._tau = np.frombuffer(self._torques)
+        self._pack = Struct(f"{n}d").pack_into
+        self.stamps = [0] * n
+        """(n,) in ns, of the latest stamped measurement of each coordinate; 0 if there is none."""
+        self._newest = 0  # of these
+        self.received = [-math.inf] * n
+        """(n,) when the latest measurement of each coordinate was received, in s."""
+        self._previous_q, self._previous_stamps = [0.0] * n, [0] * n
+        self._no_rate = _Unknown("velocity", self.joint_names, self._answering)
+        self._no_effort = _Unknown("effort", self.joint_names, range(n))
+        for k, position in self._fixed.items():
+            self._positions[k], self.received[k] = position, math.inf
+        if self._fixed:
+            self._no_rate.note(list(self._fixed), "")
+            self._no_effort.note(list(self._fixed), FIXED)
+        self._efforts = Efforts(self._tau, self._no_effort.why)
+        self._layouts: dict[tuple[str, ...], _Layout] = {}
+        self._layout = _Layout([], None)
         self._names: list[str] | None = None
-        self._length = 0
-        self._places: list[int] = []
-        self._fault: Rejection | None = None
-        self._accepted_stamp = 0
-        self._accepted_at = -np.inf
-        self._previous_q = np.zeros(n)
-        self._previous_stamp = 0
 
     @classmethod
     def of_model(
-        cls, model: Model, *, stale_timeout: float, velocity_from_position: bool
+        cls,
+        model: Model,
+        *,
+        stale_timeout: float,
+        velocity_from_position: bool,
+        answering: Sequence[int] | None = None,
+        others_timeout: float | None = None,
+        fixed: Mapping[str, float] = {},
     ) -> JointInput:
         """Return the input of a model: its coordinates' joints, without those that mimic others."""
         wraps = [
@@ -110,6 +257,9 @@ class JointInput:
             wraps=wraps,
             stale_timeout=stale_timeout,
             velocity_from_position=velocity_from_position,
+            answering=answering,
+            others_timeout=others_timeout,
+            fixed=fixed,
         )
 
     def read(
@@ -117,122 +267,314 @@ class JointInput:
         names: Sequence[str],
         positions: Sequence[float],
         velocities: Sequence[float],
+        efforts: Sequence[float] = (),
         *,
         stamp: int,
         received: float,
     ) -> Reading | Rejection:
-        """Return the state in a message, or the reason to reject it.
+        """Merge a message; return the state of the robot, or the reason why there is none.
 
         ``stamp`` is the message's time stamp in ns, 0 if it has none; ``received`` a steady clock
-        in s. ``velocities`` may be empty.
+        in s. ``velocities`` and ``efforts`` may be empty.
 
-        A stamp before that of the last accepted message is rejected. Once nothing has been
-        accepted for ``stale_timeout``, time starts anew, so that a simulation that is reset or a
-        recording that is played again is followed after that pause.
+        A message with a stamp before that of the latest measurement of one of its joints is
+        rejected. Once that joint has not been measured for its timeout, its time starts anew, so
+        that a simulation that is reset or a recording that is played again is followed after that
+        pause. A repeated stamp is no new measurement: it keeps no joint fresh.
+
+        Two kinds of rejection belong to messages that are merged: ``"partial"`` where no joint of
+        the message is answered, and ``"incomplete_joints"`` where another joint is not fresh.
         """
-        if names != self._names:
-            self._learn(names)
-        if self._fault is not None:
-            return self._fault
-        if len(positions) != self._length:
-            return self._wrong_length("position", len(positions))
-        if velocities and len(velocities) != self._length:
-            return self._wrong_length("velocity", len(velocities))
-        for k, place in enumerate(self._places):
-            self._positions[k] = positions[place]
-        if not math.hypot(*self._positions) < LARGEST:  # nor is it for NaN
-            return self._no_measurement("position", self._positions)
-        if stamp and stamp < self._accepted_stamp:
-            if received - self._accepted_at < self.stale_timeout:
-                return self._backwards(stamp)
-            self._previous_stamp = 0
-        qd: FloatArray | None = None
-        why_not = NO_VELOCITIES
+        layout = self._layout if names == self._names else self._layout_of(names)
+        if layout.fault is not None:
+            return layout.fault
+        length = len(layout.names)
+        if len(positions) != length:
+            return _wrong_length(layout, "position", len(positions))
+        if velocities and len(velocities) != length:
+            return _wrong_length(layout, "velocity", len(velocities))
+        q = layout.pick(positions)
+        if not math.hypot(*q) < LARGEST:  # nor is it for NaN
+            return self._no_measurement("position", layout, q)
+        rates: tuple[float, ...] = ()
+        no_rates = NO_VELOCITIES
         if velocities:
-            for k, place in enumerate(self._places):
-                self._velocities[k] = velocities[place]
-            if math.hypot(*self._velocities) < LARGEST:
-                qd = self._qd
-            elif all(map(math.isnan, self._velocities)):
-                why_not = NAN_VELOCITIES
-            else:
-                return self._no_measurement("velocity", self._velocities)
+            rates, no_rates = layout.pick(velocities), ""
+            if not math.hypot(*rates) < LARGEST:
+                if not all(map(math.isnan, rates)):
+                    return self._no_measurement("velocity", layout, rates)
+                rates, no_rates = (), NAN_VELOCITIES
+        coordinates = advanced = layout.coordinates
+        if stamp > self._newest:
+            self._newest = stamp
+        elif stamp:
+            late = self._late(layout, stamp, received)
+            if late is not None:
+                return late
+            advanced = [k for k in coordinates if stamp != self.stamps[k]]
+
+        # from here on the message is accepted, and may change what is known
         if self.velocity_from_position:
-            if qd is None:
-                qd, why_not = self._difference(stamp)
-            if stamp != self._previous_stamp:
-                self._previous_q[:] = self._q
-                self._previous_stamp = stamp
-        if stamp:
-            self._accepted_stamp = stamp
-        self._accepted_at = received
-        return Reading(self._q, qd, "" if qd is not None else why_not)
-
-    def _learn(self, names: Sequence[str]) -> None:
-        """Find out where the joints stand in messages with these names, or what is wrong there."""
-        self._names = list(names)
-        self._length = len(self._names)
-        self._fault = None
-        places: dict[str, int] = {}
-        twice: list[str] = []
-        for place, name in enumerate(self._names):
-            if name in places:
-                twice.append(name)
-            places[name] = place
-        twice = [name for name in self.joint_names if name in twice]
-        missing = [name for name in self.joint_names if name not in places]
-        if len(missing) == len(self.joint_names):
-            held = ", ".join(self._names) or "no names at all"
-            wanted = ", ".join(self.joint_names)
-            self._fault = Rejection(
-                "no_joints",
-                f"none of the robot's joints is in the message: it holds {held}; "
-                f"the robot has {wanted}",
-            )
-        elif missing:
-            self._fault = Rejection(
-                "missing_joints", f"joints missing from the message: {', '.join(missing)}"
-            )
-        elif twice:
-            self._fault = Rejection(
-                "duplicate_joints", f"joints named more than once: {', '.join(twice)}"
-            )
+            self._difference(layout, q, rates, no_rates, stamp)
+        elif no_rates:
+            self._lose_rates(coordinates, no_rates)
         else:
-            self._places = [places[name] for name in self.joint_names]
+            self._set_rates(layout, rates)
+        self._set_efforts(layout, efforts)
+        if layout.whole and advanced is coordinates:
+            n = len(q)
+            self._pack(self._positions, 0, *q)
+            self.received[:] = [received] * n
+            if stamp:
+                self.stamps[:] = [stamp] * n
+        else:
+            for k, position in zip(coordinates, q, strict=True):
+                self._positions[k] = position
+            for k in advanced:
+                self.received[k] = received
+                if stamp:
+                    self.stamps[k] = stamp
 
-    def _difference(self, stamp: int) -> tuple[FloatArray | None, str]:
-        """Return velocities from the positions of this message and the one before."""
-        if not stamp:
-            return None, UNSTAMPED
-        if stamp == self._previous_stamp:
-            return None, REPEATED_STAMP
-        elapsed = 1e-9 * (stamp - self._previous_stamp)
-        if not self._previous_stamp or elapsed > self.stale_timeout:
-            return None, FIRST_POSITION
-        moved = self._q - self._previous_q
-        turned = np.remainder(moved + np.pi, 2.0 * np.pi) - np.pi
-        np.copyto(moved, turned, where=self._wraps)
-        np.divide(moved, elapsed, out=self._qd)
-        return self._qd, ""
-
-    def _wrong_length(self, what: str, length: int) -> Rejection:
-        return Rejection(
-            f"{what}_length",
-            f"{self._length} joint names but {length} {what} value(s)",
+        if layout.unanswered is not None:
+            return layout.unanswered
+        if not layout.all_reported or advanced is not coordinates:
+            if not self._all_fresh(received):
+                return self._incomplete(received, repeated=not advanced)
+            if stamp:
+                stamp = max(self._pick_answering(self.stamps))
+        why_not = self._no_rate.why
+        return Reading(
+            self._q,
+            None if why_not else self._qd,
+            why_not,
+            self._efforts,
+            stamp,
+            not advanced,
         )
 
-    def _no_measurement(self, what: str, values: Sequence[float]) -> Rejection:
-        pairs = list(zip(self.joint_names, values, strict=True))
+    def stale(self, now: float) -> list[str]:
+        """Return which joints are not fresh and for how long, in words; empty if all are."""
+        found = []
+        for k, name in enumerate(self.joint_names):
+            age = now - self.received[k]
+            if age == math.inf:
+                found.append(f"{name} {NOT_REPORTED}")
+            elif age >= self._timeout(k):
+                found.append(f"{name} for {age:.3f} s")
+        return found
+
+    def fresh_for(self, now: float) -> float:
+        """Return in how many s the first joint is stale if nothing is heard; 0.0 if one is now."""
+        left = math.inf
+        for k, heard in enumerate(self.received):
+            age, timeout = now - heard, self._timeout(k)
+            if age >= timeout:
+                return 0.0
+            left = min(left, timeout - age)
+        return left
+
+    def _timeout(self, coordinate: int) -> float:
+        if self.others_timeout is None or coordinate not in self._others:
+            return self.stale_timeout
+        return self.others_timeout
+
+    def _all_fresh(self, now: float) -> bool:
+        for coordinates, pick in (
+            (self._answering, self._pick_answering),
+            (self._others, self._pick_others),
+        ):
+            if coordinates and now - min(pick(self.received)) >= self._timeout(coordinates[0]):
+                return False
+        return True
+
+    def _incomplete(self, now: float, repeated: bool) -> Rejection:
+        reason = f"joints without fresh measurement: {', '.join(self.stale(now))}"
+        never = [
+            name
+            for name, heard in zip(self.joint_names, self.received, strict=True)
+            if heard == -math.inf
+        ]
+        if never:
+            reason += f"; if nobody reports {', '.join(never)}, give them in fixed_joints"
+        if repeated:
+            reason += "; the time stamp of this message did not advance"
+        return Rejection("incomplete_joints", reason)
+
+    # -- where a message holds what ----------------------------------------------------------------
+
+    def _layout_of(self, names: Sequence[str]) -> _Layout:
+        """Return what is known of messages with these names."""
+        key = tuple(names)
+        layout = self._layouts.get(key)
+        if layout is None:
+            if len(self._layouts) >= KEPT_LAYOUTS:
+                del self._layouts[next(iter(self._layouts))]
+            layout = self._layouts[key] = self._learned(list(key))
+        self._layout, self._names = layout, layout.names
+        return layout
+
+    def _learned(self, names: list[str]) -> _Layout:
+        """Find out where the joints stand in messages with these names, or what is wrong there."""
+        places: dict[str, int] = {}
+        twice: set[str] = set()
+        for place, name in enumerate(names):
+            if name in places:
+                twice.add(name)
+            places[name] = place
+        there = [k for k, name in enumerate(self.joint_names) if name in places]
+        held = [k for k in there if k not in self._fixed]
+        repeated = [self.joint_names[k] for k in held if self.joint_names[k] in twice]
+        if not there:
+            listed = ", ".join(names) or "no names at all"
+            wanted = ", ".join(self.joint_names)
+            fault = Rejection(
+                "no_joints",
+                f"none of the robot's joints is in the message: it holds {listed}; "
+                f"the robot has {wanted}",
+            )
+            return _Layout(names, fault)
+        if repeated:
+            said = f"joints named more than once: {', '.join(repeated)}"
+            return _Layout(names, Rejection("duplicate_joints", said))
+        if not held:
+            said = f"all joints in the message are fixed ones: {self._listed(there)}"
+            return _Layout(names, Rejection("partial", said))
+        unanswered = None
+        if not any(k in self._answering for k in held):
+            said = f"the message holds no joint that is answered, but {self._listed(held)}"
+            unanswered = Rejection("partial", said)
+        return _Layout(
+            names,
+            None,
+            held,
+            _picker([places[self.joint_names[k]] for k in held]),
+            all_reported=len(held) == len(self._answering) + len(self._others),
+            whole=len(held) == len(self.joint_names),
+            unanswered=unanswered,
+        )
+
+    def _listed(self, coordinates: Sequence[int]) -> str:
+        return ", ".join(self.joint_names[k] for k in coordinates)
+
+    # -- velocities and efforts --------------------------------------------------------------------
+
+    def _set_rates(self, layout: _Layout, rates: Sequence[float]) -> None:
+        if self._no_rate.any:
+            self._no_rate.note(layout.coordinates, "")
+        if layout.whole:
+            self._pack(self._velocities, 0, *rates)
+        else:
+            for k, rate in zip(layout.coordinates, rates, strict=True):
+                self._velocities[k] = rate
+
+    def _lose_rates(self, coordinates: Sequence[int], reason: str) -> None:
+        if self._no_rate.note(coordinates, reason):
+            for k in coordinates:
+                self._velocities[k] = 0.0
+
+    def _difference(
+        self,
+        layout: _Layout,
+        q: Sequence[float],
+        rates: Sequence[float],
+        no_rates: str,
+        stamp: int,
+    ) -> None:
+        """Take up velocities, if need be from the positions ``q`` here and those before."""
+        if not no_rates:
+            self._set_rates(layout, rates)
+        for k, position in zip(layout.coordinates, q, strict=True):
+            before = self._previous_stamps[k]
+            if stamp and stamp == before:  # the same measurement again has the same velocity
+                continue
+            elapsed = 1e-9 * (stamp - before)
+            if no_rates and not stamp:
+                self._lose_rates((k,), UNSTAMPED)
+            elif no_rates and (not before or elapsed > self._timeout(k)):
+                self._lose_rates((k,), FIRST_POSITION)
+            elif no_rates:
+                moved = position - self._previous_q[k]
+                if self._wraps[k]:
+                    moved = math.remainder(moved, math.tau)
+                self._velocities[k] = moved / elapsed
+                self._no_rate.note((k,), "")
+            self._previous_q[k], self._previous_stamps[k] = position, stamp
+
+    def _set_efforts(self, layout: _Layout, efforts: Sequence[float]) -> None:
+        """Take up efforts; a number that cannot be makes all those of the message unknown."""
+        coordinates, noted = layout.coordinates, self._no_effort
+        if not efforts:
+            changed = self._lose_efforts(coordinates, NO_EFFORTS)
+        elif len(efforts) != len(layout.names):
+            said = f"{len(layout.names)} joint names but {len(efforts)} effort value(s)"
+            changed = self._lose_efforts(coordinates, said)
+        else:
+            tau = layout.pick(efforts)
+            if math.hypot(*tau) < LARGEST:
+                changed = noted.any and noted.note(coordinates, "")
+            else:
+                pairs = list(zip(coordinates, tau, strict=True))
+                names = self.joint_names
+                wild = [f"{names[k]} = {value:g}" for k, value in pairs if abs(value) > LARGEST]
+                if wild:
+                    said = f"effort is no measurement: {', '.join(wild)}"
+                    tau = (math.nan,) * len(tau)
+                    changed = noted.note(coordinates, said)
+                else:
+                    changed = noted.note([k for k, value in pairs if value == value], "")
+                    missing = [k for k, value in pairs if math.isnan(value)]
+                    changed = noted.note(missing, NAN_EFFORT) or changed
+            if layout.whole:
+                self._pack(self._torques, 0, *tau)
+            else:
+                for k, value in zip(coordinates, tau, strict=True):
+                    self._torques[k] = value
+        if changed:
+            self._efforts = Efforts(self._tau, noted.why)
+
+    def _lose_efforts(self, coordinates: Sequence[int], reason: str) -> bool:
+        if not self._no_effort.note(coordinates, reason):
+            return False
+        for k in coordinates:
+            self._torques[k] = math.nan
+        return True
+
+    # -- what is wrong with a message --------------------------------------------------------------
+
+    def _late(self, layout: _Layout, stamp: int, received: float) -> Rejection | None:
+        """Return why this stamp cannot be, or let time start anew where it is older."""
+        late = [k for k in layout.coordinates if stamp < self.stamps[k]]
+        for k in late:
+            if received - self.received[k] < self._timeout(k):
+                ago = 1e-9 * (self.stamps[k] - stamp)
+                return Rejection(
+                    "time_backwards",
+                    f"time goes backwards: the stamp {1e-9 * stamp:.6f} s is {ago:.6f} s before "
+                    f"that of the latest measurement of {self.joint_names[k]}",
+                )
+        for k in late:
+            self._previous_stamps[k] = self.stamps[k] = 0
+        self._newest = max(stamp, *self.stamps)
+        return None
+
+    def _no_measurement(self, what: str, layout: _Layout, values: Sequence[float]) -> Rejection:
+        names = [self.joint_names[k] for k in layout.coordinates]
+        pairs = list(zip(names, values, strict=True))
         bad = [f"{name} = {value}" for name, value in pairs if not math.isfinite(value)]
         if bad:
             return Rejection("not_finite", f"{what} is not finite: {', '.join(bad)}")
         name, value = max(pairs, key=lambda pair: abs(pair[1]))
         return Rejection("too_large", f"{what} is too large to be true: {name} = {value:g}")
 
-    def _backwards(self, stamp: int) -> Rejection:
-        late = 1e-9 * (self._accepted_stamp - stamp)
-        return Rejection(
-            "time_backwards",
-            f"time goes backwards: the stamp {1e-9 * stamp:.6f} s is {late:.6f} s before that of "
-            "the message before",
-        )
+
+def _wrong_length(layout: _Layout, what: str, length: int) -> Rejection:
+    return Rejection(
+        f"{what}_length", f"{len(layout.names)} joint names but {length} {what} value(s)"
+    )
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Return a quick function that takes the values at these places out of an array."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple(values[place] for place in places)

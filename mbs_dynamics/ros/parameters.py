@@ -38,23 +38,30 @@ ARRAYS = {str: Parameter.Type.STRING_ARRAY, float: Parameter.Type.DOUBLE_ARRAY}
 def declare(node: Node, kind: type[S]) -> S:
     """Declare all parameters on the node and return their values; say those that do not exist.
 
-    A field whose default is an empty tuple becomes an array of strings, or of what the field says.
     Raises rclpy's exceptions for a value of the wrong type or out of range, and MbsError for values
     that contradict each other.
     """
     for item in fields(kind):
-        about = descriptor(item.metadata)
-        if item.default == ():  # rclpy takes an empty list for an array of bytes
-            _declare_array(node, item, about)
-        else:
-            default = item.default
-            value = list(default) if isinstance(default, tuple) else default
-            node.declare_parameter(item.name, value, about)
+        declare_one(node, item)
     for name in getattr(node, "_parameter_overrides", ()):  # rclpy has no public name for it
         if not node.has_parameter(name) and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(kind, name))
     given = node.get_parameters([item.name for item in fields(kind)])
     return kind(**values(kind, given))
+
+
+def declare_one(node: Node, item: Field[Any]) -> None:
+    """Declare the parameter of one field, with its default.
+
+    A field whose default is an empty tuple becomes an array of strings, or of what the field says.
+    Raises rclpy's exceptions for a value of the wrong type or out of range.
+    """
+    about, default = descriptor(item.metadata), item.default
+    if default == ():  # rclpy takes an empty list for an array of bytes
+        _declare_array(node, item, about)
+    else:
+        value = list(default) if isinstance(default, tuple) else default
+        node.declare_parameter(item.name, value, about)
 
 
 def descriptor(metadata: Mapping[str, Any]) -> ParameterDescriptor:

@@ -29,9 +29,8 @@ from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJoin
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.ros.effort_input import NO_EFFORTS, Efforts
 from mbs_dynamics.ros.joint_friction import JointFriction
-from mbs_dynamics.ros.joint_input import Reading
+from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.settings import Settings, check_gravity
 from mbs_dynamics.tracing import default_backend
 
@@ -171,7 +170,7 @@ class Robot:
     """A model with everything compiled that the settings ask for.
 
     Raises UnknownBodyError or ModelError if the settings name links that are not there or do not
-    move.
+    move, UnknownJointError if they name joints that are not there.
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
@@ -192,6 +191,7 @@ class Robot:
         moved = {body.joint.name: i for i, body in enumerate(model.bodies)}
         for joint in settings.joint_wrenches:
             model.joint(joint)  # or UnknownJointError
+        fixed_coordinates(model.joint_names, settings.fixed)
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
         self.friction = (
             JointFriction(model, settings.friction_speed) if settings.joint_friction else None
@@ -201,7 +201,7 @@ class Robot:
         self._compile()
         self._bind()
         rest = self._rest
-        self.evaluate(Reading(rest, rest), Efforts(rest))  # compiles the rest
+        self.evaluate(Reading(rest, rest, "", Efforts(rest), 0, False))  # compiles the rest
         if settings.publish_desired_torques:
             self.torques_for(rest, rest, rest)
 
@@ -275,17 +275,16 @@ class Robot:
             return body
         return next(iter(fixed_links(self.model)), "")
 
-    def evaluate(self, reading: Reading, efforts: Efforts | None = None) -> Results:
+    def evaluate(self, reading: Reading) -> Results:
         """Return what the settings ask for; without velocities, what can be had without them.
 
         One kernel computes all of it. Without the efforts of all joints there is no power, and no
         joint wrench that takes them.
         """
-        q, qd, _ = reading
+        q, qd, efforts = reading.q, reading.qd, reading.efforts
         qdd: FloatArray | None = self._rest
         why_less = ""
         if qd is not None and self.settings.needs_effort:
-            efforts = efforts or Efforts(np.full(self.model.n, np.nan), NO_EFFORTS)
             why_less = efforts.why_not
             if self.settings.accelerates:
                 qdd, failed = self._accelerations(q, qd, efforts)
@@ -334,9 +333,9 @@ class Robot:
 
 
 def _energy(
-    kinetic: FloatArray, potential: FloatArray, qd: FloatArray, efforts: Efforts | None
+    kinetic: FloatArray, potential: FloatArray, qd: FloatArray, efforts: Efforts
 ) -> FloatArray:
     energies = [kinetic, potential]
-    if efforts is not None and efforts.complete:
+    if efforts.complete:
         energies.append(efforts.tau @ qd)
     return np.array(energies, dtype=float)

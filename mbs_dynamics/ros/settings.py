@@ -107,6 +107,19 @@ class DescribedSettings(NodeSettings):
         "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
         read_only=True,
     )
+    fixed_joints: tuple[str, ...] = setting(
+        (),
+        "Joints that nobody reports in joint_states. They are taken to stand at fixed_positions.",
+        read_only=True,
+        constraints="Names of joints, each at most once.",
+    )
+    fixed_positions: tuple[float, ...] = setting(
+        (),
+        "Positions of fixed_joints, in their order, rad or m.",
+        read_only=True,
+        constraints="As many finite numbers as fixed_joints has names.",
+        element=float,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,6 +127,19 @@ class DescribedSettings(NodeSettings):
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
+        check_once("fixed_joints", "joint", self.fixed_joints)
+        joints, positions = len(self.fixed_joints), len(self.fixed_positions)
+        if joints != positions:
+            raise ArgumentError(
+                f"fixed_joints has {joints} name(s) but fixed_positions has {positions} number(s); "
+                "valid is one position for each joint"
+            )
+        checks.numbers("fixed_positions", self.fixed_positions, (joints,))
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """Positions in rad or m of the joints that nobody reports, by name."""
+        return dict(zip(self.fixed_joints, self.fixed_positions, strict=True))
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,6 @@ def arm(ros):
 @pytest.mark.parametrize(
     ("kind", "names", "positions", "velocities", "said"),
     [
-        (
-            "missing_joints",
-            JOINTS[:-2],
-            Q[:-2],
-            QD[:-2],
-            "joints missing from the message: joint6,",
-        ),
         ("duplicate_joints", (*JOINTS, "joint2"), (*Q, 1.0), (*QD, 0.0), "more than once: joint2"),
         ("position_length", JOINTS, Q[:-1], QD, "7 joint names but 6 position value(s)"),
         ("velocity_length", JOINTS, Q, QD[:-1], "7 joint names but 6 velocity value(s)"),
@@ -79,6 +72,85 @@ def test_bad_input_is_rejected(arm, kind, names, positions, velocities, said):
     assert arm.level("input") != DiagnosticStatus.OK
     (tau,) = arm.answer(TORQUES[:1], JOINTS, Q, QD)
     np.testing.assert_allclose(tau.effort, mbs.gravity_torques(MODEL, Q), rtol=1e-12, atol=1e-12)
+
+
+def test_joints_in_several_messages_are_one_robot(arm):
+    arm.quiet()
+    expected = mbs.bias_torques(MODEL, Q, QD)
+    count = 0
+
+    def split():
+        nonlocal count
+        count += 1
+        late = arm.latest_stamp - 3_000_000  # the stamps of one driver are behind the others'
+        arm.send(JOINTS[2::-1], Q[2::-1], QD[2::-1])
+        arm.send(("wheel", *JOINTS[3:6]), (9.0, *Q[3:6]), (9.0, *QD[3:6]), stamp=late)
+        if count % 4 == 1:
+            arm.send(JOINTS[6:], Q[6:], QD[6:])
+
+    arm.until(lambda: count >= 10 and TORQUES[1] in arm.latest, again=split)
+    np.testing.assert_allclose(arm.latest[TORQUES[1]].effort, expected, rtol=1e-12, atol=1e-12)
+    arm.until(lambda: arm.level("input") == DiagnosticStatus.OK, again=split)
+    assert arm.input_value("joints not fresh") == "none"
+    assert arm.rejected("time_backwards") == 0
+
+
+def test_a_driver_that_stops_is_named(arm):
+    arm.answer(TORQUES[:1], JOINTS, Q, QD)
+    arm.until(
+        lambda: "joint6 for" in arm.said("input"),
+        again=lambda: arm.send(JOINTS[:5], Q[:5] + 0.1, QD[:5]),
+    )
+    assert arm.level("input") != DiagnosticStatus.OK
+    assert arm.rejected("incomplete_joints") > 0
+    assert arm.input_value("last rejection").startswith("joints without fresh measurement: joint6")
+    fresh = arm.input_value("joints not fresh")
+    assert fresh.startswith("joint6 for")
+    assert "joint7 for" in fresh
+    assert "joint5" not in fresh
+    assert "joint_states rejected: joints without fresh measurement: " in arm.target.log
+    arm.latest.clear()
+    arm.send(JOINTS[5:], Q[5:], QD[5:])  # one message of the others is enough
+    arm.until(
+        lambda: TORQUES[0] in arm.latest,
+        again=lambda: arm.send(JOINTS[5:], Q[5:], QD[5:]),
+    )
+    there = np.where(np.arange(7) < 5, Q + 0.1, Q)
+    np.testing.assert_allclose(
+        arm.latest[TORQUES[0]].effort, mbs.gravity_torques(MODEL, there), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_joints_that_nobody_reports_are_fixed(ros):
+    there = np.where(np.arange(7) < 5, Q, (0.0, 0.0, 0.0, 0.0, 0.0, 0.4, -0.2))
+    fixed = {"fixed_joints": "[joint7, joint6]", "fixed_positions": "[-0.2, 0.4]"}
+    with (
+        NodeProcess(robot_description_file=robot_path("arm7"), **fixed) as process,
+        Probe(process) as probe,
+    ):
+        probe.hear(*TORQUES)
+        (tau,) = probe.answer(TORQUES[:1], JOINTS[:5], Q[:5], QD[:5])
+    expected = mbs.gravity_torques(MODEL, there)
+    np.testing.assert_allclose(tau.effort, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_same_measurement_again_is_not_answered(arm):
+    def twice():
+        arm.send(JOINTS, Q, QD)
+        arm.send(JOINTS, 2.0 * Q, QD, stamp=arm.latest_stamp)
+
+    arm.until(lambda: int(arm.input_value("repeated stamps") or 0) > 10, again=twice)
+    expected = mbs.gravity_torques(MODEL, Q)
+    np.testing.assert_allclose(arm.latest[TORQUES[0]].effort, expected, rtol=1e-12, atol=1e-12)
+    stamp = arm.latest_stamp
+    arm.quiet()
+    arm.until(
+        lambda: "the time stamp of this message did not advance" in arm.said("input"),
+        again=lambda: arm.send(JOINTS, Q, QD, stamp=stamp),
+    )
+    assert arm.said("input").startswith("stale: ")
+    assert arm.latest == {}
+    arm.answer(TORQUES[:1], JOINTS, Q, QD)
 
 
 def test_log_lines_about_bad_input_are_throttled(arm):

@@ -168,6 +168,16 @@ def test_ends_cleanly_without_ever_having_had_a_robot(ros):
         ({"robot_description_file": "/no/such/file.urdf"}, "cannot be read"),
         ({"robot_description_file": __file__}, "robot_description refused"),
         ({"robot_description_file": ARM7, "bodies": "[tol]"}, "did you mean 'tool'"),
+        (
+            {
+                "robot_description_file": ARM7,
+                "fixed_joints": "[joint9]",
+                "fixed_positions": "[0.5]",
+            },
+            "robot_description refused: no joint 'joint9' (did you mean 'joint",
+        ),
+        ({"fixed_joints": "[joint7]"}, "fixed_joints has 1 name(s) but fixed_positions has 0"),
+        ({"fixed_joints": "[joint7]", "fixed_positions": "[a]"}, "expecting type 'DOUBLE_ARRAY'"),
     ],
 )
 def test_does_not_start_with_bad_parameters(ros, parameters, said):

@@ -11,11 +11,13 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Which joint_states become a state, and which are rejected with what reason."""
+"""Which joint_states become a state, alone or merged, and which are rejected with what reason."""
 
 from __future__ import annotations
 
+import math
 from array import array
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -23,12 +25,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.joint_input import (
     FIRST_POSITION,
+    FIXED,
+    KEPT_LAYOUTS,
+    NAN_EFFORT,
     NAN_VELOCITIES,
+    NO_EFFORTS,
     NO_VELOCITIES,
-    REPEATED_STAMP,
     UNSTAMPED,
     JointInput,
     Reading,
@@ -45,9 +51,14 @@ def floats(values):
     return array("d", values)
 
 
-def read(joints, names, positions, velocities=(), stamp=SECOND, received=0.0):
+def read(joints, names, positions, velocities=(), efforts=(), stamp=SECOND, received=0.0):
     return joints.read(
-        list(names), floats(positions), floats(velocities), stamp=stamp, received=received
+        list(names),
+        floats(positions),
+        floats(velocities),
+        floats(efforts),
+        stamp=stamp,
+        received=received,
     )
 
 
@@ -100,7 +111,6 @@ def test_takes_lists_as_well():
             (),
             "it holds a, b; the robot has shoulder, elbow, wrist",
         ),
-        ("missing_joints", ("wrist", "a"), (1, 2), (), "missing from the message: shoulder, elbow"),
         ("duplicate_joints", (*JOINTS, "elbow"), (1, 2, 3, 4), (), "more than once: elbow"),
         ("position_length", JOINTS, (1, 2), (), "3 joint names but 2 position value(s)"),
         ("position_length", JOINTS, (), (1, 2, 3), "3 joint names but 0 position value(s)"),
@@ -144,8 +154,8 @@ def test_no_bad_number_passes(where, bad, others):
 
 def test_absent_velocities_are_absent_and_not_zero():
     joints = JointInput(JOINTS)
-    assert accepted(joints, JOINTS, (1, 2, 3))[1:] == (None, NO_VELOCITIES)
-    assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:] == (None, NAN_VELOCITIES)
+    assert accepted(joints, JOINTS, (1, 2, 3))[1:3] == (None, NO_VELOCITIES)
+    assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:3] == (None, NAN_VELOCITIES)
 
 
 def test_time_must_not_go_backwards():
@@ -167,7 +177,7 @@ def test_time_starts_anew_after_a_pause():
     accepted(joints, JOINTS, (0, 0, 0), stamp=10 * SECOND, received=0.0)
     assert rejected(joints, JOINTS, (1, 1, 1), stamp=SECOND, received=0.4).kind == "time_backwards"
     reading = accepted(joints, JOINTS, (2, 2, 2), stamp=2 * SECOND, received=0.6)
-    assert reading[1:] == (None, FIRST_POSITION)
+    assert reading[1:3] == (None, FIRST_POSITION)
     reading = accepted(joints, JOINTS, (3, 3, 3), stamp=2 * SECOND + SECOND // 10, received=0.7)
     np.testing.assert_allclose(reading.qd, 10.0, rtol=1e-12)
 
@@ -176,7 +186,8 @@ def test_unstamped_messages_are_not_compared_in_time():
     joints = JointInput(JOINTS, velocity_from_position=True)
     accepted(joints, JOINTS, (1, 2, 3), stamp=10 * SECOND, received=0.0)
     reading = accepted(joints, JOINTS, (1, 2, 3), stamp=0, received=0.1)
-    assert reading[1:] == (None, UNSTAMPED)
+    assert reading[1:3] == (None, UNSTAMPED)
+    assert (reading.stamp, reading.repeated, joints.stamps) == (0, False, [10 * SECOND] * 3)
     assert rejected(joints, JOINTS, (1, 2, 3), stamp=SECOND, received=0.2).kind == "time_backwards"
 
 
@@ -184,16 +195,16 @@ def test_velocities_from_positions():
     joints = JointInput(JOINTS, stale_timeout=0.5, velocity_from_position=True)
 
     def velocity(positions, stamp, velocities=()):
-        return accepted(joints, JOINTS, positions, velocities, stamp=stamp, received=1e-9 * stamp)[
-            1:
-        ]
+        received = 1e-9 * stamp
+        return accepted(joints, JOINTS, positions, velocities, stamp=stamp, received=received)[1:3]
 
     start = 1_700_000_000 * SECOND
     step = SECOND // 100
     assert velocity((0, 0, 0), start) == (None, FIRST_POSITION)
     qd, _ = velocity((0.01, -0.02, 0.0), start + step)
     np.testing.assert_allclose(qd, [1.0, -2.0, 0.0], rtol=1e-12)
-    assert velocity((0.02, -0.04, 0.0), start + step) == (None, REPEATED_STAMP)
+    qd, _ = velocity((0.02, -0.04, 0.0), start + step)  # the same measurement, the same velocity
+    np.testing.assert_allclose(qd, [1.0, -2.0, 0.0], rtol=1e-12)
     qd, _ = velocity((0.03, -0.06, 0.01), start + 3 * step)
     np.testing.assert_allclose(qd, [1.0, -2.0, 0.5], rtol=1e-12)
     measured, _ = velocity((0, 0, 0), start + 4 * step, (7, 8, 9))
@@ -234,3 +245,341 @@ def test_joints_that_mimic_others_are_ignored():
     model = mbs.Model.from_urdf(text)
     joints = JointInput.of_model(model, stale_timeout=0.5, velocity_from_position=False)
     assert accepted(joints, ("follow", "drive"), (np.nan, 2.0)).q.tolist() == [2.0]
+
+
+def test_efforts_are_matched_by_name():
+    joints = JointInput(("a", "b"))
+    efforts = accepted(joints, ["x", "b", "a"], [0.0] * 3, (), [9.0, 2.0, 1.0]).efforts
+    assert efforts.complete
+    assert efforts.tau.tolist() == [1.0, 2.0]
+    efforts = accepted(joints, ["b", "a"], [0.0] * 2, (), [5.0, 6.0]).efforts
+    assert efforts.tau.tolist() == [6.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("efforts", "said", "known"),
+    [
+        ([], NO_EFFORTS, 0),
+        ([1.0], "2 joint names but 1 effort value(s)", 0),
+        ([1.0, np.inf], "effort is no measurement: b = inf", 0),
+        ([-1e10, 0.0], "effort is no measurement: a = -1e+10", 0),
+        ([np.nan, 0.0], f"no effort of a: {NAN_EFFORT}", 1),
+    ],
+)
+def test_efforts_that_are_not_there_are_said(efforts, said, known):
+    joints = JointInput(("a", "b"))
+    for before in ((), (3.0, 4.0)):
+        accepted(joints, ["a", "b"], [0.0] * 2, (), before)
+        found = accepted(joints, ["a", "b"], [0.0] * 2, (), efforts).efforts
+        assert not found.complete
+        assert found.why_not == said
+        assert np.isfinite(found.tau).sum() == known
+
+
+ARM = ("joint1", "joint2")
+HAND = ("finger",)
+ROBOT = (*ARM, *HAND)
+
+
+def test_arm_and_gripper_in_two_messages_are_one_robot():
+    joints = JointInput(ROBOT)
+    first = rejected(joints, ARM, (1, 2), (0.1, 0.2), (5, 6), stamp=SECOND, received=0.0)
+    assert first.kind == "incomplete_joints"
+    assert first.reason == (
+        "joints without fresh measurement: finger not reported yet; if nobody reports finger, give "
+        "them in fixed_joints"
+    )
+    both = accepted(joints, HAND, (3,), (0.3,), stamp=SECOND + 5, received=0.001)
+    assert both.q.tolist() == [1.0, 2.0, 3.0]
+    assert both.qd.tolist() == [0.1, 0.2, 0.3]
+    assert both.efforts.tau[:2].tolist() == [5.0, 6.0]
+    assert both.efforts.why_not == f"no effort of finger: {NO_EFFORTS}"
+    assert (both.stamp, both.repeated) == (SECOND + 5, False)
+    assert joints.stamps == [SECOND, SECOND, SECOND + 5]
+
+
+def test_two_arms_on_one_topic_are_told_apart():
+    left = JointInput(("left_1", "left_2"))
+    right = JointInput(("right_1", "right_2"))
+    for k in range(3):
+        received = 0.01 * k
+        stamp = SECOND + 10**7 * k
+        for names, q in ((left.joint_names, (k, 1)), (right.joint_names, (2, k))):
+            for arm in (left, right):
+                answer = read(arm, names, q, stamp=stamp, received=received)
+                if names == arm.joint_names:
+                    assert answer.q.tolist() == list(q)
+                else:
+                    assert answer.kind == "no_joints"
+
+
+def test_stamps_of_two_messages_may_cross():
+    joints = JointInput(ROBOT)
+    read(joints, HAND, (0,), stamp=2 * SECOND)
+    newest = []
+    for k, (names, late) in enumerate([(ARM, 900), (HAND, 0), (ARM, 800), (ARM, -1), (HAND, 20)]):
+        stamp = 3 * SECOND + 10 * k - late
+        reading = accepted(joints, names, (0,) * len(names), stamp=stamp, received=0.01 * k)
+        assert not reading.repeated
+        newest.append(reading.stamp - 3 * SECOND)
+    assert newest == [-900, 10, 10, 31, 31]  # never goes back
+
+
+def test_a_source_that_dies_is_named():
+    joints = JointInput(ROBOT, stale_timeout=0.5)
+    read(joints, HAND, (3,), stamp=SECOND, received=0.0)
+    for k in range(1, 100):
+        received = 0.01 * k
+        answer = read(joints, ARM, (k, 0), stamp=SECOND + 10**7 * k, received=received)
+        if received < 0.5:
+            assert answer.q.tolist() == [k, 0.0, 3.0]
+        else:
+            assert answer.kind == "incomplete_joints"
+            said = f"joints without fresh measurement: finger for {received:.3f} s"
+            assert answer.reason == said
+            assert joints.stale(received) == [f"finger for {received:.3f} s"]
+    reading = accepted(joints, HAND, (7,), stamp=2 * SECOND, received=1.0)
+    assert reading.q.tolist() == [99.0, 0.0, 7.0]  # the arm was followed all the time
+
+
+def test_a_slow_source_needs_only_be_as_fresh_as_is_asked_of_others():
+    joints = JointInput(ROBOT, stale_timeout=0.05, others_timeout=2.0, answering=(0, 1))
+    said = rejected(joints, HAND, (3,), (), stamp=SECOND, received=0.0)
+    assert (said.kind, "finger" in said.reason) == ("partial", True)
+    accepted(joints, ARM, (1, 2), (4, 5), stamp=SECOND, received=1.99)
+    reading = accepted(joints, ARM, (1, 2), (4, 5), stamp=SECOND + 1, received=1.999)
+    assert reading.qd.tolist() == [4.0, 5.0, 0.0]  # that of the finger is not known
+    assert joints.fresh_for(1.999) == pytest.approx(0.001)
+    late = rejected(joints, ARM, (1, 2), (4, 5), stamp=SECOND + 2, received=2.0)
+    assert late.reason == "joints without fresh measurement: finger for 2.000 s"
+    assert joints.fresh_for(2.0) == 0.0
+    assert rejected(joints, HAND, (3,), stamp=SECOND + 3, received=2.01).kind == "partial"
+    joints.others_timeout = 0.01
+    assert joints.stale(2.03) == ["finger for 0.020 s"]
+    joints.others_timeout = None
+    assert joints.stale(2.055) == ["joint1 for 0.055 s", "joint2 for 0.055 s"]
+
+
+def test_the_stamp_is_that_of_joints_that_are_answered():
+    joints = JointInput(ROBOT, answering=(0, 1))
+    read(joints, HAND, (3,), stamp=9 * SECOND)
+    assert accepted(joints, ARM, (1, 2), stamp=2 * SECOND).stamp == 2 * SECOND
+    assert accepted(joints, ROBOT, (1, 2, 3), stamp=9 * SECOND).stamp == 9 * SECOND
+
+
+def test_velocities_must_be_known_of_joints_that_are_answered():
+    joints = JointInput(ROBOT)
+    read(joints, ARM, (1, 2), (3, 4))
+    reading = accepted(joints, HAND, (0,))
+    assert reading[1:3] == (None, f"no velocity of finger: {NO_VELOCITIES}")
+    assert accepted(joints, HAND, (0,), (5,), stamp=2 * SECOND).qd.tolist() == [3.0, 4.0, 5.0]
+
+
+def test_a_repeated_measurement_keeps_nothing_fresh():
+    joints = JointInput(ROBOT, stale_timeout=0.5)
+    assert not accepted(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.0).repeated
+    assert accepted(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.4).repeated
+    assert not accepted(joints, HAND, (3,), stamp=SECOND + 1, received=0.4).repeated
+
+
+def test_a_frozen_driver_becomes_stale():
+    joints = JointInput(ROBOT, stale_timeout=0.5)
+    accepted(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.0)
+    frozen = rejected(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.5)
+    assert frozen.kind == "incomplete_joints"
+    assert "joint1 for 0.500 s, joint2 for 0.500 s, finger for 0.500 s" in frozen.reason
+    assert frozen.reason.endswith("the time stamp of this message did not advance")
+
+
+def test_joints_that_a_message_repeats_become_stale_beside_others():
+    joints = JointInput(ROBOT, stale_timeout=0.5)
+    accepted(joints, ROBOT, (1, 2, 3), stamp=SECOND, received=0.0)
+    read(joints, ARM, (1, 2), stamp=2 * SECOND, received=0.1)
+    answer = rejected(joints, ROBOT, (1, 2, 3), stamp=2 * SECOND, received=0.7)
+    assert answer.reason.endswith(": joint1 for 0.600 s, joint2 for 0.600 s")
+
+
+def test_time_starts_anew_joint_by_joint():
+    joints = JointInput(ROBOT, stale_timeout=0.5)
+    read(joints, ARM, (1, 2), stamp=10 * SECOND, received=0.0)
+    accepted(joints, HAND, (3,), stamp=10 * SECOND, received=0.4)
+    early = rejected(joints, ROBOT, (4, 5, 6), stamp=SECOND, received=0.6)
+    assert early.kind == "time_backwards"
+    assert "9.000000 s before that of the latest measurement of finger" in early.reason
+    assert joints.stamps == [10 * SECOND] * 3
+    reading = accepted(joints, ARM, (4, 5), stamp=SECOND, received=0.7)
+    assert reading.q.tolist() == [4.0, 5.0, 3.0]
+    assert joints.stamps == [SECOND, SECOND, 10 * SECOND]
+    reading = accepted(joints, HAND, (6,), stamp=SECOND - 1, received=0.95)
+    assert reading.stamp == SECOND
+    assert rejected(joints, ARM, (0, 0), stamp=SECOND - 1, received=1.0).kind == "time_backwards"
+
+
+def test_velocities_from_positions_of_two_sources():
+    joints = JointInput(ROBOT, stale_timeout=0.5, velocity_from_position=True)
+    step = SECOND // 100
+    answers = []
+    for k in range(4):
+        stamp, received = SECOND + k * step, 0.01 * k
+        answers.append(read(joints, ARM, (0.01 * k, 0.02 * k), stamp=stamp, received=received))
+        if k % 2 == 0:
+            q = (0.06 * k,)
+            answers.append(read(joints, HAND, q, stamp=stamp + 7, received=received + 0.005))
+    assert answers[1].why_no_velocity == FIRST_POSITION
+    assert answers[2][1:3] == (None, f"no velocity of finger: {FIRST_POSITION}")
+    np.testing.assert_allclose(answers[-1].qd, [1.0, 2.0, 6.0], rtol=1e-9)
+
+
+def test_joints_that_nobody_reports_are_fixed():
+    joints = JointInput(ROBOT, fixed={"finger": 0.02})
+    assert joints.stale(100.0) == ["joint1 not reported yet", "joint2 not reported yet"]
+    reading = accepted(joints, ARM, (1, 2), (3, 4), (5, 6))
+    assert reading.q.tolist() == [1.0, 2.0, 0.02]
+    assert reading.qd.tolist() == [3.0, 4.0, 0.0]
+    assert reading.efforts.why_not == f"no effort of finger: {FIXED}"
+    assert joints.stale(0.4) == []
+    assert joints.fresh_for(0.4) == pytest.approx(0.1)
+    reading = accepted(joints, ROBOT, (1, 2, 3), (4, 5, 6), stamp=SECOND + 1)
+    assert reading.q.tolist() == [1.0, 2.0, 0.02]  # what messages say of it is ignored
+    assert reading.qd.tolist() == [4.0, 5.0, 0.0]
+    assert rejected(joints, HAND, (np.nan,)).kind == "partial"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        (
+            {"fixed": {"thumb": 0.0}},
+            UnknownJointError,
+            "no joint 'thumb'; the joints are: joint1, joint2, finger",
+        ),
+        ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; valid is"),
+        ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; valid is less than 1e+09"),
+        ({"answering": (0, 3)}, ArgumentError, "valid are coordinates from 0 to 2"),
+    ],
+)
+def test_refuses_joints_that_cannot_be(options, error, said):
+    with pytest.raises(error) as caught:
+        JointInput(ROBOT, **options)
+    assert said in str(caught.value)
+
+
+def test_lists_of_names_are_forgotten_when_there_are_many():
+    joints = JointInput(ROBOT)
+    for k in range(3 * KEPT_LAYOUTS):
+        names = (f"wheel{k}", *ROBOT)
+        assert accepted(joints, names, (k, 1, 2, 3), stamp=k + 1).q.tolist() == [1.0, 2.0, 3.0]
+    assert len(joints._layouts) == KEPT_LAYOUTS
+
+
+@dataclass
+class Latest:
+    """What is known of one joint, written down as simply as possible."""
+
+    q: float = 0.0
+    qd: float | None = None
+    effort: float = math.nan
+    stamp: int = 0
+    heard: float = -math.inf
+
+
+@dataclass
+class Oracle:
+    """The latest values by joint, and what must become of a message."""
+
+    answering: tuple[str, ...]
+    timeouts: dict[str, float]
+    known: dict[str, Latest] = field(default_factory=dict)
+
+    def stale(self, now):
+        return [name for name in self.known if now - self.known[name].heard >= self.timeouts[name]]
+
+    def take(self, values, stamp, now):
+        """Take position, velocity and effort by joint; return the kind of rejection, or None."""
+        mine = {name: value for name, value in values.items() if name in self.known}
+        if not mine:
+            return "no_joints"
+        if not all(math.isfinite(q) for q, _, _ in mine.values()):
+            return "not_finite"
+        for name in mine:
+            joint = self.known[name]
+            if stamp and stamp < joint.stamp and now - joint.heard < self.timeouts[name]:
+                return "time_backwards"
+        for name, (q, qd, effort) in mine.items():
+            joint = self.known[name]
+            joint.q, joint.qd, joint.effort = q, qd, math.nan if effort is None else effort
+            if stamp != joint.stamp or not stamp:
+                joint.heard = now
+            joint.stamp = stamp or joint.stamp
+        if not set(mine) & set(self.answering):
+            return "partial"
+        return "incomplete_joints" if self.stale(now) else None
+
+
+NUMBERS = st.floats(-100.0, 100.0)
+
+
+@st.composite
+def histories(draw):
+    """Return messages of any split of the joints, in any order, good and bad ones."""
+    names = ["a", "b", "c", "d"]
+    messages, now = [], 0.0
+    for _ in range(draw(st.integers(1, 25))):
+        now += draw(st.sampled_from([0.0, 0.01, 0.1, 0.3, 0.6]))
+        held = draw(st.lists(st.sampled_from([*names, "x"]), min_size=1, unique=True))
+        stamp = draw(st.sampled_from([0, round(1e9 * now) + 1, draw(st.integers(1, 3 * 10**9))]))
+        has_rates, has_efforts = draw(st.booleans()), draw(st.booleans())
+        bad = draw(st.integers(0, 9)) == 0
+        values = {
+            name: (
+                math.nan if bad else draw(NUMBERS),
+                draw(NUMBERS) if has_rates else None,
+                draw(st.one_of(st.just(math.nan), NUMBERS)) if has_efforts else None,
+            )
+            for name in held
+        }
+        messages.append((values, stamp, now))
+    return messages
+
+
+@given(
+    history=histories(),
+    answering=st.sampled_from([(0, 1, 2, 3), (0, 1), (2,)]),
+    others_timeout=st.sampled_from([None, 0.2, 5.0]),
+)
+def test_any_split_of_messages_gives_the_latest_values_by_joint(history, answering, others_timeout):
+    names = ("a", "b", "c", "d")
+    joints = JointInput(
+        names, stale_timeout=0.5, answering=answering, others_timeout=others_timeout
+    )
+    others = 0.5 if others_timeout is None else others_timeout
+    timeouts = {name: 0.5 if k in answering else others for k, name in enumerate(names)}
+    answered = tuple(names[k] for k in answering)
+    oracle = Oracle(answered, timeouts, {name: Latest() for name in names})
+    for values, stamp, now in history:
+        before = {name: joint.stamp for name, joint in oracle.known.items()}
+        kind = oracle.take(values, stamp, now)
+        columns = list(zip(*values.values(), strict=True))
+        q, qd, effort = [() if column[0] is None else column for column in columns]
+        found = read(joints, values, q, qd, effort, stamp=stamp, received=now)
+        known = list(oracle.known.values())
+        assert joints.stamps == [joint.stamp for joint in known]
+        assert [said.split()[0] for said in joints.stale(now)] == oracle.stale(now)
+        left = min(timeouts[name] - (now - joint.heard) for name, joint in oracle.known.items())
+        assert joints.fresh_for(now) == pytest.approx(max(0.0, left))
+        if kind is not None:
+            assert found.kind == kind
+            continue
+        assert found.q.tolist() == [joint.q for joint in known]
+        np.testing.assert_array_equal(found.efforts.tau, [joint.effort for joint in known])
+        assert found.efforts.complete == bool(np.isfinite(found.efforts.tau).all())
+        assert found.stamp == (max(oracle.known[name].stamp for name in answered) if stamp else 0)
+        assert found.repeated == (
+            stamp > 0 and all(before[name] == stamp for name in values if name in before)
+        )
+        if any(oracle.known[name].qd is None for name in answered):
+            assert found.qd is None
+            assert found.why_no_velocity
+        else:
+            assert found.qd.tolist() == [joint.qd or 0.0 for joint in known]
+            assert found.why_no_velocity == ""

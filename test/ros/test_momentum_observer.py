@@ -22,8 +22,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.dynamics.tool_wrench import tool_wrench
-from mbs_dynamics.ros.effort_input import NO_EFFORTS, EffortInput
 from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.ros.joint_input import JointInput, Reading
 from mbs_dynamics.ros.robot import Momentum
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -262,29 +262,29 @@ def test_the_estimate_is_continuous_in_the_damping_limit():
         assert tool_wrench(J, np.ones(6), 0.05).W[5] == pytest.approx(20.0, rel=1e-6)
 
 
-def test_efforts_are_matched_by_name():
-    reader = EffortInput(("a", "b"))
-    found = reader.read(["x", "b", "a"], [9.0, 2.0, 1.0])
-    assert found.complete
-    assert found.tau.tolist() == [1.0, 2.0]
-    assert reader.read(["b", "a"], [5.0, 6.0]).tau.tolist() == [6.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    ("efforts", "said", "known"),
-    [
-        ([], NO_EFFORTS, 0),
-        ([1.0], "2 joint names but 1 effort value(s)", 0),
-        ([1.0, np.inf], "effort is no measurement: b = inf", 0),
-        ([-1e10, 0.0], "effort is no measurement: a = -1e+10", 0),
-        ([np.nan, 0.0], "no effort of a", 1),
-    ],
-)
-def test_efforts_that_are_not_there_are_said(efforts, said, known):
-    found = EffortInput(("a", "b")).read(["a", "b"], efforts)
-    assert not found.complete
-    assert found.why_not == said
-    assert np.isfinite(found.tau).sum() == known
+@pytest.mark.parametrize("late", [0, 300_000, -700_000])
+def test_follows_a_push_through_joints_in_two_messages(late):
+    joints, watcher = JointInput(ARM.joint_names), observer()
+    whole, alone = observer(), []
+    residuals, stamps, held = [], [0], np.zeros(N)
+    for stamp, q, qd, tau, _ in moved(1.5, PUSH):
+        hear(whole, stamp, q, qd, held)
+        # the second message has the stamp of the first, an older one or a newer one
+        for part, measured in ((slice(0, 4), stamp), (slice(4, N), stamp - late)):
+            values = [x[part].tolist() for x in (q, qd, held)]
+            reading = joints.read(
+                list(ARM.joint_names[part]), *values, stamp=measured, received=1e-9 * measured
+            )
+            if isinstance(reading, Reading):
+                q_then, qd_then, efforts = reading.q, reading.qd, reading.efforts
+                hear(watcher, reading.stamp, q_then, qd_then, efforts.tau)
+                stamps.append(reading.stamp)
+        held = tau
+        if whole.residual is not None:
+            residuals.append(watcher.residual.copy())
+            alone.append(whole.residual.copy())
+    assert np.diff(stamps).min() >= 0
+    assert np.abs(np.array(residuals) - np.array(alone)).max() < 0.05 * np.abs(alone).max()
 
 
 def test_friction_opposes_motion_through_mimic_joints_too():

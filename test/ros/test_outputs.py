@@ -24,12 +24,12 @@ pytest.importorskip("rclpy")
 
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
+from readings import reading
 from sensor_msgs.msg import JointState
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.settings import Settings
 
@@ -51,7 +51,7 @@ def test_topics_without_subscribers_are_not_filled():
     robot = Robot(model, Settings(publish_energy=True, publish_gravity_torques=True))
     outputs = Outputs(node)
     outputs.arrange(robot)
-    results = robot.evaluate(Reading(np.full(7, 0.3), np.zeros(7)))
+    results = robot.evaluate(reading(np.full(7, 0.3), np.zeros(7)))
 
     def filled():
         return [message for _, message in outputs.filled(Time(sec=1), results)]

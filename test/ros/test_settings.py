@@ -53,6 +53,26 @@ def test_the_defaults_are_valid():
         ({"gravity": (0.0, 0.0, -981.0)}, ArgumentError, "length of 981 m/s^2; valid is at most"),
         ({"joint_wrenches": ("a", "a")}, ArgumentError, "each joint once; got twice: a"),
         ({"desired_joints": ("b", "b")}, ArgumentError, "each joint once; got twice: b"),
+        (
+            {"fixed_joints": ("a", "a"), "fixed_positions": (0.0, 1.0)},
+            ArgumentError,
+            "fixed_joints must name each joint once; got twice: a",
+        ),
+        (
+            {"fixed_joints": ("a", "b"), "fixed_positions": (0.0,)},
+            ArgumentError,
+            "fixed_joints has 2 name(s) but fixed_positions has 1 number(s)",
+        ),
+        (
+            {"fixed_positions": (0.0,)},
+            ArgumentError,
+            "fixed_joints has 0 name(s) but fixed_positions has 1 number(s)",
+        ),
+        (
+            {"fixed_joints": ("a",), "fixed_positions": (np.nan,)},
+            ArgumentError,
+            "fixed_positions must be finite",
+        ),
         ({"joint_wrench_acceleration": "measured"}, ArgumentError, "valid is one of zero, effort"),
         ({"observer_gain": 0.0}, ArgumentError, "observer_gain is 0; valid is 0.1 to 1000"),
         (
@@ -97,6 +117,14 @@ def test_what_needs_velocities_and_efforts():
     assert plain.changed(by_effort).needs_effort
     assert plain.changed(by_effort).needing_velocity[-1] == "joint wrenches"
     assert not plain.changed({"joint_wrenches": ("a",)}).needs_effort
+
+
+def test_fixed_joints_have_their_positions():
+    assert Settings().fixed == {}
+    assert Settings(fixed_joints=("b", "a"), fixed_positions=(1.0, 2.0)).fixed == {
+        "b": 1.0,
+        "a": 2.0,
+    }
 
 
 def test_gravity_may_be_nothing():

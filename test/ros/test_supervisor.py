@@ -19,13 +19,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from readings import reading
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
-from mbs_dynamics.ros.effort_input import Efforts
-from mbs_dynamics.ros.joint_input import Reading
+from mbs_dynamics.ros.joint_input import Efforts
 from mbs_dynamics.ros.robot import Gravity, Load, Results
 from mbs_dynamics.ros.settings import Settings
 
@@ -47,7 +47,7 @@ def supervisor(text=ARM7, **settings):
 
 def results(made, q=0.3, qd=-0.2):
     n = made.robot.model.n
-    return made.robot.evaluate(Reading(np.full(n, q), np.full(n, qd)))
+    return made.robot.evaluate(reading(np.full(n, q), np.full(n, qd)))
 
 
 def compiled(made):
@@ -62,7 +62,7 @@ def test_computes_what_the_settings_ask_for(representation):
         publish_twists=representation != "mixed",
     )
     q, qd = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7)
-    found = made.robot.evaluate(Reading(q, qd))
+    found = made.robot.evaluate(reading(q, qd))
     model = mbs.Model.from_urdf(ARM7)
     # one kernel need not round as others do
     close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
@@ -98,7 +98,7 @@ EXTRAS = {
 def test_mass_matrix_energy_and_joint_wrenches():
     made = supervisor(**EXTRAS)
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), np.arange(7.0)
-    found = made.robot.evaluate(Reading(q, qd), Efforts(tau))
+    found = made.robot.evaluate(reading(q, qd, tau))
     model = mbs.Model.from_urdf(ARM7)
     np.testing.assert_allclose(found.mass_matrix, mbs.mass_matrix(model, q), atol=1e-12)
     kinetic, potential, power = found.energy
@@ -118,7 +118,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
 def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
     made = supervisor(**EXTRAS, joint_wrench_acceleration="effort", joint_friction=joint_friction)
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), 10.0 * np.arange(7.0)
-    found = made.robot.evaluate(Reading(q, qd), Efforts(tau))
+    found = made.robot.evaluate(reading(q, qd, tau))
     screws = mbs.Model.from_urdf(ARM7).screw_body[[1, 5]]
     torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
     friction = made.robot.friction.torques(qd) if joint_friction else np.zeros(7)
@@ -130,11 +130,11 @@ def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
     q = np.zeros(7)
     lacking = Efforts(np.where(np.arange(7) == 2, np.nan, 0.0), "no effort of joint3")
     for efforts, said in ((lacking, "no effort of joint3"), (None, "holds no efforts")):
-        found = made.robot.evaluate(Reading(q, q), efforts)
+        found = made.robot.evaluate(reading(q, q, efforts))
         assert len(found.energy) == 2
         assert found.joint_wrenches is None
         assert said in found.why_less
-    found = made.robot.evaluate(Reading(q, None, "none sent"), None)
+    found = made.robot.evaluate(reading(q, None))
     assert found.mass_matrix is not None
     assert found.energy is None
     assert found.joint_wrenches is None
@@ -147,6 +147,11 @@ def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
         ({"tool_body": "base_link"}, ModelError, "tool_body 'base_link' does not move"),
         ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
+        (
+            {"fixed_joints": ("finger",), "fixed_positions": (0.0,)},
+            UnknownJointError,
+            "no joint 'finger'; the joints are: joint1, joint2",
+        ),
     ],
 )
 def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
@@ -157,7 +162,7 @@ def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
 
 def test_without_velocities_only_what_needs_none():
     made = supervisor()
-    found = made.robot.evaluate(Reading(np.zeros(7), None, "none sent"))
+    found = made.robot.evaluate(reading(np.zeros(7), None))
     assert found.gravity_torques is not None
     assert len(found.jacobians) == 1
     assert found.bias_torques is None
@@ -250,7 +255,7 @@ def test_one_kernel_gives_what_separate_ones_give(loaded):
         made.set_load(Load("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
         model = model.with_gravity((1.0, 2.0, -9.0)).with_payload("tool", 2.0, (0.0, 0.1, 0.05))
     q, qd = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7)
-    found = made.robot.evaluate(Reading(q, qd))
+    found = made.robot.evaluate(reading(q, qd))
     g, M = mbs.gravity_torques(model, q), mbs.mass_matrix(model, q)
     close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
     close(found.gravity_torques, g)

@@ -69,8 +69,8 @@ def _identity(body: Body) -> tuple[object, ...]:
 class CompensatedArm:
     """A model, the joints that are commanded, and what is computed and watched for them.
 
-    Raises UnknownJointError if a joint to be commanded is not in the model, ModelError if it
-    mimics another one or if no joint moves.
+    Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
+    ModelError if a joint to be commanded mimics another one or if no joint moves.
     """
 
     def __init__(self, model: Model, settings: GravityCompensationSettings) -> None:
@@ -84,7 +84,7 @@ class CompensatedArm:
             velocity_from_position=settings.velocity_from_position,
             answering=self.joints or None,
             others_timeout=settings.other_joints_timeout,
-            fixed=dict(zip(settings.fixed_joints, settings.fixed_positions, strict=True)),
+            fixed=settings.fixed,
         )
         self.continuity = Continuity(model)
         self.speeds = Speeds(model, self.joints)

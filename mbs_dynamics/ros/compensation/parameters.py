@@ -49,7 +49,11 @@ def declare(node: Node) -> GravityCompensationSettings:
     that contradict each other.
     """
     for item in WHOLE:
-        _declare(node, item)
+        if item.default is None:  # must be set by the user
+            about = parameters.descriptor(item.metadata)
+            node.declare_parameter(item.name, Parameter.Type.BOOL, about)
+        else:
+            parameters.declare_one(node, item)
     joints = [name for name in node.get_parameter("joints").value if name]
     check_once("joints", "joint", joints)
     for item in BY_JOINT:
@@ -62,17 +66,6 @@ def declare(node: Node) -> GravityCompensationSettings:
             node.get_logger().warning(parameters.unknown_among(known, name))
     given = [node.get_parameter_or(name) for name in known]
     return changed(GravityCompensationSettings(joints=tuple(joints)), given)
-
-
-def _declare(node: Node, item: Field[Any]) -> None:
-    about = parameters.descriptor(item.metadata)
-    if item.default is None:  # must be set by the user
-        node.declare_parameter(item.name, Parameter.Type.BOOL, about)
-    elif item.default == ():  # rclpy takes an empty list for an array of bytes
-        node.declare_parameter(item.name, [""], about)
-    else:
-        value = list(item.default) if isinstance(item.default, tuple) else item.default
-        node.declare_parameter(item.name, value, about)
 
 
 def _each(item: Field[Any]) -> ParameterDescriptor:

@@ -20,7 +20,6 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.dynamics.momentum_observer import JUST_STARTED, MomentumObserver
 from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench, tool_wrench
-from mbs_dynamics.ros.effort_input import Efforts
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.robot import Results, Robot
 
@@ -58,12 +57,11 @@ class Contact:
         self.joints, self.torques = (), None
         self._felt, self._wrench = None, None
 
-    def hear(
-        self, robot: Robot, stamp: int, reading: Reading, efforts: Efforts, results: Results
-    ) -> None:
-        """Take in a message, and what was computed for it; ``stamp`` in ns, 0 if it has none."""
+    def hear(self, robot: Robot, reading: Reading, results: Results) -> None:
+        """Take in a state of the robot, and what was computed for it."""
+        efforts = reading.efforts
         observer = self._observer_of(robot)
-        observer.hear(stamp, reading.q, reading.qd, efforts.tau, results.momentum)
+        observer.hear(reading.stamp, reading.q, reading.qd, efforts.tau, results.momentum)
         self._see_nothing()
         self.why_not = observer.why_not or efforts.why_not
         if self.why_not == JUST_STARTED:

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -35,17 +35,19 @@ def diagnostics(
     supervisor: Supervisor,
     report: Report,
     stale_for: float | None,
+    stale_joints: Sequence[str],
     more: Iterable[DiagnosticStatus] = (),
 ) -> DiagnosticArray:
     """Return the message; ``stale_for`` is the age in s of stale input, else None.
 
-    ``more`` are further statuses, of outputs that not every user asks for.
+    ``stale_joints`` says which joints are not fresh; ``more`` are further statuses, of outputs that
+    not every user asks for.
     """
     array = DiagnosticArray()
     array.header.stamp = stamp
     statuses = [
         model_status(supervisor),
-        input_status(state, supervisor, report, stale_for),
+        input_status(state, supervisor, report, stale_for, stale_joints),
         *more,
     ]
     for one in statuses:
@@ -83,13 +85,19 @@ def model_status(supervisor: Supervisor) -> DiagnosticStatus:
 
 
 def input_status(
-    state: str, supervisor: Supervisor, report: Report, stale_for: float | None
+    state: str,
+    supervisor: Supervisor,
+    report: Report,
+    stale_for: float | None,
+    stale_joints: Sequence[str],
 ) -> DiagnosticStatus:
     """Return the state of the input: rates, latencies, what was rejected and why."""
     values: dict[str, object] = {
         "lifecycle state": state,
         "answered": report.total_answered,
         "skipped by max_rate": report.total_skipped,
+        "repeated stamps": report.total_repeated,
+        "joints not fresh": ", ".join(stale_joints) or "none",
         **report.values(),
     }
     level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"

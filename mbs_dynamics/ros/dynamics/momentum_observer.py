@@ -50,10 +50,12 @@ class MomentumObserver:
     Haddadin and Hirzinger (2006) then obeys rd = K (tau_ext - r): it follows tau_ext as a low-pass
     filter with the time constant 1/K does.
 
-    Time is that of the messages. From one to the next, at whatever distance, the mean external
-    torque is the change of p over the time between, less the mean of the other torques (trapezoidal
-    rule), and rd is solved exactly: r <- a r + (1 - a) tau_ext with a = exp(-K dt). The noise of
-    the velocities goes into r through K M, that of the efforts directly.
+    Time is that of the messages; where joints are measured at different times, that of the newest
+    measurement, and nothing is integrated before it advances. From one time to the next, at
+    whatever distance, the mean external torque is the change of p over the time between, less the
+    mean of the other torques (trapezoidal rule), and rd is solved exactly: r <- a r + (1 - a)
+    tau_ext with a = exp(-K dt). The noise of the velocities goes into r through K M, that of the
+    efforts directly.
 
     ``gain`` K in 1/s. Between messages further apart than ``longest`` s too much is unknown: the
     observer starts anew. ``friction`` is taken off the efforts; None takes nothing off.
@@ -109,7 +111,7 @@ class MomentumObserver:
             self.why_not = UNSTAMPED if qd is not None else NO_VELOCITY
             return
         before = self._before
-        if before is not None and stamp == before.stamp:  # a repetition holds nothing new
+        if before is not None and stamp == before.stamp:  # no time to integrate over
             return
         sample = self._before = self._sample(stamp, q.copy(), qd.copy(), tau, momentum)
         elapsed = 1e-9 * (stamp - before.stamp) if before is not None else 0.0
