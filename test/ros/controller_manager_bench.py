@@ -107,9 +107,7 @@ def generate(out):
             "ros_interface_dependencies": [],
             "target_dependencies": [],
             "include_paths": [f"{used}:{share / used}" for used in USED],
-            "type_description_tuples": [
-                f"{one}:{(out / one).with_suffix('.json')}" for one in idl
-            ],
+            "type_description_tuples": [f"{one}:{(out / one).with_suffix('.json')}" for one in idl],
         }
         path = out.parent / f"{generator}.json"
         path.write_text(json.dumps(given), encoding="utf-8")
@@ -192,8 +190,9 @@ class StandIn:
     def _switch(self, request, response):
         assert request.strictness == request.STRICT
         assert request.timeout.sec + 1e-9 * request.timeout.nanosec > 0.0  # zero waits for ever
-        activate, deactivate = list(request.activate_controllers), list(
-            request.deactivate_controllers
+        activate, deactivate = (
+            list(request.activate_controllers),
+            list(request.deactivate_controllers),
         )
         self.requests.append((activate, deactivate))
         response.message = self.refusal(activate) or self._conflict(activate, deactivate)
