@@ -32,7 +32,6 @@ from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError, MbsError
@@ -43,13 +42,16 @@ from mbs_dynamics.ros.compensation.command_watchdog import (
     Switch,
     Watch,
 )
-from mbs_dynamics.ros.controller_manager import NOT_INSTALLED, ControllerManager
+from mbs_dynamics.ros.controller_manager import NOT_INSTALLED, ControllerManager, pause
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import CarefulNode
 from mbs_dynamics.ros.process import ros
 
+ZEROS, ZERO_PERIOD = 12, 0.025
+"""How many commands of zero are sent, and how often in s: a new publisher is discovered late."""
+
 INSPECTIONS = 5
-"""The controllers are listed once in so many messages of diagnostics."""
+"""The controllers are listed once in so many seconds, and each second while one is missing."""
 
 
 class CommandWatchdogNode(CarefulNode):
@@ -65,12 +67,12 @@ class CommandWatchdogNode(CarefulNode):
         self._manager = ControllerManager(self, settings.controller_manager)
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
-        self._asking = False
+        self._asking = self._ending = False
         self._told = 0
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # best effort: the commander never waits for an acknowledgement
+        # reliable: the zero at the end of a ramp must not be lost
         self._commands = self.create_subscription(
-            Float64MultiArray, settings.command_topic, self._on_command, qos_profile_sensor_data
+            Float64MultiArray, settings.command_topic, self._on_command, 1
         )
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(self._core.period, self._look, clock=self._steady)
@@ -85,6 +87,8 @@ class CommandWatchdogNode(CarefulNode):
         )
 
     def _on_command(self, message: Float64MultiArray) -> None:
+        if self._ending and not any(message.data):
+            return  # our own
         before = self._core.state
         self._core.hear(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
@@ -112,14 +116,32 @@ class CommandWatchdogNode(CarefulNode):
             if asked is None:
                 self.get_logger().info("nothing to deactivate")
             else:
-                await self._manager.switch(*asked)
+                await self._end_torques(asked.zeros)
+                if self._core.state is not Watch.DEACTIVATING:
+                    return  # somebody commands again
+                await self._manager.switch(asked.activate, asked.deactivate)
                 self._log_switch(asked)
             self._core.succeed()
         except ControllerError as error:
             self._core.fail(str(error), asked, time.monotonic())
-            self._warn("switch", f"cannot deactivate: {error}")
+            self._warn(str(error), f"cannot deactivate: {error}")
         finally:
-            self._asking = False
+            self._asking = self._ending = False
+
+    async def _end_torques(self, length: int) -> None:
+        """Command zero for a while, by a publisher that is there for no longer."""
+        if not length:
+            return
+        self._ending = True
+        publisher = self.create_publisher(Float64MultiArray, self._commands.topic_name, 1)
+        try:
+            for _ in range(ZEROS):
+                if self._core.state is not Watch.DEACTIVATING:
+                    return
+                publisher.publish(Float64MultiArray(data=[0.0] * length))
+                await pause(self, ZERO_PERIOD)
+        finally:
+            self.destroy_publisher(publisher)
 
     def _log_switch(self, asked: Switch) -> None:
         holder = f", activated {asked.activate[0]!r}" if asked.activate else ""
@@ -137,10 +159,11 @@ class CommandWatchdogNode(CarefulNode):
         finally:
             self._asking = False
         if self._core.misfit:
-            self._warn("misfit", self._core.misfit)
+            self._warn(self._core.misfit, self._core.misfit)
 
     def _on_second(self) -> None:
-        if self._told % INSPECTIONS == 0:
+        due = self._told % INSPECTIONS == 0 or self._core.misfit
+        if due and self._manager.present():
             self._ask(self._inspect)
         self._told += 1
         self._diagnostics.publish(self._health())

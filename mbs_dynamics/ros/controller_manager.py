@@ -46,7 +46,6 @@ class ControllerManager:
         """The full name of the controller manager."""
         self._services = _services()
         self._group = ReentrantCallbackGroup()
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self.installed:
             # made at once: a new client is not discovered by the manager at once
             self._list = self._client(self._services.ListControllers, "list_controllers")
@@ -100,23 +99,35 @@ class ControllerManager:
             raise ControllerError(f"there is no service {client.srv_name}")
         pending = client.call_async(request)
         either: Future = Future(executor=self._node.executor)
-        timer = self._node.create_timer(
-            self._timeout,
-            lambda: either.done() or either.set_result(False),
-            callback_group=self._group,
-            clock=self._steady,
-        )
-        pending.add_done_callback(lambda _: either.done() or either.set_result(True))
+        pending.add_done_callback(lambda _: either.done() or either.set_result(None))
         try:
-            answered = await either
+            await _until(self._node, either, self._timeout)
         finally:
-            self._node.destroy_timer(timer)
             client.remove_pending_request(pending)
-        if not answered:
+        if not pending.done():
             raise ControllerError(
                 f"no answer from {client.srv_name} within {self._timeout:g} s: {otherwise}"
             )
         return pending.result()
+
+
+async def pause(node: Node, seconds: float) -> None:
+    """Let other callbacks of the node run for so long, by a steady clock."""
+    await _until(node, Future(executor=node.executor), seconds)
+
+
+async def _until(node: Node, future: Future, seconds: float) -> None:
+    """Wait for a future without a result; give it one after so many seconds."""
+    timer = node.create_timer(
+        seconds,
+        lambda: future.done() or future.set_result(None),
+        callback_group=ReentrantCallbackGroup(),
+        clock=Clock(clock_type=ClockType.STEADY_TIME),
+    )
+    try:
+        await future
+    finally:
+        node.destroy_timer(timer)
 
 
 NOT_INSTALLED = (

@@ -130,7 +130,7 @@ def test_torque_never_outlasts_silence_of_the_timeout_and_its_looks(gaps):
 
 def test_both_controllers_are_switched_in_one_call():
     core = fallen_silent().core
-    assert core.plan([HOLDER, EFFORTS]) == Switch(("holder",), ("efforts",))
+    assert core.plan([HOLDER, EFFORTS]) == Switch(("holder",), ("efforts",), 0)
     core.succeed()
     assert core.state is Watch.DEACTIVATED
 
@@ -144,8 +144,8 @@ def test_a_controller_that_is_not_active_is_left_alone(state):
 @pytest.mark.parametrize(
     "others", [[], [HOLDER._replace(state="unconfigured")], [HOLDER._replace(state="active")]]
 )
-def test_a_position_controller_that_cannot_be_activated_does_not_keep_torques(others):
-    assert fallen_silent().core.plan([EFFORTS, *others]) == Switch((), ("efforts",))
+def test_without_a_controller_to_take_over_zeros_come_before_the_deactivation(others):
+    assert fallen_silent().core.plan([EFFORTS, *others]) == Switch((), ("efforts",), 1)
 
 
 def test_a_refused_switch_is_tried_again_without_the_position_controller():
@@ -155,14 +155,14 @@ def test_a_refused_switch_is_tried_again_without_the_position_controller():
     core.fail("busy", asked, bench.now)
     assert RETRY_PERIOD <= bench.looks(2.0 * RETRY_PERIOD) <= RETRY_PERIOD + PERIOD + 1e-9
     again = core.plan([EFFORTS, HOLDER])
-    assert again == Switch((), ("efforts",))
+    assert again == Switch((), ("efforts",), 1)
     core.fail("busy", again, bench.now)
     assert core.plan([EFFORTS, HOLDER]) == asked
     assert (core.attempts, core.failure) == (2, "busy")
 
 
 def test_a_controller_that_is_not_loaded_is_an_error():
-    with pytest.raises(ControllerError, match="'efforts' is not loaded; .*: holder$"):
+    with pytest.raises(ControllerError, match=r"'efforts' is not loaded; .*: holder$"):
         fallen_silent().core.plan([HOLDER])
 
 

@@ -71,6 +71,11 @@ class Arm(Probe):
         super().__init__(watchdog)
         self.topic = f"{watchdog.namespace}/{TOPIC}"
         self.there = StandIn(self.node, **self.controllers()) if there else None
+        self.heard = []
+        """All commands, as the controller receives them."""
+        self.node.create_subscription(
+            Float64MultiArray, self.topic, lambda message: self.heard.append(list(message.data)), 10
+        )
 
     def controllers(self):
         return {
@@ -93,7 +98,7 @@ class Arm(Probe):
     def command(self, publisher, *efforts):
         """Command once, and wait until that has arrived."""
         before = int(self.value("commands") or 0)
-        self.until(publisher.get_subscription_count)
+        self.until(lambda: publisher.get_subscription_count() == 2)  # the other one is ours
         publisher.publish(Float64MultiArray(data=efforts))
         self.until(lambda: int(self.value("commands") or 0) > before)
 
@@ -107,7 +112,7 @@ def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_o
         try:
             arm.until(lambda: arm.value("state") == "watching" and int(arm.value("commands")) > 200)
             assert arm.there.requests == []
-            assert arm.level("watchdog") == DiagnosticStatus.OK
+            arm.until(lambda: arm.level("watchdog") == DiagnosticStatus.OK)
         finally:
             commander.send_signal(signal.SIGKILL)
             commander.wait()
@@ -116,6 +121,7 @@ def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_o
         arm.waits_for(Watch.DEACTIVATED)
         assert arm.there.state("forward_effort_controller") == "inactive"
         assert arm.there.state("holder") == "active"
+        assert [0.0, 0.0] not in arm.heard  # the arm is handed over, not let go
         assert arm.level("watchdog") == DiagnosticStatus.WARN
         assert "deactivated 'forward_effort_controller', activated 'holder'" in process.log
         assert process.stop() == 0
@@ -151,6 +157,28 @@ def test_it_tries_until_the_manager_is_there_and_does_not_refuse():
         assert [activate for activate, _ in arm.there.requests] == [["holder"], []]
         assert "'holder' could not be activated" in process.log
         assert "no position control now" in process.log
+
+
+def test_without_a_position_controller_zeros_come_before_the_deactivation():
+    alone = {"position_controller": '""', "command_timeout": 0.2}
+    with WatchdogProcess(**alone) as process, Arm(process) as arm:
+        heard_before = []
+
+        def refusal(activate):
+            heard_before.append(list(arm.heard))
+            return ""
+
+        arm.there.refusal = refusal
+        publisher = arm.publisher()
+        arm.command(publisher, 3.0, -1.0)
+        arm.waits_for(Watch.DEACTIVATED)
+        assert arm.there.requests == [([], ["forward_effort_controller"])]
+        assert heard_before[0][0] == [3.0, -1.0]
+        assert heard_before[0][-1] == [0.0, 0.0]
+        assert arm.node.count_publishers(arm.topic) == 1  # that of the watchdog is gone again
+        arm.there.controllers["forward_effort_controller"].state = "active"
+        arm.command(publisher, 3.0, -1.0)
+        arm.until(lambda: len(arm.there.requests) == 2)
 
 
 def test_a_controller_that_does_not_exist_is_reported_before_it_is_needed():

@@ -100,6 +100,11 @@ class Switch(NamedTuple):
 
     activate: tuple[str, ...]
     deactivate: tuple[str, ...]
+    zeros: int
+    """The length of a command of zero to send before; 0 for none.
+
+    A forward_command_controller leaves its last command in the hardware's interface, and some
+    hardware goes on with it unless another controller takes over."""
 
 
 class CommandWatchdog:
@@ -175,7 +180,9 @@ class CommandWatchdog:
             return None
         holder = find(controllers, position)
         takes_over = holder is not None and holder.state == "inactive" and not self._alone
-        return Switch((position,) if takes_over else (), (effort,))
+        if takes_over:
+            return Switch((position,), (effort,), 0)
+        return Switch((), (effort,), len(controller.command_interfaces))
 
     def succeed(self) -> None:
         """Note that the controller is not active any more."""
