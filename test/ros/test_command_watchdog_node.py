@@ -56,7 +56,7 @@ class WatchdogProcess(NodeProcess):
 
     def __init__(self, *arguments, **parameters):
         given = {"command_topic": TOPIC, "position_controller": "holder"} | parameters
-        super().__init__(*arguments, **given)
+        super().__init__(*arguments, **{k: v for k, v in given.items() if v is not None})
         self.name = f"{self.namespace}/{NAME}"
 
     def command(self, *arguments):
