@@ -112,6 +112,10 @@ class SimulationError(MbsError, ArithmeticError):
         """What was simulated until then; None if nothing was."""
 
 
+class ControllerError(MbsError, RuntimeError):
+    """Controllers could not be listed or switched."""
+
+
 class TraceError(MbsError, TypeError):
     """A traced function did with a symbol what only a number can do, such as branching on it."""
 

@@ -25,3 +25,12 @@ def ros():
     rclpy.init()
     yield
     rclpy.try_shutdown()
+
+
+@pytest.fixture(scope="session")
+def controller_manager_msgs(pytestconfig):
+    """Make the messages of the controller manager importable, here and in processes."""
+    pytest.importorskip("rclpy")
+    from controller_manager_bench import provide
+
+    provide(pytestconfig.cache.mkdir("controller_manager_msgs"))

@@ -23,7 +23,12 @@ from pathlib import Path
 from launch.actions import DeclareLaunchArgument
 
 CHECKOUT = Path(__file__).parents[2]
-NODES = ("simulator_node", "gravity_compensation_node", "dynamics_node")
+NODES = (
+    "simulator_node",
+    "gravity_compensation_node",
+    "dynamics_node",
+    "command_watchdog_node",
+)
 
 LAUNCH = """
 import sys

@@ -1,0 +1,145 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A client of ros2_control's controller manager, for coroutines in a single-threaded executor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.task import Future
+
+from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros.compensation.controllers import Controller
+
+SWITCHING = 0.75
+"""Share of the timeout that the controller manager has for a switch, so that its answer comes."""
+
+
+class ControllerManager:
+    """Lists and switches controllers.
+
+    Its coroutines are for callbacks of a node in an executor of rclpy, and never block it. While a
+    callback awaits them, its callback group is occupied: it must be in a group of its own, or in a
+    reentrant one, for the other callbacks of the node to be served meanwhile.
+    """
+
+    def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 2.0) -> None:
+        """``name`` is relative to the node's namespace; ``timeout`` in s is that of each call."""
+        self._node, self._timeout = node, timeout
+        self.name: str = node.resolve_service_name(f"{name}/list_controllers").rpartition("/")[0]
+        """The full name of the controller manager."""
+        self._services = _services()
+        self._group = ReentrantCallbackGroup()
+        if self.installed:
+            # made at once: a new client is not discovered by the manager at once
+            self._list = self._client(self._services.ListControllers, "list_controllers")
+            self._switch = self._client(self._services.SwitchController, "switch_controller")
+
+    @property
+    def installed(self) -> bool:
+        """Whether the package controller_manager_msgs is installed."""
+        return self._services is not None
+
+    def present(self) -> bool:
+        """Return whether the manager's services are in the graph; the messages are not needed."""
+        return bool(self._node.count_services(f"{self.name}/list_controllers"))
+
+    async def list(self) -> Sequence[Controller]:
+        """Return all controllers that are loaded. Raises ControllerError."""
+        self._check_installed()
+        request = self._services.ListControllers.Request()
+        answer = await self._answer(self._list, request, "no list of controllers")
+        return [
+            Controller(one.name, one.state, one.type, tuple(one.required_command_interfaces))
+            for one in answer.controller
+        ]
+
+    async def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
+        """Activate and deactivate controllers in one call, all of them or none.
+
+        Raises ControllerError. Controllers that are already in the state asked for are refused.
+        """
+        self._check_installed()
+        request = self._services.SwitchController.Request()
+        request.activate_controllers = [*activate]
+        request.deactivate_controllers = [*deactivate]
+        request.strictness = request.STRICT
+        request.timeout = Duration(seconds=SWITCHING * self._timeout).to_msg()
+        answer = await self._answer(self._switch, request, "the switch may still happen")
+        if not answer.ok:
+            reason = getattr(answer, "message", "") or "no reason given"  # Humble gives none
+            raise ControllerError(f"{self.name} refused to switch controllers: {reason}")
+
+    def _client(self, kind: Any, service: str) -> Any:
+        full = f"{self.name}/{service}"
+        return self._node.create_client(kind, full, callback_group=self._group)
+
+    def _check_installed(self) -> None:
+        if not self.installed:
+            raise ControllerError(NOT_INSTALLED)
+
+    async def _answer(self, client: Any, request: Any, otherwise: str) -> Any:
+        if not client.service_is_ready():
+            raise ControllerError(f"there is no service {client.srv_name}")
+        pending = client.call_async(request)
+        either: Future = Future(executor=self._node.executor)
+        pending.add_done_callback(lambda _: either.done() or either.set_result(None))
+        try:
+            await _until(self._node, either, self._timeout)
+        finally:
+            client.remove_pending_request(pending)
+        if not pending.done():
+            raise ControllerError(
+                f"no answer from {client.srv_name} within {self._timeout:g} s: {otherwise}"
+            )
+        return pending.result()
+
+
+async def pause(node: Node, seconds: float) -> None:
+    """Let other callbacks of the node run for so long, by a steady clock."""
+    await _until(node, Future(executor=node.executor), seconds)
+
+
+async def _until(node: Node, future: Future, seconds: float) -> None:
+    """Wait for a future without a result; give it one after so many seconds."""
+    timer = node.create_timer(
+        seconds,
+        lambda: future.done() or future.set_result(None),
+        callback_group=ReentrantCallbackGroup(),
+        clock=Clock(clock_type=ClockType.STEADY_TIME),
+    )
+    try:
+        await future
+    finally:
+        node.destroy_timer(timer)
+
+
+NOT_INSTALLED = (
+    "the package controller_manager_msgs is not installed: "
+    "install ros-<distro>-controller-manager-msgs"
+)
+
+
+def _services() -> Any:
+    """Return the module of the services; None if it is not installed."""
+    try:
+        from controller_manager_msgs import srv
+    except ImportError:
+        return None
+    return srv

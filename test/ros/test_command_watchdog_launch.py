@@ -1,0 +1,56 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The launch file of the command watchdog starts a node that deactivates a controller."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("launch_ros")
+
+from launch_bench import declared_arguments, launch_command, make_installation
+from test_command_watchdog_node import TOPIC, Arm, WatchdogProcess
+
+from mbs_dynamics.ros.compensation.command_watchdog import Watch
+
+pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
+
+
+class Launched(WatchdogProcess):
+    """The watchdog, started by launch."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments, command_topic=None, position_controller=None)
+
+    def command(self, *arguments):
+        return launch_command("command_watchdog", self.namespace, *arguments)
+
+
+def test_every_argument_is_described():
+    listed, declared = declared_arguments("command_watchdog")
+    assert [one.name for one in declared] == list(listed)
+    assert all(len(one.description) > 20 for one in declared)
+
+
+def test_launch_with_a_position_controller(tmp_path, monkeypatch):
+    make_installation(tmp_path, monkeypatch)
+    arguments = [f"command_topic:={TOPIC}", "position_controller:=holder", "command_timeout:=0.2"]
+    with Launched(*arguments) as process, Arm(process) as arm:
+        arm.command(arm.publisher(), 1.0)
+        arm.waits_for(Watch.DEACTIVATED)
+        assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
+        assert process.stop(signal.SIGINT) == 0

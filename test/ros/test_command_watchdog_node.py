@@ -1,0 +1,248 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The command watchdog, run as a user runs it, over DDS."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from controller_manager_bench import StandIn
+from diagnostic_msgs.msg import DiagnosticStatus
+from documented import found, missing_parameters, qualities, rows, says
+from ros_bench import NodeProcess, Probe
+from std_msgs.msg import Float64MultiArray
+
+from mbs_dynamics.ros.compensation.command_watchdog import CommandWatchdogSettings, Watch
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
+]
+
+NAME = "command_watchdog_node"
+TOPIC = "forward_effort_controller/commands"
+
+COMMANDER = """
+import sys, rclpy
+from std_msgs.msg import Float64MultiArray
+rclpy.init()
+node = rclpy.create_node("commander")
+publisher = node.create_publisher(Float64MultiArray, sys.argv[1], 1)
+node.create_timer(0.01, lambda: publisher.publish(Float64MultiArray(data=[3.0, -1.0])))
+rclpy.spin(node)
+"""
+
+
+class WatchdogProcess(NodeProcess):
+    """The watchdog of two controllers."""
+
+    def __init__(self, *arguments, **parameters):
+        given = {"command_topic": TOPIC, "position_controller": "holder"} | parameters
+        super().__init__(*arguments, **{k: v for k, v in given.items() if v is not None})
+        self.name = f"{self.namespace}/{NAME}"
+
+    def command(self, *arguments):
+        module = ["-m", f"mbs_dynamics.ros.{NAME}", "--ros-args"]
+        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+
+
+class Arm(Probe):
+    """A probe that stands in for the controller manager, or for the commander."""
+
+    def __init__(self, watchdog, there=True):
+        super().__init__(watchdog)
+        self.topic = f"{watchdog.namespace}/{TOPIC}"
+        self.there = StandIn(self.node, **self.controllers()) if there else None
+        self.heard = []
+        """All commands, as the controller receives them."""
+        self.node.create_subscription(
+            Float64MultiArray, self.topic, lambda message: self.heard.append(list(message.data)), 10
+        )
+
+    def controllers(self):
+        return {
+            "forward_effort_controller": ("active", "a/effort", "b/effort"),
+            "holder": ("inactive", "a/position", "b/position"),
+        }
+
+    def arrive(self):
+        self.there = StandIn(self.node, **self.controllers())
+
+    def commander(self):
+        return subprocess.Popen([sys.executable, "-c", COMMANDER, self.topic])
+
+    def value(self, key):
+        return self._value("watchdog", key)
+
+    def waits_for(self, state):
+        self.until(lambda: self.value("state") == state.value)
+
+    def command(self, publisher, *efforts):
+        """Command once, and wait until that has arrived."""
+        before = int(self.value("commands") or 0)
+        self.until(lambda: publisher.get_subscription_count() == 2)  # the other one is ours
+        publisher.publish(Float64MultiArray(data=efforts))
+        self.until(lambda: int(self.value("commands") or 0) > before)
+
+    def publisher(self):
+        return self.node.create_publisher(Float64MultiArray, self.topic, 1)
+
+
+def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_other():
+    with WatchdogProcess() as process, Arm(process) as arm:
+        commander = arm.commander()
+        try:
+            arm.until(lambda: arm.value("state") == "watching" and int(arm.value("commands")) > 200)
+            assert arm.there.requests == []
+            arm.until(lambda: arm.level("watchdog") == DiagnosticStatus.OK)
+        finally:
+            commander.send_signal(signal.SIGKILL)
+            commander.wait()
+        arm.until(lambda: arm.there.requests)
+        assert arm.there.requests == [(["holder"], ["forward_effort_controller"])]
+        arm.waits_for(Watch.DEACTIVATED)
+        assert arm.there.state("forward_effort_controller") == "inactive"
+        assert arm.there.state("holder") == "active"
+        assert [0.0, 0.0] not in arm.heard  # the arm is handed over, not let go
+        assert arm.level("watchdog") == DiagnosticStatus.WARN
+        assert "deactivated 'forward_effort_controller', activated 'holder'" in process.log
+        assert process.stop() == 0
+
+
+def test_a_commander_that_ends_with_zero_keeps_its_controller():
+    with WatchdogProcess(command_timeout=0.2) as process, Arm(process) as arm:
+        publisher = arm.publisher()
+        arm.command(publisher, 0.0, 0.0)
+        arm.spin(1.5)
+        assert arm.value("state") == "idle"
+        assert arm.there.requests == []
+        arm.command(publisher, 1.0, 0.0)  # and a single one that is not zero is enough
+        arm.waits_for(Watch.DEACTIVATED)
+        assert len(arm.there.requests) == 1
+
+
+def test_it_tries_until_the_manager_is_there_and_does_not_refuse():
+    with WatchdogProcess(command_timeout=0.2) as process, Arm(process, there=False) as arm:
+        publisher = arm.publisher()
+        arm.until(lambda: "there is no controller manager" in arm.said("watchdog"))
+        assert arm.level("watchdog") == DiagnosticStatus.ERROR
+        arm.command(publisher, 1.0)
+        arm.waits_for(Watch.DEACTIVATING)
+        arm.until(lambda: "there is no service" in arm.value("last failure"))
+        assert arm.level("watchdog") == DiagnosticStatus.ERROR
+        arm.arrive()
+        arm.there.refusal = lambda activate: "no position control now" if activate else ""
+        arm.waits_for(Watch.DEACTIVATED)
+        assert [deactivate for _, deactivate in arm.there.requests] == [
+            ["forward_effort_controller"]
+        ] * 2
+        assert [activate for activate, _ in arm.there.requests] == [["holder"], []]
+        assert "'holder' could not be activated" in process.log
+        assert "no position control now" in process.log
+
+
+def test_without_a_position_controller_zeros_come_before_the_deactivation():
+    alone = {"position_controller": '""', "command_timeout": 0.2}
+    with WatchdogProcess(**alone) as process, Arm(process) as arm:
+        heard_before = []
+
+        def refusal(activate):
+            heard_before.append(list(arm.heard))
+            return ""
+
+        arm.there.refusal = refusal
+        publisher = arm.publisher()
+        arm.command(publisher, 3.0, -1.0)
+        arm.waits_for(Watch.DEACTIVATED)
+        assert arm.there.requests == [([], ["forward_effort_controller"])]
+        assert heard_before[0][0] == [3.0, -1.0]
+        assert heard_before[0][-1] == [0.0, 0.0]
+        assert arm.node.count_publishers(arm.topic) == 1  # that of the watchdog is gone again
+        arm.there.controllers["forward_effort_controller"].state = "active"
+        arm.command(publisher, 3.0, -1.0)
+        arm.until(lambda: len(arm.there.requests) == 2)
+
+
+def test_a_controller_that_does_not_exist_is_reported_before_it_is_needed():
+    with WatchdogProcess(position_controller="hodler") as process, Arm(process) as arm:
+        arm.until(lambda: "'hodler' is not loaded; loaded controllers:" in arm.said("watchdog"))
+        assert arm.level("watchdog") == DiagnosticStatus.ERROR
+
+
+def test_the_timeout_changes_at_run_time_and_bad_values_are_refused():
+    with WatchdogProcess(command_timeout=60.0) as process, Arm(process) as arm:
+        assert arm.set(command_timeout=0.0)
+        assert "no parameter 'timeout'" in arm.set(timeout=1.0)
+        assert arm.get("command_timeout").double_value == 60.0
+        arm.command(arm.publisher(), 1.0)
+        arm.spin(1.0)
+        assert arm.there.requests == []
+        assert arm.set(command_timeout=0.2) == ""
+        arm.waits_for(Watch.DEACTIVATED)
+
+
+def test_bad_settings_end_it_with_a_reason():
+    with WatchdogProcess(command_topic="/commands") as process:
+        assert process.wait() == 1
+        assert "cannot start: effort_controller is empty" in process.log
+
+
+def test_without_the_messages_it_does_not_start():
+    class Without(WatchdogProcess):
+        def command(self, *arguments):
+            code = (
+                "import sys; sys.modules['controller_manager_msgs'] = None\n"
+                f"from mbs_dynamics.ros.{NAME} import main; sys.exit(main())"
+            )
+            namespace = ["--ros-args", "-r", f"__ns:={self.namespace}"]
+            return [sys.executable, "-c", code, *namespace, *arguments]
+
+    with Without() as process:
+        assert process.wait() == 1
+        (line,) = process.log.strip().splitlines()
+        assert "cannot start: the package controller_manager_msgs is not installed" in line
+
+
+def test_every_topic_parameter_state_and_diagnostic_is_documented():
+    assert missing_parameters(NAME, CommandWatchdogSettings) == []
+    assert all(says(NAME, state.value) for state in Watch)
+    with WatchdogProcess() as process, Arm(process) as arm:
+        arm.until(lambda: arm.health)
+        there = found(arm, "publishers") | found(arm, "subscribers")
+        there[f"/{TOPIC}"] = there.pop(TOPIC)
+        assert {topic: kind for topic, kind, _ in rows(NAME)} == there
+        quality = qualities(arm, "publishers") | qualities(arm, "subscribers")
+        quality[f"/{TOPIC}"] = quality.pop(TOPIC)
+        for topic, _, rest in rows(NAME):
+            assert rest.startswith(f" {quality[topic]}, "), topic
+        keys = [pair.key for status in arm.health.values() for pair in status.values]
+        assert [key for key in keys if not says(NAME, key)] == []
+        assert found(arm, "services") == {}
+
+
+def test_the_log_says_at_the_start_what_it_will_do():
+    with WatchdogProcess() as process, Arm(process) as arm:
+        arm.until(lambda: "unless that is zero" in process.log)
+        said = (
+            rf"deactivates 'forward_effort_controller' of {process.namespace}/controller_manager, "
+            rf"and activates 'holder', 1 s after the last command on {arm.topic}"
+        )
+        assert re.search(said, process.log)

@@ -1,0 +1,198 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The client of the controller manager, over DDS, from callbacks of a single-threaded executor."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from controller_manager_bench import StandIn
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+from ros_bench import PATIENCE
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros import controller_manager
+from mbs_dynamics.ros.compensation.controllers import Controller
+from mbs_dynamics.ros.controller_manager import ControllerManager
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
+]
+
+
+class Bench:
+    """A node with a client, a node with a manager, and the one executor of both."""
+
+    def __init__(self, namespace, timeout=60.0):
+        self.executor = SingleThreadedExecutor()
+        self.node = Node("client", namespace=namespace)
+        self.other = Node("manager", namespace=namespace)
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.other)
+        self.manager = ControllerManager(self.node, timeout=timeout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.other.destroy_node()
+
+    def stand_in(self):
+        made = StandIn(
+            self.other,
+            efforts=("inactive", "a/effort", "b/effort"),
+            holder=("active", "a/position", "b/position"),
+        )
+        clients = (self.manager._list, self.manager._switch)
+        self.until(lambda: all(client.service_is_ready() for client in clients))
+        return made
+
+    def until(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, "what was waited for did not come"
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def run(self, coroutine):
+        """Return the result of a coroutine, run by the executor."""
+        outcome = Future()
+
+        async def catch():
+            try:
+                outcome.set_result(await coroutine)
+            except ControllerError as error:
+                outcome.set_result(error)
+
+        self.executor.create_task(catch)
+        self.until(outcome.done)
+        return outcome.result()
+
+
+@pytest.fixture
+def bench(request):
+    with Bench(f"/{request.node.name.split('[')[0]}") as made:
+        yield made
+
+
+def test_lists_controllers_with_joints_in_their_order(bench):
+    bench.stand_in()
+    assert bench.run(bench.manager.list()) == [
+        Controller("efforts", "inactive", "some/Controller", ("a/effort", "b/effort")),
+        Controller("holder", "active", "some/Controller", ("a/position", "b/position")),
+    ]
+
+
+def test_switches_both_controllers_in_one_call(bench):
+    stand_in = bench.stand_in()
+    assert bench.run(bench.manager.switch(["efforts"], ["holder"])) is None
+    assert stand_in.requests == [(["efforts"], ["holder"])]
+    assert (stand_in.state("efforts"), stand_in.state("holder")) == ("active", "inactive")
+
+
+def test_a_refused_switch_raises_with_the_words_of_the_manager(bench):
+    stand_in = bench.stand_in()
+    stand_in.refusal = lambda activate: "the hardware does not want to"
+    error = bench.run(bench.manager.switch(["efforts"], ["holder"]))
+    assert isinstance(error, ControllerError)
+    assert str(error).endswith("refused to switch controllers: the hardware does not want to")
+    assert stand_in.state("holder") == "active"
+
+
+def test_a_manager_that_is_away_is_not_waited_for(bench):
+    assert not bench.manager.present()
+    error = bench.run(bench.manager.list())
+    namespace = bench.node.get_namespace()
+    assert str(error) == f"there is no service {namespace}/controller_manager/list_controllers"
+    bench.stand_in()
+    assert bench.manager.present()
+
+
+def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(request):
+    with Bench(f"/{request.node.name}", timeout=0.2) as bench:
+        stand_in = bench.stand_in()
+        held = Future()
+
+        async def never(request, response):
+            await held
+            return response
+
+        stand_in.services[0].callback = never
+        timers = len(list(bench.node.timers))
+        error = bench.run(bench.manager.list())
+        assert str(error).endswith("/list_controllers within 0.2 s: no list of controllers")
+        assert len(list(bench.node.timers)) == timers
+        assert not bench.manager._list._pending_requests
+        stand_in.services[0].callback = stand_in._list
+        held.set_result(None)  # the answer comes too late, and is dropped
+        bench.manager._timeout = 60.0
+        assert len(bench.run(bench.manager.list())) == 2
+
+
+def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(bench):
+    stand_in = bench.stand_in()
+    held, heard, during = Future(), [], []
+
+    async def slow(request, response):
+        await held
+        return stand_in._list(request, response)
+
+    stand_in.services[0].callback = slow
+
+    async def enable(request, response):
+        before = len(heard)
+        response.message = ", ".join(one.name for one in await bench.manager.list())
+        during.append(len(heard) - before)
+        return response
+
+    node = bench.node
+    node.create_service(SetBool, "enable", enable, callback_group=ReentrantCallbackGroup())
+    node.create_subscription(JointState, "joint_states", lambda _: heard.append(0), 10)
+    states = bench.other.create_publisher(JointState, "joint_states", 10)
+    client = bench.other.create_client(SetBool, "enable")
+    bench.until(lambda: client.service_is_ready() and states.get_subscription_count())
+    answer = client.call_async(SetBool.Request())
+
+    def enough():
+        states.publish(JointState())
+        return len(heard) > 20
+
+    bench.until(enough)
+    assert not answer.done()
+    held.set_result(None)
+    bench.until(answer.done)
+    assert answer.result().message == "efforts, holder"
+    assert during[0] > 10
+
+
+def test_without_the_messages_presence_is_seen_and_calls_raise(bench, monkeypatch):
+    monkeypatch.setattr(controller_manager, "_services", lambda: None)
+    manager = ControllerManager(bench.node)
+    assert not manager.installed
+    bench.stand_in()
+    assert manager.present()
+    for call in (manager.list(), manager.switch(["a"], ["b"])):
+        error = bench.run(call)
+        assert "install ros-<distro>-controller-manager-msgs" in str(error)
