@@ -38,6 +38,12 @@ RIGID = 1e6
 POSITION_LOOP = 50.0
 """Natural frequency of the position loop, rad/s; it is critically damped."""
 
+DELAY = 3
+"""Samples within which a state is answered and the answer is applied."""
+
+ROUNDING = 1e-3
+"""Difference between torques of two programs for one arm, N m."""
+
 POSTURES = {
     "arm7": (0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1),
     "Panda": (0.2, -0.6, 0.3, -2.0, 0.1, 1.6, 0.7),
@@ -282,13 +288,19 @@ class Record:
         compensation, and all else to terms that it does not consist of.
         """
         found = np.zeros_like(self.tau)
-        g = self.statics.gravity(self.q[self.at])
-        low, high = np.minimum(g, 0.0), np.maximum(g, 0.0)
-        for k in range(self.at, len(self.t)):
+        low = high = np.zeros(self.q.shape[1])
+        for k in range(max(0, self.at - DELAY), len(self.t)):
             g = self.statics.gravity(self.q[k])
             low, high = np.minimum(g, low), np.maximum(g, high)
             found[k] = self.tau[k] - np.clip(self.tau[k], low, high)
+        found[: self.at + 1] = 0.0
         return found
+
+    @property
+    def excess_until(self) -> float:
+        """Seconds from the event until torques were shares of gravity's for good."""
+        beyond = np.flatnonzero((np.abs(self.excess) > ROUNDING).any(axis=1))
+        return float(self.t[beyond[-1]]) if len(beyond) else 0.0
 
     @property
     def put_in(self) -> float:
@@ -296,7 +308,28 @@ class Record:
 
         What they took from it, as damping does, is not set off against that.
         """
-        power = np.maximum(0.0, self.excess * self.qd).sum(axis=1)
+        return self._energy(np.maximum(0.0, self.excess * self.qd).sum(axis=1))
+
+    def may_put_in(self, damping: ArrayLike, friction: ArrayLike = 0.0) -> float:
+        """Return the energy that rate terms may give to the arm after the event, in J.
+
+        Parameters: gains of each joint, N m s/rad, and compensated friction, N m. A torque
+        -damping qd computed from a velocity that is old gives energy only where the joint has
+        turned since, and it is at most DELAY samples old: one until it is published, one period
+        of the node, one until the command is applied. Compensated friction always gives energy; it
+        may do so for as long. And torques differ by ROUNDING.
+        """
+        k = np.arange(self.at + 1, len(self.t))
+        now = self.qd[k]
+        power = np.zeros(len(k))
+        for delay in range(1, DELAY + 1):
+            against = np.maximum(0.0, -self.qd[np.maximum(0, k - delay)] * now)
+            power = np.maximum(power, (damping * against).sum(axis=1))
+        power[:DELAY] += (friction * np.abs(now[:DELAY])).sum(axis=1)
+        power += ROUNDING * np.abs(now).sum(axis=1)
+        return self._energy(np.concatenate([np.zeros(self.at + 1), power]))
+
+    def _energy(self, power: FloatArray) -> float:
         return float(np.sum(power[1:] * np.diff(self.simulated)))
 
 
@@ -308,11 +341,12 @@ def released(
     seconds: float,
     *,
     frozen: bool,
+    after: float = 0.0,
 ) -> list[float]:
     """Return kinetic energies of an arm that is released with gravity torques alone, in J.
 
-    They go out in ``ramp_time`` (inf: never): those of the position at the release if ``frozen``,
-    else those of the present one.
+    They go out in ``ramp_time`` (inf: never), ``after`` seconds have passed: those of the position
+    at the release if ``frozen``, else those of the present one.
     """
     arm.place(q)
     arm.let_go()
@@ -321,7 +355,8 @@ def released(
     first = arm.statics.gravity(arm.q)
     energies = []
     for k in range(round(seconds / STEP)):
-        left = max(0.0, 1.0 - k * STEP / ramp_time) if ramp_time > 0.0 else 0.0
+        gone = max(0.0, k * STEP - after)
+        left = max(0.0, 1.0 - gone / ramp_time) if ramp_time > 0.0 else float(gone == 0.0)
         arm.command = left * (first if frozen else arm.statics.gravity(arm.q))
         arm.advance(STEP)
         energies.append(arm.statics.kinetic_energy(arm.q, arm.qd))

@@ -33,7 +33,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmarks.mujoco_arm import Load, MujocoArm, Record
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+
+DEFAULTS = GravityCompensationSettings()
 
 PERIOD = 0.002
 """Seconds between joint states."""
@@ -53,6 +56,9 @@ KEPT = 30.0
 
 PATIENCE = 90.0
 """Seconds to wait for what must come; nothing is measured by it."""
+
+BEFORE = 0.3
+"""Seconds before an event that belong to its record."""
 
 PAUSE = 0.02
 """Seconds without joint states, or without an answer to them, that spoil a trial."""
@@ -216,8 +222,8 @@ class ArmNode:
         return said.success, getattr(said, "message", "")
 
     def status(self) -> dict[str, Any]:
-        """Return what ~/enabled said last, and how far the torques are from gravity's."""
-        short = np.abs(self.arm.exerted - self.arm.statics.gravity(self.arm.q)).max()
+        """Return what ~/enabled said last, and how far commands are from gravity's torques."""
+        short = np.abs(self.arm.command - self.arm.statics.gravity(self.arm.q)).max()
         return {
             "enabled": self._enabled,
             "short": float(short),
@@ -363,7 +369,9 @@ class Motion(NamedTuple):
     @property
     def outcome(self) -> str:
         """What the node did, in its own words."""
-        fault = re.search(r"stopped by a fault \(\w+\): (?:joint_states rejected: )?(.*)", self.said)
+        fault = re.search(
+            r"stopped by a fault \(\w+\): (?:joint_states rejected: )?(.*)", self.said
+        )
         if fault:
             return f"stops: {fault.group(1)}"
         states = re.findall(r"gravity compensation is (.*)", self.said)
@@ -410,6 +418,21 @@ class Rig:
         self.load: Load | None = (arm or {}).get("load")
         self.node: subprocess.Popen[bytes] | None = None
         self.start()
+
+    @staticmethod
+    def joints(text: str) -> list[str]:
+        """Return the names of an arm's joints, in the order of parameters and commands."""
+        return MujocoArm(text).names
+
+    @property
+    def ramp_time(self) -> float:
+        """Of the node, in s."""
+        return float(self.parameters.get("ramp_time", DEFAULTS.ramp_time))
+
+    @property
+    def stale_timeout(self) -> float:
+        """Of the node, in s."""
+        return float(self.parameters.get("stale_timeout", DEFAULTS.stale_timeout))
 
     def start(self) -> None:
         """Start the node."""
@@ -538,6 +561,7 @@ class Rig:
         self.prepare(posture)
         if held:
             self.do(("motion", "let_go"), ("motion", "hold"))
+        arrivals = self.ask("status")["arrivals"]
         self.enable()
         since = time.monotonic()
 
@@ -546,19 +570,36 @@ class Rig:
             status = self.ask("status")
             if not status["enabled"]:  # a pause of the machine has stopped it
                 self.enable()
-            elif status["short"] < 1e-2:
+            elif status["short"] < 1e-2 and status["arrivals"] > arrivals:
                 return time.monotonic() > since + 0.2
             since = time.monotonic()
             return False
 
         self.until(settled, "torques that are gravity's")
 
-    def event(self, *calls: tuple[Any, ...], seconds: float = 1.0, before: float = 0.3) -> Motion:
+    def event(self, *calls: tuple[Any, ...], seconds: float = 1.0) -> Motion:
         """Make calls, let time pass, and return what the arm did."""
         begin = len(self.log)
         at, _ = self.do(*calls)
         time.sleep(seconds)
-        record = Record(self.ask("rows", at - before), self.model.statics, at)
+        return self.motion(at, begin)
+
+    def unsupported(self, posture: ArrayLike, seconds: float) -> Motion:
+        """Enable an arm at rest whose locks open at the first command, which is the event."""
+        self.prepare(posture)
+        begin, before = len(self.log), self.ask("status")["arrivals"]
+        at, _ = self.do(("then", "motion", "let_go"))
+        self.enable()
+        time.sleep(seconds)
+        rows = self.ask("rows", at)
+        return self.motion(next(row[0] for row in rows if row[-1] > before), begin)
+
+    def motion(self, at: float, begin: int) -> Motion:
+        """Return what the arm did since, and somewhat before, the time of an event.
+
+        ``begin`` is the length of the log at the event.
+        """
+        record = Record(self.ask("rows", at - BEFORE), self.model.statics, at)
         return Motion(record, self.log[begin:], disturbed(record))
 
 
@@ -569,7 +610,7 @@ def disturbed(record: Record) -> str:
         return f"no joint states for {gap:.3f} s"
     before = slice(None, record.at + 1)
     heard = record.t[before][np.flatnonzero(np.diff(record.arrivals[before], prepend=-1))]
-    gap = float(np.diff([*heard, max(heard[-1], record.t[record.at])]).max())
+    gap = float(np.diff([*heard, record.t[record.at]]).max())
     return f"no commands for {gap:.3f} s before the event" if gap > PAUSE else ""
 
 
