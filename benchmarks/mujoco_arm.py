@@ -38,10 +38,13 @@ RIGID = 1e6
 POSITION_LOOP = 50.0
 """Natural frequency of the position loop, rad/s; it is critically damped."""
 
-DELAY = 3
-"""Samples within which a state is answered and the answer is applied."""
+DELAY = 10
+"""Samples of a record, 20 ms, within which terms are dropped that nothing has renewed.
 
-ROUNDING = 1e-3
+Two periods, the way of state and command, and what the rate limit of the torques needs.
+"""
+
+ROUNDING = 1e-6
 """Difference between torques of two programs for one arm, N m."""
 
 POSTURES = {
@@ -115,6 +118,10 @@ class Statics:
         full = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_fullM(self.model, self._data, full)
         return full
+
+    def inertias(self, q: FloatArray) -> FloatArray:
+        """Return the inertia (n,) that each joint moves while the others are free, kg m^2."""
+        return 1.0 / np.diag(np.linalg.inv(self.mass_matrix(q)))
 
     def kinetic_energy(self, q: FloatArray, qd: FloatArray) -> float:
         """Return the kinetic energy at q, qd (n,), in J."""
@@ -266,6 +273,11 @@ class Record:
         return float(np.abs(self.qd[self.at :]).max())
 
     @property
+    def at_the_end(self) -> float:
+        """Largest speed of any joint in the end, rad/s."""
+        return float(np.abs(self.qd[-1]).max())
+
+    @property
     def moved(self) -> float:
         """Farthest that any joint came from where it was at the event, rad."""
         return float(np.abs(self.q[self.at :] - self.q[self.at]).max())
@@ -310,14 +322,16 @@ class Record:
         """
         return self._energy(np.maximum(0.0, self.excess * self.qd).sum(axis=1))
 
-    def may_put_in(self, damping: ArrayLike, friction: ArrayLike = 0.0) -> float:
+    def may_put_in(
+        self, damping: ArrayLike, friction: ArrayLike = 0.0, *, streaming: bool
+    ) -> float:
         """Return the energy that rate terms may give to the arm after the event, in J.
 
-        Parameters: gains of each joint, N m s/rad, and compensated friction, N m. A torque
-        -damping qd computed from a velocity that is old gives energy only where the joint has
-        turned since, and it is at most DELAY samples old: one until it is published, one period
-        of the node, one until the command is applied. Compensated friction always gives energy; it
-        may do so for as long. And torques differ by ROUNDING.
+        Parameters: gains of each joint, N m s/rad, and compensated friction, N m; ``streaming``
+        says whether valid states went on coming. Damping computed from a velocity that is at most
+        DELAY samples old gives energy only where the joint has turned within those. Compensated
+        friction always does. Without states both have to end DELAY samples after the event, and
+        friction also with them. Whatever comes after that, or after the torques, is rounding.
         """
         k = np.arange(self.at + 1, len(self.t))
         now = self.qd[k]
@@ -325,7 +339,10 @@ class Record:
         for delay in range(1, DELAY + 1):
             against = np.maximum(0.0, -self.qd[np.maximum(0, k - delay)] * now)
             power = np.maximum(power, (damping * against).sum(axis=1))
+        if not streaming:
+            power[DELAY:] = 0.0
         power[:DELAY] += (friction * np.abs(now[:DELAY])).sum(axis=1)
+        power[~self.tau[k].any(axis=1)] = 0.0
         power += ROUNDING * np.abs(now).sum(axis=1)
         return self._energy(np.concatenate([np.zeros(self.at + 1), power]))
 

@@ -227,8 +227,8 @@ class ArmNode:
         return {
             "enabled": self._enabled,
             "short": float(short),
+            "torque": float(np.abs(self.arm.command).max()),
             "arrivals": self._arrivals,
-            "faster": float(np.abs(self.arm.qd).max()),
         }
 
     def rows(self, since: float) -> list[tuple[Any, ...]]:
@@ -542,6 +542,12 @@ class Rig:
             if time.monotonic() > end:
                 raise RuntimeError(f"not enabled: {said}\n{self.log}")
             time.sleep(0.1)
+
+    def disable(self) -> None:
+        """Lock the arm, disable, and wait until torques are gone."""
+        self.do(("heal",), ("motion", "lock"), ("motion", "release"))
+        self.call("enable", False, service="enable")
+        self.until(lambda: not self.ask("status")["torque"], "a torque of zero")
 
     def prepare(self, posture: ArrayLike) -> None:
         """Put the arm somewhere and lock it, with everything in order, torques off."""
