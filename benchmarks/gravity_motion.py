@@ -42,7 +42,7 @@ from benchmarks.report import Table
 from mbs_dynamics.ros.domain import unused_domain
 
 NAN = float("nan")
-ATTEMPTS = 5
+ATTEMPTS = 20
 """How often a trial is repeated that a pause of the machine spoils."""
 
 TIPS = {"arm7": "link7", "Panda": "panda_link7", "UR5": "wrist_3_link"}
@@ -57,7 +57,9 @@ def undisturbed(trial: Callable[[], Motion]) -> Motion:
         motion = trial()
         if not motion.disturbed:
             return motion
-    raise RuntimeError(f"{ATTEMPTS} trials were spoiled by pauses of the machine: {motion[-1]}")
+    raise RuntimeError(
+        f"{ATTEMPTS} trials were spoiled by pauses of the machine: {motion.disturbed}"
+    )
 
 
 def by_joint(name: str, joints: Sequence[str], values: Sequence[float]) -> dict[str, float]:
@@ -225,8 +227,14 @@ def handover(
 
 
 def unsupported(rig: Rig, posture: Sequence[float], seconds: float = 5.0) -> Motion:
-    """Enable an arm that nothing else holds, once."""
-    return rig.unsupported(posture, seconds)
+    """Enable an arm that nothing else holds."""
+
+    def trial() -> Motion:
+        motion = rig.unsupported(posture, seconds)
+        rig.disable()
+        return motion
+
+    return undisturbed(trial)
 
 
 # -- faults at random ------------------------------------------------------------------------------
@@ -469,10 +477,8 @@ def unsupported_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
     )  # fmt: skip
     table = Table("An arm that nothing else holds is enabled, with default parameters", columns)
     for name, posture in POSTURES.items():
-        found = []
-        for _ in range(repetitions):
-            with Rig(bare(urdf(name)), **parameters) as rig:
-                found.append(unsupported(rig, posture))
+        with Rig(bare(urdf(name)), **parameters) as rig:
+            found = [unsupported(rig, posture) for _ in range(repetitions)]
         show(name, found)
         records = [motion.record for motion in found]
         table.rows.append([
