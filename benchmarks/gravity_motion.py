@@ -221,7 +221,7 @@ def handover(
             rig.ready(posture, held=True)
         motion = rig.event(("motion", "release"), seconds=seconds)
         rig.disable()
-        return motion
+        return motion.that_goes_on()
 
     return undisturbed(trial)
 
@@ -232,7 +232,7 @@ def unsupported(rig: Rig, posture: Sequence[float], seconds: float = 5.0) -> Mot
     def trial() -> Motion:
         motion = rig.unsupported(posture, seconds)
         rig.disable()
-        return motion
+        return motion.that_goes_on()
 
     return undisturbed(trial)
 

@@ -21,6 +21,7 @@ through :class:`Rig`, in the process that measures, which takes no part in ROS.
 from __future__ import annotations
 
 import contextlib
+import gc
 import math
 import os
 import pickle
@@ -150,6 +151,10 @@ class ArmNode:
         if self._rival is not None:
             self.node.destroy_publisher(self._rival)
             self._rival = None
+
+    def tidy(self) -> None:
+        """Collect garbage, which pauses this process; it is not collected at other times."""
+        gc.collect()
 
     def describe(self, text: str) -> None:
         from std_msgs.msg import String
@@ -332,6 +337,7 @@ def arm_process() -> None:
     about = pickle.load(sys.stdin.buffer)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = ArmNode(**about)
+    gc.disable()
     requests: queue.Queue[Any] = queue.Queue()
 
     def read() -> None:
@@ -366,6 +372,13 @@ class Motion(NamedTuple):
     """What the node logged from the event on."""
     disturbed: str
     """How a pause of the machine spoiled it; empty if none did."""
+
+    def that_goes_on(self) -> Motion:
+        """Return this motion, spoiled if a pause has stopped a node that nothing should stop."""
+        paused = re.search(
+            r"stopped by a fault \(\w+\): (no valid .*|the callback of .*)", self.said
+        )
+        return self._replace(disturbed=paused.group(1)) if paused else self
 
     @property
     def outcome(self) -> str:
@@ -556,7 +569,7 @@ class Rig:
         """Put the arm somewhere and lock it, with everything in order, torques off."""
         q = np.asarray(posture, dtype=float)
         self.do(
-            ("heal",), ("motion", "lock"), ("motion", "place", q), ("motion", "release"),
+            ("heal",), ("motion", "lock"), ("motion", "place", q), ("motion", "release"), ("tidy",),
         )  # fmt: skip
         if self.load is not None:
             self.until(lambda: self.ask("ready", "enable"), "the node")
@@ -625,8 +638,8 @@ def pause(record: Record, enabled: bool) -> str:
         return f"no joint states for {gap:.3f} s"
     if enabled:
         before = near & (record.t <= 0.0)
-        heard = record.t[before][np.flatnonzero(np.diff(record.arrivals[before], prepend=-1))]
-        gap = float(np.diff([*heard, record.t[record.at]]).max())
+        heard = record.t[before][1:][np.diff(record.arrivals[before]) > 0]
+        gap = float(np.diff([*heard, record.t[record.at]]).max(initial=0.0 if len(heard) else NEAR))
         return f"no commands for {gap:.3f} s" if gap > PAUSE else ""
     return ""
 
