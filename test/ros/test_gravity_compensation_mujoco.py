@@ -15,8 +15,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-
 import numpy as np
 import pytest
 
@@ -25,6 +23,7 @@ pytest.importorskip("mujoco")
 import mujoco
 from robots import all_files, robot
 
+from benchmarks.mujoco_arm import bare
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
@@ -38,22 +37,6 @@ ARMS = {
         (0.2, -0.6, 0.3, -2.0, 0.1, 1.6, 0.7),
     ),
 }
-
-
-def bare(path):
-    """Return a URDF of torque motors alone: no friction, no fingers that move, no meshes."""
-    root = ElementTree.parse(path).getroot()
-    for joint in root.iter("joint"):
-        if joint.get("type") == "prismatic":
-            joint.set("type", "fixed")
-        for tag in ("mimic", "dynamics", "safety_controller", "calibration"):
-            for found in joint.findall(tag):
-                joint.remove(found)
-    for link in root.iter("link"):
-        for tag in ("visual", "collision"):
-            for found in link.findall(tag):
-                link.remove(found)
-    return ElementTree.tostring(root, encoding="unicode")
 
 
 class Arm:

@@ -1,0 +1,554 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What an arm does when gravity compensation of it stops, starts and is handed over, over DDS.
+
+The node runs as users run it, and MuJoCo is the arm, in a process of its own with the middleware's
+default transport. Each event comes several times; a trial that a pause of the machine spoils is
+repeated. Tables give medians, with extremes where they differ.
+
+    python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import statistics
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.mechanisms import urdf
+from benchmarks.mujoco_arm import POSTURES, FloatArray, Load, Statics, bare, compiled, released
+from benchmarks.mujoco_over_dds import Motion, Rig
+from benchmarks.report import Table
+from mbs_dynamics.ros.domain import unused_domain
+
+NAN = float("nan")
+ATTEMPTS = 20
+"""How often a trial is repeated that a pause of the machine spoils."""
+
+TIPS = {"arm7": "link7", "Panda": "panda_link7", "UR5": "wrist_3_link"}
+"""Links that carry loads."""
+
+Calls = Sequence[tuple[Any, ...]]
+
+
+def undisturbed(trial: Callable[[], Motion]) -> Motion:
+    """Return a trial's motion; repeat it while pauses of the machine spoil it."""
+    for _ in range(ATTEMPTS):
+        motion = trial()
+        if not motion.disturbed:
+            return motion
+    raise RuntimeError(
+        f"{ATTEMPTS} trials were spoiled by pauses of the machine: {motion.disturbed}"
+    )
+
+
+def by_joint(name: str, joints: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    """Return parameters ``<name>.<joint>`` of the node."""
+    return {f"{name}.{joint}": float(x) for joint, x in zip(joints, values, strict=True)}
+
+
+# -- one joint about a vertical axis, guided and let go --------------------------------------------
+
+GUIDED = (-0.5, -0.478, 0.3, -2.0, 0.1, 1.6, 0.7)
+"""Where the Panda's joint 1 begins to be guided; its inertia is 0.77 kg m^2 there."""
+
+SPEED, DAMPING, RAMP = 1.0, 20.0, 0.3
+"""Of the guided joint, rad/s and N m s/rad, and of the node, s."""
+
+EVENTS: dict[str, Calls] = {
+    "joint_states fall silent": [("inject", "silence")],
+    "NaN": [("inject", "position", 3, NAN)],
+    "~/enable false": [("enable", False)],
+    "deactivate": [("transition", "deactivate")],
+    "SIGTERM": [("end", signal.SIGTERM)],
+}
+
+
+def guided_rig(**parameters: Any) -> Rig:
+    """Return the Panda with damping at joint 1 alone."""
+    given = {"ramp_time": RAMP, "stale_timeout": 0.05, "damping.panda_joint1": DAMPING}
+    return Rig(bare(urdf("Panda")), **(given | parameters))
+
+
+def guided(rig: Rig, calls: Calls) -> Motion:
+    """Guide joint 1, all others locked, and let it go as something happens."""
+
+    def trial() -> Motion:
+        rig.ready(GUIDED)
+        rig.ask("motion", "guide", {0: SPEED})
+        time.sleep(0.4)
+        return happen(rig, [*calls, ("motion", "let_go", [0])])
+
+    return undisturbed(trial)
+
+
+def happen(rig: Rig, calls: Calls, seconds: float = 1.0) -> Motion:
+    """Let something happen to node or arm, and bring the node back to where it can be enabled."""
+    assert rig.node is not None
+    names = [call[0] for call in calls]
+    made = [("signal", rig.node.pid, *call[1:]) if call[0] == "end" else call for call in calls]
+    motion = rig.event(*made, seconds=seconds)
+    if "end" in names:
+        rig.node.wait(60.0)
+        rig.start()
+    elif "transition" in names:
+        rig.activate()
+    return motion
+
+
+def strongest(name: str) -> FloatArray:
+    """Return damping (n,) that an arm in its posture bears at 500 Hz, N m s/rad.
+
+    A joint slows down with a time constant of 25 ms, four times as long as an answer takes.
+    """
+    statics = Statics(compiled(bare(urdf(name))))
+    return np.minimum(30.0, 40.0 * statics.inertias(np.array(POSTURES[name])))
+
+
+# -- every row of the table of the documentation ---------------------------------------------------
+
+MOVING = {0: 0.5, 1: -0.5}
+"""Joints of arm7 that move at the event, rad/s: about the vertical axis, and upwards."""
+
+
+def heavier(text: str) -> str:
+    """Return a description of an arm whose last link has one percent more mass."""
+    root = ElementTree.fromstring(text)
+    mass = [found for found in root.iter("mass")][-1]
+    mass.set("value", str(1.01 * float(mass.get("value", "0"))))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def rows(text: str) -> dict[str, Calls]:
+    """Return what can happen while torques are commanded, as the documentation lists it."""
+    return {
+        "joint_states fall silent": [("inject", "silence")],
+        "the same stamp again and again": [("inject", "stamp_repeated")],
+        "stamps go back by 1 s": [("inject", "stamp_back", 1.0)],
+        "no stamps": [("inject", "stamp_zero")],
+        "a joint is missing": [("inject", "missing", 2)],
+        "a joint is named twice": [("inject", "twice", 2)],
+        "more positions than names": [("inject", "longer")],
+        "a position is NaN": [("inject", "position", 3, NAN)],
+        "a velocity is NaN": [("inject", "velocity", 3, NAN)],
+        "no velocities": [("inject", "no_velocity")],
+        "a velocity reads zero for ever": [("inject", "stuck")],
+        "a position reads beyond its limit": [("inject", "position", 5, 2.2)],
+        "a velocity reads 6 rad/s": [("inject", "velocity", 1, 6.0)],
+        "a velocity reads 2.6 rad/s once": [("inject", "glitch", 1, 2.6)],
+        "a position jumps by 0.5 rad": [("inject", "offset", 3, 0.5)],
+        "a new robot_description": [("describe", heavier(text))],
+        "a callback takes too long": [("set_parameter", "callback_timeout", 1e-6)],
+        "a malformed payload": [("payload", "nowhere", -1.0)],
+        "a malformed gravity": [("gravity", NAN, 0.0, 0.0)],
+        "somebody else publishes commands": [("rival",)],
+        "~/enable false": [("enable", False)],
+        "deactivate": [("transition", "deactivate")],
+        "SIGINT": [("end", signal.SIGINT)],
+        "SIGTERM": [("end", signal.SIGTERM)],
+        "SIGKILL": [("end", signal.SIGKILL)],
+    }
+
+
+IMU_ROWS: dict[str, Calls] = {
+    "the imu falls silent": [("inject", "imu_silence")],
+    "the imu sends NaN": [("inject", "imu_nan")],
+}
+
+
+def moving(rig: Rig, calls: Calls, undo: Calls = ()) -> Motion:
+    """Guide two joints of arm7 in a bent posture, and let all go as something happens."""
+
+    def trial() -> Motion:
+        rig.ready(POSTURES["arm7"])
+        rig.ask("motion", "guide", MOVING)
+        time.sleep(0.3)
+        motion = happen(rig, [*calls, ("motion", "let_go")])
+        if undo:
+            rig.do(*undo)
+            time.sleep(0.1)
+        return motion
+
+    return undisturbed(trial)
+
+
+def row(rig: Rig, text: str, calls: Calls) -> Motion:
+    """Let one event happen to a moving arm7, and take back what it leaves behind."""
+    undo: dict[str, Calls] = {
+        "describe": [("describe", text)],
+        "set_parameter": [("set_parameter", "callback_timeout", 0.1)],
+    }
+    return moving(rig, calls, undo.get(calls[0][0], ()))
+
+
+# -- handover, and a start without support ---------------------------------------------------------
+
+
+def handover(
+    rig: Rig, posture: Sequence[float], seconds: float = 2.0, at_once: bool = False
+) -> Motion:
+    """Switch the position loop off once the node commands what holds the arm.
+
+    With ``at_once`` it is switched off as soon as ~/enable has answered.
+    """
+
+    def trial() -> Motion:
+        if at_once:
+            rig.prepare(posture)
+            rig.do(("motion", "let_go"), ("motion", "hold"))
+            rig.enable()
+        else:
+            rig.ready(posture, held=True)
+        motion = rig.event(("motion", "release"), seconds=seconds)
+        rig.disable()
+        return motion.that_goes_on()
+
+    return undisturbed(trial)
+
+
+def unsupported(rig: Rig, posture: Sequence[float], seconds: float = 5.0) -> Motion:
+    """Enable an arm that nothing else holds."""
+
+    def trial() -> Motion:
+        motion = rig.unsupported(posture, seconds)
+        rig.disable()
+        return motion.that_goes_on()
+
+    return undisturbed(trial)
+
+
+# -- faults at random ------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A random arm, and its node's gains."""
+
+    name: str
+    load: Load | None
+    friction: FloatArray
+    """(n,) true Coulomb friction, N m."""
+    damping: FloatArray
+    """(n,) gains of the node, N m s/rad."""
+    friction_scale: float
+
+    def rig(self, **parameters: Any) -> Rig:
+        text = bare(urdf(self.name))
+        arm = {"load": self.load, "friction": self.friction.tolist()}
+        names = Rig.joints(text)
+        given = by_joint("damping", names, self.damping)
+        given |= by_joint("friction", names, self.friction)
+        given |= {"friction_scale": self.friction_scale, "ramp_time": RAMP}
+        return Rig(text, arm, **(given | parameters))
+
+    @property
+    def compensated(self) -> FloatArray:
+        """(n,) friction that the node compensates, N m."""
+        return self.friction_scale * self.friction
+
+
+def random_case(rng: np.random.Generator) -> Case:
+    """Return a random arm, load, friction and gains."""
+    name = str(rng.choice(list(POSTURES)))
+    n = len(POSTURES[name])
+    load = Load(TIPS[name], float(rng.uniform(0.2, 2.0))) if rng.random() < 0.5 else None
+    rough = rng.random() < 0.5
+    friction = rng.uniform(0.0, 1.0, n) if rough else np.zeros(n)
+    damping = strongest(name) * rng.random(n)
+    return Case(name, load, friction, damping, float(rng.uniform(0.0, 0.9)))
+
+
+STREAMING = ("stamp back", "~/enable false", "deactivate", "SIGTERM")
+"""Random events after which valid states go on coming."""
+
+
+def random_fault(rng: np.random.Generator, n: int) -> tuple[str, Calls]:
+    """Return a random event after which a node stops, by name."""
+    k = int(rng.integers(n))
+    found: dict[str, Calls] = {
+        "silence": [("inject", "silence")],
+        "repeated stamp": [("inject", "stamp_repeated")],
+        "stamp back": [("inject", "stamp_back", float(rng.uniform(0.01, 5.0)))],
+        "no stamp": [("inject", "stamp_zero")],
+        "missing joint": [("inject", "missing", k)],
+        "NaN position": [("inject", "position", k, NAN)],
+        "NaN velocity": [("inject", "velocity", k, NAN)],
+        "no velocities": [("inject", "no_velocity")],
+        "~/enable false": [("enable", False)],
+        "deactivate": [("transition", "deactivate")],
+        "SIGTERM": [("end", signal.SIGTERM)],
+    }
+    name = str(rng.choice(list(found)))
+    return name, found[name]
+
+
+def random_trial(
+    rig: Rig, case: Case, calls: Calls, rng: np.random.Generator, seconds: float = 1.0
+) -> Motion:
+    """Move all joints in a random posture, let go, push, and let something happen."""
+    bent = np.array(POSTURES[case.name])
+
+    def trial() -> Motion:
+        posture = bent + rng.uniform(-0.3, 0.3, len(bent))
+        rig.ready(posture)
+        speeds = rng.uniform(-0.8, 0.8, len(bent))
+        rig.ask("motion", "guide", dict(enumerate(speeds.tolist())))
+        time.sleep(0.25)
+        force = rng.uniform(-15.0, 15.0, 3).tolist()
+        rig.do(("motion", "let_go"), ("motion", "push", TIPS[case.name], force, 0.1))
+        time.sleep(float(rng.uniform(0.0, 0.2)))
+        return happen(rig, calls, seconds)
+
+    return undisturbed(trial)
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def spread(values: Sequence[float | None], digits: int = 2) -> str:
+    """Return the median, and the extremes where they differ."""
+    known = [x for x in values if x is not None]
+    if not known:
+        return "never"
+    middle, low, high = statistics.median(known), min(known), max(known)
+    said = f"{middle:.{digits}f}"
+    if f"{low:.{digits}f}" != f"{high:.{digits}f}":
+        said += f" ({low:.{digits}f} to {high:.{digits}f})"
+    return said if len(known) == len(values) else f"{said}, {len(values) - len(known)} never"
+
+
+COLUMNS = ("what happens", "the node", "kinetic energy before, J", "at its peak, J")
+
+
+def outcomes(motions: Sequence[Motion]) -> str:
+    """Return what the node did, each outcome once."""
+    said = [motion.outcome for motion in motions]
+    kinds = [re.sub(r"[\d.]+", "0", outcome) for outcome in said]
+    most = max(kinds, key=kinds.count)
+    example = said[kinds.index(most)]
+    if kinds.count(most) == len(said):
+        return example
+    return f"{example} ({kinds.count(most)} of {len(said)})"
+
+
+def energies(motions: Sequence[Motion]) -> list[str]:
+    """Return the entries of COLUMNS but the first."""
+    records = [motion.record for motion in motions]
+    before, peak = ([getattr(r, x) for r in records] for x in ("kinetic_before", "kinetic_peak"))
+    return [outcomes(motions), spread(before), spread(peak)]
+
+
+def show(what: str, motions: Sequence[Motion]) -> None:
+    """Say on standard error that a row is done."""
+    print(f"{what}: {outcomes(motions)}", file=sys.stderr, flush=True)
+
+
+def guided_table(repetitions: int) -> Iterator[Table]:
+    """The Panda's joint 1, guided at 1 rad/s and let go at an event, others locked."""
+    columns = (
+        *COLUMNS,
+        "turns back at, rad/s",
+        "put in, J",
+        "rate terms until, ms",
+        "zero torque after, s",
+    )
+    table = Table("A joint about a vertical axis, guided and let go", columns)
+    for on_fault in ("ramp_down", "zero", "hold"):
+        with guided_rig(on_fault=on_fault) as rig:
+            for what, calls in EVENTS.items():
+                if on_fault != "ramp_down" and calls[0][0] != "inject":
+                    continue
+                motions = [guided(rig, calls) for _ in range(repetitions)]
+                label = what if on_fault == "ramp_down" else f"{what}, on_fault: {on_fault}"
+                show(label, motions)
+                records = [motion.record for motion in motions]
+                table.rows.append([
+                    label,
+                    *energies(motions),
+                    spread([r.turned_back(0) for r in records]),
+                    spread([r.put_in for r in records]),
+                    spread([1e3 * r.excess_until for r in records], 0),
+                    spread([r.zero_after for r in records], 3),
+                ])  # fmt: skip
+    yield table
+
+
+def rows_table(repetitions: int) -> Iterator[Table]:
+    """Every event of the documentation, to arm7 in motion, with the node's defaults."""
+    columns = (
+        *COLUMNS, "g(q) alone, J", "fastest, rad/s", "farthest, rad", "put in, J",
+        "rate terms until, ms", "zero torque after, s",
+    )  # fmt: skip
+    note = (
+        "Within 1 s. Two joints move at 0.5 rad/s. *g(q) alone*: peak kinetic energy of the same "
+        "arm from the same state under gravity torques that stop, hold or stay as the node did, "
+        "from the same moment, without damping and friction."
+    )
+    table = Table("An arm in motion, damped with a time constant of 50 ms", columns, note=note)
+    text = bare(urdf("arm7"))
+    damping = by_joint("damping", Rig.joints(text), 0.5 * strongest("arm7"))
+    runs: list[tuple[str, Mapping[str, Calls], str]] = [
+        ("", {name: calls for name, calls in rows(text).items() if name != "SIGKILL"}, ""),
+        ("", IMU_ROWS, "base_link"),
+        ("zero", {name: rows(text)[name] for name in ("joint_states fall silent",)}, ""),
+        ("hold", {name: rows(text)[name] for name in ("joint_states fall silent",)}, ""),
+        ("", {"SIGKILL": rows(text)["SIGKILL"]}, ""),
+    ]
+    for on_fault, found, imu in runs:
+        given = {**damping, **({"on_fault": on_fault} if on_fault else {})}
+        with Rig(text, imu=imu, **given) as rig:
+            for what, calls in found.items():
+                count = 1 if what == "SIGKILL" else repetitions
+                motions = [row(rig, text, calls) for _ in range(count)]
+                label = f"{what}, on_fault: {on_fault}" if on_fault else what
+                show(label, motions)
+                records = [motion.record for motion in motions]
+                table.rows.append([
+                    label,
+                    *energies(motions),
+                    spread([alone(rig, motion) for motion in motions]),
+                    spread([r.fastest for r in records]),
+                    spread([r.moved for r in records]),
+                    spread([r.put_in for r in records], 3),
+                    spread([1e3 * r.excess_until for r in records], 0),
+                    spread([r.zero_after for r in records], 3),
+                ])  # fmt: skip
+    yield table
+
+
+def alone(rig: Rig, motion: Motion) -> float:
+    """Return the peak kinetic energy under gravity torques alone that go as the node's did, in J.
+
+    The ramp begins when the node's torques begin to go, and takes as long.
+    """
+    record, said = motion.record, motion.said
+    q, qd = record.q[record.at], record.qd[record.at]
+    stops = "stopped by a fault" in said or "ramping out" in said
+    stays = not stops or "stopped by a fault (hold)" in said
+    ramp = np.inf if stays else 0.0 if "stopped by a fault (zero)" in said else rig.ramp_time
+    late = rig.stale_timeout if "stale_timeout" in said else 0.0
+    options = {"frozen": "ramping out" not in said and stops, "after": late}
+    return max(released(rig.model, q, qd, ramp, 1.0, **options))
+
+
+def handover_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
+    """Arms that a position loop holds, which is then switched off."""
+    columns = ("arm", "switched off", "the node", "farthest in 2 s, rad", "fastest, rad/s")
+    table = Table("Handover from a position loop", columns)
+    for name, posture in POSTURES.items():
+        with Rig(bare(urdf(name)), **parameters) as rig:
+            for at_once in (False, True):
+                found = [handover(rig, posture, at_once=at_once) for _ in range(repetitions)]
+                show(name, found)
+                records = [motion.record for motion in found]
+                table.rows.append([
+                    name,
+                    "after ~/enable has answered" if at_once else "when torques are gravity's",
+                    outcomes(found),
+                    spread([r.moved for r in records], 4),
+                    spread([r.fastest for r in records], 4),
+                ])  # fmt: skip
+    yield table
+
+
+def unsupported_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
+    """Arms that nothing holds as they are enabled."""
+    columns = (
+        "arm", "the node", "farthest in 5 s, rad", "fastest, rad/s", "fastest at the end, rad/s"
+    )  # fmt: skip
+    table = Table("An arm that nothing else holds is enabled, with default parameters", columns)
+    for name, posture in POSTURES.items():
+        with Rig(bare(urdf(name)), **parameters) as rig:
+            found = [unsupported(rig, posture) for _ in range(repetitions)]
+        show(name, found)
+        records = [motion.record for motion in found]
+        table.rows.append([
+            name,
+            outcomes(found),
+            spread([r.moved for r in records]),
+            spread([r.fastest for r in records]),
+            spread([r.at_the_end for r in records]),
+        ])  # fmt: skip
+    yield table
+
+
+def random_table(trials: int, seed: int) -> Iterator[Table]:
+    """Random faults of random arms in random motion."""
+    columns = ("fault", "trials", "energy put in, J", "that may be, J", "too much in")
+    table = Table(f"Random faults in random motion, seed {seed}", columns)
+    found: dict[str, list[tuple[float, float]]] = {}
+    rng = np.random.default_rng(seed)
+    for _ in range(trials // 3):
+        case = random_case(rng)
+        with case.rig() as rig:
+            for _ in range(3):
+                what, calls = random_fault(rng, len(case.damping))
+                motion = random_trial(rig, case, calls, rng)
+                show(f"{case.name}, {what}", [motion])
+                record = motion.record
+                streaming = what in STREAMING
+                may = record.may_put_in(case.damping, case.compensated, streaming=streaming)
+                found.setdefault(what, []).append((record.put_in, may))
+    for what, pairs in sorted(found.items()):
+        put_in, may = zip(*pairs, strict=True)
+        beyond = sum(x > most for x, most in pairs)
+        table.rows.append([what, len(pairs), spread(put_in, 4), spread(may, 4), beyond])
+    yield table
+
+
+def main() -> None:
+    """Print the tables that the command line names."""
+    tables: dict[str, Callable[[argparse.Namespace], Iterator[Table]]] = {
+        "guided": lambda o: guided_table(o.repetitions),
+        "rows": lambda o: rows_table(o.repetitions),
+        "handover": lambda o: handover_table(o.repetitions, **given(o)),
+        "unsupported": lambda o: unsupported_table(o.repetitions, **given(o)),
+        "random": lambda o: random_table(o.trials, o.seed),
+    }
+
+    def given(options: argparse.Namespace) -> dict[str, str]:
+        return dict(pair.split("=", 1) for pair in options.parameter)
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=tables, default=list(tables))
+    parser.add_argument("--repetitions", type=int, default=5, help="of each event")
+    parser.add_argument("--trials", type=int, default=60, help="of random faults")
+    parser.add_argument("--seed", type=int, default=0, help="of random faults")
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the node, for handover and unsupported starts",
+    )
+    parser.add_argument("--domain", type=int, default=None, help="ROS domain; an unused one")
+    options = parser.parse_args()
+    domain = unused_domain() if options.domain is None else options.domain
+    os.environ["ROS_DOMAIN_ID"] = str(domain)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    for name in options.only:
+        for table in tables[name](options):
+            print(table, flush=True)
+
+
+if __name__ == "__main__":
+    main()

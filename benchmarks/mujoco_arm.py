@@ -1,0 +1,380 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""An arm in MuJoCo that can be held, guided, pushed and let go, and the record of its motion.
+
+Knows no ROS. Benchmarks and tests of gravity compensation share it.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+STEP = 0.001
+"""Seconds of one step of the simulation."""
+
+RIGID = 1e6
+"""Inertia that is added to a joint whose motion is prescribed, kg m^2: torques do not move it."""
+
+POSITION_LOOP = 50.0
+"""Natural frequency of the position loop, rad/s; it is critically damped."""
+
+DELAY = 10
+"""Samples of a record, 20 ms, within which terms are dropped that nothing has renewed.
+
+Two periods, the way of state and command, and what the rate limit of the torques needs.
+"""
+
+ROUNDING = 1e-6
+"""Difference between torques of two programs for one arm, N m."""
+
+POSTURES = {
+    "arm7": (0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1),
+    "Panda": (0.2, -0.6, 0.3, -2.0, 0.1, 1.6, 0.7),
+    "UR5": (0.2, -1.0, 1.2, -0.8, 0.5, 0.1),
+}
+"""A bent posture of each arm, in which gravity loads its joints; rad."""
+
+
+class Load(NamedTuple):
+    """A ball that an arm carries at the origin of a link."""
+
+    link: str
+    mass: float
+
+
+def bare(path: str | Path) -> str:
+    """Return a URDF of torque motors alone: no friction, no fingers that move, no meshes."""
+    root = ElementTree.parse(path).getroot()
+    for joint in root.iter("joint"):
+        if joint.get("type") == "prismatic":
+            joint.set("type", "fixed")
+        for tag in ("mimic", "dynamics", "safety_controller", "calibration"):
+            for found in joint.findall(tag):
+                joint.remove(found)
+    for link in root.iter("link"):
+        for tag in ("visual", "collision"):
+            for found in link.findall(tag):
+                link.remove(found)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def compiled(text: str, load: Load | None = None) -> mujoco.MjModel:
+    """Return MuJoCo's model of a URDF, without contacts, with a load that is welded to a link."""
+    spec = mujoco.MjSpec.from_string(text)
+    if load is not None:
+        ball = spec.body(load.link).add_body()
+        ball.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[1e-3, 0, 0], mass=load.mass)
+    model = spec.compile()
+    model.opt.timestep = STEP
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    return model
+
+
+class Statics:
+    """Gravity torques and energies of a model; changes no simulation."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        self.model = model
+        self._data = mujoco.MjData(model)
+
+    def _place(self, q: FloatArray) -> None:
+        self._data.qpos[:] = q
+        self._data.qvel[:] = 0.0
+        mujoco.mj_kinematics(self.model, self._data)
+        mujoco.mj_comPos(self.model, self._data)
+        mujoco.mj_comVel(self.model, self._data)
+
+    def gravity(self, q: FloatArray) -> FloatArray:
+        """Return the torques (n,) that hold the arm at q (n,), in N m."""
+        self._place(q)
+        torques = np.zeros(self.model.nv)
+        mujoco.mj_rne(self.model, self._data, 0, torques)
+        return torques
+
+    def mass_matrix(self, q: FloatArray) -> FloatArray:
+        """Return the mass matrix (n, n) at q (n,)."""
+        self._place(q)
+        mujoco.mj_crb(self.model, self._data)
+        full = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self._data, full)
+        return full
+
+    def inertias(self, q: FloatArray) -> FloatArray:
+        """Return the inertia (n,) that each joint moves while the others are free, kg m^2."""
+        return 1.0 / np.diag(np.linalg.inv(self.mass_matrix(q)))
+
+    def kinetic_energy(self, q: FloatArray, qd: FloatArray) -> float:
+        """Return the kinetic energy at q, qd (n,), in J."""
+        return float(0.5 * qd @ self.mass_matrix(q) @ qd)
+
+
+class MujocoArm:
+    """An arm with torque motors under MuJoCo, whose joints can be held and guided.
+
+    Parameters: ``text`` is a URDF; ``friction`` and ``damping`` (n,) act in its joints, in N m and
+    N m s/rad. The motors apply :attr:`command`, or what the position loop asks for while it is on.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        load: Load | None = None,
+        friction: ArrayLike = 0.0,
+        damping: ArrayLike = 0.0,
+    ) -> None:
+        self.model = compiled(text, load)
+        self.statics = Statics(compiled(text, load))
+        self.model.dof_frictionloss[:] = friction
+        self.model.dof_damping[:] = damping
+        self.data = mujoco.MjData(self.model)
+        self.names = [self.model.joint(k).name for k in range(self.model.njnt)]
+        self.n = self.model.nv
+        self.command = np.zeros(self.n)
+        self.exerted = np.zeros(self.n)
+        """(n,) torques of the motors, in N m."""
+        self.loop: FloatArray | None = None
+        """(n,) where the position loop holds the arm; None while it is off."""
+        self._prescribed: dict[int, float] = {}
+        self._push_until = 0.0
+
+    @property
+    def q(self) -> FloatArray:
+        """(n,) the positions."""
+        return self.data.qpos
+
+    @property
+    def qd(self) -> FloatArray:
+        """(n,) the velocities."""
+        return self.data.qvel
+
+    def place(self, q: ArrayLike) -> None:
+        """Put the arm somewhere, at rest."""
+        self.data.qpos[:] = q
+        self.data.qvel[:] = 0.0
+        self.data.qacc_warmstart[:] = 0.0
+
+    def lock(self, joints: Sequence[int] | None = None) -> None:
+        """Hold joints where they are, all by default, as brakes do."""
+        self.guide(dict.fromkeys(range(self.n) if joints is None else joints, 0.0))
+
+    def guide(self, velocities: Mapping[int, float]) -> None:
+        """Move joints at these velocities in rad/s, whatever their torque, as a strong hand does.
+
+        The other joints stay as they are: held, guided or free.
+        """
+        self._prescribed |= velocities
+        for k, velocity in velocities.items():
+            self.model.dof_armature[k] = RIGID
+            self.data.qvel[k] = velocity
+
+    def let_go(self, joints: Sequence[int] | None = None) -> None:
+        """Leave joints to their torques, all by default. They keep their velocities."""
+        for k in range(self.n) if joints is None else joints:
+            self._prescribed.pop(k, None)
+            self.model.dof_armature[k] = 0.0
+
+    def hold(self) -> None:
+        """Let a position loop hold the arm where it is, instead of what is commanded."""
+        self.loop = self.data.qpos.copy()
+
+    def release(self) -> None:
+        """Switch the position loop off. Its last torque stays until the next command."""
+        self.command, self.loop = self.exerted.copy(), None
+
+    def push(self, link: str, force: Sequence[float], seconds: float) -> None:
+        """Push at a link's centre of mass with a force (3,) in N, in the world's directions."""
+        self.data.xfrc_applied[self.model.body(link).id, :3] = force
+        self._push_until = self.data.time + seconds
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        for _ in range(round(seconds / STEP)):
+            self.exerted = self.command if self.loop is None else self._held(self.loop)
+            self.data.qfrc_applied[:] = self.exerted
+            before = {k: self.data.qpos[k] for k in self._prescribed}
+            mujoco.mj_step(self.model, self.data)
+            for k, velocity in self._prescribed.items():
+                self.data.qpos[k] = before[k] + STEP * velocity
+                self.data.qvel[k] = velocity
+            if self._push_until and self.data.time >= self._push_until:
+                self.data.xfrc_applied[:] = 0.0
+                self._push_until = 0.0
+
+    def _held(self, goal: FloatArray) -> FloatArray:
+        w = POSITION_LOOP
+        wanted = w * w * (goal - self.q) - 2.0 * w * self.qd
+        return self.statics.mass_matrix(self.q) @ wanted + self.statics.gravity(self.q)
+
+
+class Record:
+    """What an arm did over a stretch of time, sample by sample, and what was commanded.
+
+    ``t`` (N,) is the clock of the machine in s, 0 at the event; ``simulated`` (N,) the time of the
+    simulation. ``q``, ``qd`` and ``tau`` are (N, n), the torques those of the motors; ``arrivals``
+    (N,) counts the commands until then.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[tuple[float, float, FloatArray, FloatArray, FloatArray, int]],
+        statics: Statics,
+        event: float,
+    ) -> None:
+        t, simulated, q, qd, tau, arrivals = zip(*rows, strict=True)
+        self.t = np.array(t) - event
+        self.q, self.qd, self.tau = np.array(q), np.array(qd), np.array(tau)
+        self.simulated = np.array(simulated)
+        self.arrivals = np.array(arrivals)
+        self.at = int(np.searchsorted(self.t, 0.0, side="right") - 1)
+        """Index of the last sample before the event."""
+        self.simulated -= self.simulated[self.at]
+        self.statics = statics
+        self.kinetic = np.array([statics.kinetic_energy(*row) for row in zip(q, qd, strict=True)])
+        """(N,) kinetic energy in J."""
+
+    def turned_back(self, joint: int) -> float:
+        """Return the largest speed of a joint after the event against its motion before, rad/s."""
+        after = self.qd[self.at :, joint] * np.sign(self.qd[self.at, joint])
+        return float(max(0.0, -after.min()))
+
+    @property
+    def kinetic_before(self) -> float:
+        """Kinetic energy at the event, in J."""
+        return float(self.kinetic[self.at])
+
+    @property
+    def kinetic_peak(self) -> float:
+        """Largest kinetic energy after the event, in J."""
+        return float(self.kinetic[self.at :].max())
+
+    @property
+    def fastest(self) -> float:
+        """Largest speed of any joint after the event, rad/s."""
+        return float(np.abs(self.qd[self.at :]).max())
+
+    @property
+    def at_the_end(self) -> float:
+        """Largest speed of any joint in the end, rad/s."""
+        return float(np.abs(self.qd[-1]).max())
+
+    @property
+    def moved(self) -> float:
+        """Farthest that any joint came from where it was at the event, rad."""
+        return float(np.abs(self.q[self.at :] - self.q[self.at]).max())
+
+    @property
+    def zero_after(self) -> float | None:
+        """Seconds from the event until torques were zero for good; None if they never were."""
+        nonzero = np.flatnonzero(self.tau[self.at :].any(axis=1))
+        if not len(nonzero):
+            return 0.0
+        last = self.at + int(nonzero[-1])
+        return None if last + 1 == len(self.t) else float(self.t[last + 1])
+
+    @property
+    def excess(self) -> FloatArray:
+        """(N, n) how far torques lie beyond any share of gravity's, in N m; zero before the event.
+
+        A release brings the torque of each joint from g(q) to zero, for positions between that at
+        the event and the present one: what lies between zero and those belongs to gravity
+        compensation, and all else to terms that it does not consist of.
+        """
+        found = np.zeros_like(self.tau)
+        low = high = np.zeros(self.q.shape[1])
+        for k in range(max(0, self.at - DELAY), len(self.t)):
+            g = self.statics.gravity(self.q[k])
+            low, high = np.minimum(g, low), np.maximum(g, high)
+            found[k] = self.tau[k] - np.clip(self.tau[k], low, high)
+        found[: self.at + 1] = 0.0
+        return found
+
+    @property
+    def excess_until(self) -> float:
+        """Seconds from the event until torques were shares of gravity's for good."""
+        beyond = np.flatnonzero((np.abs(self.excess) > ROUNDING).any(axis=1))
+        return float(self.t[beyond[-1]]) if len(beyond) else 0.0
+
+    @property
+    def put_in(self) -> float:
+        """Energy that torques beyond gravity's gave to the arm after the event, in J.
+
+        What they took from it, as damping does, is not set off against that.
+        """
+        return self._energy(np.maximum(0.0, self.excess * self.qd).sum(axis=1))
+
+    def may_put_in(
+        self, damping: ArrayLike, friction: ArrayLike = 0.0, *, streaming: bool
+    ) -> float:
+        """Return the energy that rate terms may give to the arm after the event, in J.
+
+        Parameters: gains of each joint, N m s/rad, and compensated friction, N m; ``streaming``
+        says whether valid states went on coming. Damping computed from a velocity that is at most
+        DELAY samples old gives energy only where the joint has turned within those. Compensated
+        friction always does. Without states both have to end DELAY samples after the event, and
+        friction also with them. Whatever comes after that, or after the torques, is rounding.
+        """
+        k = np.arange(self.at + 1, len(self.t))
+        now = self.qd[k]
+        power = np.zeros(len(k))
+        for delay in range(1, DELAY + 1):
+            against = np.maximum(0.0, -self.qd[np.maximum(0, k - delay)] * now)
+            power = np.maximum(power, (damping * against).sum(axis=1))
+        if not streaming:
+            power[DELAY:] = 0.0
+        power[:DELAY] += (friction * np.abs(now[:DELAY])).sum(axis=1)
+        power[~self.tau[k].any(axis=1)] = 0.0
+        power += ROUNDING * np.abs(now).sum(axis=1)
+        return self._energy(np.concatenate([np.zeros(self.at + 1), power]))
+
+    def _energy(self, power: FloatArray) -> float:
+        return float(np.sum(power[1:] * np.diff(self.simulated)))
+
+
+def released(
+    arm: MujocoArm,
+    q: ArrayLike,
+    qd: ArrayLike,
+    ramp_time: float,
+    seconds: float,
+    *,
+    frozen: bool,
+    after: float = 0.0,
+) -> list[float]:
+    """Return kinetic energies of an arm that is released with gravity torques alone, in J.
+
+    They go out in ``ramp_time`` (inf: never), ``after`` seconds have passed: those of the position
+    at the release if ``frozen``, else those of the present one.
+    """
+    arm.place(q)
+    arm.let_go()
+    arm.loop = None
+    arm.data.qvel[:] = qd
+    first = arm.statics.gravity(arm.q)
+    energies = []
+    for k in range(round(seconds / STEP)):
+        gone = max(0.0, k * STEP - after)
+        left = max(0.0, 1.0 - gone / ramp_time) if ramp_time > 0.0 else float(gone == 0.0)
+        arm.command = left * (first if frozen else arm.statics.gravity(arm.q))
+        arm.advance(STEP)
+        energies.append(arm.statics.kinetic_energy(arm.q, arm.qd))
+    return energies
