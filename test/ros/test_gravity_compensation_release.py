@@ -69,7 +69,6 @@ def mujoco_arm(load):
 @functools.cache
 def bare7():
     from benchmarks.mujoco_arm import bare
-
     from mbs_dynamics.resources import robot_path
 
     return bare(robot_path("arm7"))
@@ -297,12 +296,12 @@ def test_a_joint_on_a_vertical_axis_never_turns_back(
     )
     arm = Own(bench.core.arm.model)
     loop = Loop(arm, bench, period)
-    loop.report = functools.partial(bench.send, names=("axle",))
+    loop.names = ("axle",)
     arm.qd[:] = speed
     for _ in range(20):  # guided
         bench.now += period
         arm.q += period * speed
-        loop.report(arm.q, arm.qd)
+        loop.report(arm.q, arm.qd, loop.names)
         if bench.state == "disabled":
             assert bench.core.enable(bench.now) == ""
     loop.due = bench.now + period

@@ -185,10 +185,7 @@ class CommandPolicy:
             self._release(now, "ramp_down")
 
     def dismiss(self, now: float) -> None:
-        """End a release at once, since another controller holds the robot; a fault stays latched.
-
-        Nothing is commanded any more: the controller of the torques does not act on them.
-        """
+        """End a release: another controller holds the robot. A fault stays latched."""
         if self.engaged:
             return
         self.latest = (0.0,) * len(self.latest)

@@ -60,7 +60,7 @@ class Handover:
         """What was wrong with the controller when it was looked at last."""
         self.switched = False
         """Whether the effort controller has taken the arm from ``position_controller``."""
-        self._taking_over = False
+        self._busy = False
         self._manager = manager
         self._effort = settings.effort_controller or controller_of(settings.command_topic)
         self._position = settings.position_controller
@@ -78,23 +78,33 @@ class Handover:
         """
         if core.policy.engaged:
             return True, core.policy.state.value
+        if self._busy:
+            return False, "another call is about to enable it"
+        self._busy = True
+        try:
+            return await self._enable(core, now, rivals, torques_are_in)
+        finally:
+            self._busy = False
+
+    async def _enable(
+        self,
+        core: Compensator,
+        now: Callable[[], float],
+        rivals: int,
+        torques_are_in: Callable[[], Awaitable[bool]],
+    ) -> tuple[bool, str]:
         problems = core.problems(now(), rivals)
         takes_over, trouble = await self._look()
         problems += [trouble] if trouble else []
-        if problems:
-            return False, "; ".join(problems)
-        reason = core.enable(now(), rivals)
+        reason = "; ".join(problems) or core.enable(now(), rivals)
         if reason:
             return False, reason
-        if not takes_over:
-            supported = core.supported()
-            alone = UNSUPPORTED.format(self.settings.ramp_in_time)
-            return True, core.policy.state.value + ("" if supported else f"; {alone}")
-        self._taking_over = True
-        try:
+        if takes_over:
             return await self._take_over(core, now, torques_are_in)
-        finally:
-            self._taking_over = False
+        said = core.policy.state.value
+        if not core.supported():
+            said += f"; {UNSUPPORTED.format(self.settings.ramp_in_time)}"
+        return True, said
 
     async def _look(self) -> tuple[bool, str]:
         """Return whether the arm is to be taken over, and what is wrong with the controllers."""
@@ -134,12 +144,12 @@ class Handover:
     ) -> tuple[bool, str]:
         if not await torques_are_in():
             return False, f"the torques did not come in: {_state(core)}"
+        self.switched = True  # a call that is not answered may have done it
         try:
             await self._manager.switch([self._effort], [self._position])
         except MbsError as error:
             core.disable(now())
             return False, f"the controllers were not switched: {error}"
-        self.switched = True
         if not core.policy.engaged:
             return False, f"{self._effort} has taken over, but by then: {_state(core)}"
         return True, f"{core.policy.state.value}; {self._effort} has taken over"
@@ -153,7 +163,9 @@ class Handover:
         if not self.switched:
             return ""
         self.switched = False
-        await self._manager.switch([self._position], [self._effort])
+        states = {one.name: one.state for one in await self._manager.list()}
+        if states.get(self._position) != "active":
+            await self._manager.switch([self._position], [self._effort])
         if not core.policy.engaged:
             core.policy.dismiss(now())
         return f"{self._position} holds the arm again"
@@ -162,7 +174,7 @@ class Handover:
         """Look whether the controller that is commanded is still the right one."""
         if not core.policy.engaged or not self.settings.check_controller:
             return None
-        if self._taking_over or not self._manager.present():
+        if self._busy or not self._manager.present():
             return None
         try:
             controllers = await self._manager.list()
