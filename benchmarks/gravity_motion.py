@@ -547,6 +547,7 @@ def main() -> None:
     )
     parser.add_argument("--domain", type=int, default=None, help="ROS domain; an unused one")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the other processes
     domain = unused_domain() if options.domain is None else options.domain
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
