@@ -310,9 +310,9 @@ class Record:
 
     @property
     def excess_until(self) -> float:
-        """Seconds from the event until torques were shares of gravity's for good."""
+        """Simulated seconds from the event until torques were shares of gravity's for good."""
         beyond = np.flatnonzero((np.abs(self.excess) > ROUNDING).any(axis=1))
-        return float(self.t[beyond[-1]]) if len(beyond) else 0.0
+        return float(self.simulated[beyond[-1]]) if len(beyond) else 0.0
 
     @property
     def put_in(self) -> float:

@@ -46,6 +46,9 @@ from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 DEFAULTS = GravityCompensationSettings()
 
+ANNOUNCED = 3.0
+"""Seconds after which a load is announced again that torques do not show."""
+
 PERIOD = 0.002
 """Seconds between joint states."""
 
@@ -571,8 +574,11 @@ class Rig:
         self.do(
             ("heal",), ("motion", "lock"), ("motion", "place", q), ("motion", "release"), ("tidy",),
         )  # fmt: skip
+        self.announce()
+
+    def announce(self) -> None:
+        """Tell the node what the arm carries; a node that has just been started may miss it."""
         if self.load is not None:
-            self.until(lambda: self.ask("ready", "enable"), "the node")
             self.ask("payload", self.load.link, self.load.mass)
 
     def ready(self, posture: ArrayLike, held: bool = False) -> None:
@@ -584,11 +590,15 @@ class Rig:
         if held:
             self.do(("motion", "let_go"), ("motion", "hold"))
         arrivals = self.ask("status")["arrivals"]
+        self.announce()
         self.enable()
-        since = time.monotonic()
+        since = announced = time.monotonic()
 
         def settled() -> bool:
-            nonlocal since
+            nonlocal since, announced
+            if time.monotonic() > announced + ANNOUNCED:
+                self.announce()
+                announced = time.monotonic()
             status = self.ask("status")
             if not status["enabled"]:  # a pause of the machine has stopped it
                 self.enable()
