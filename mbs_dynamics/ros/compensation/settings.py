@@ -107,7 +107,7 @@ class GravityCompensationSettings(DescribedSettings):
         constraints="Changes only while disabled. Times ramp_time at least the largest torque.",
     )
     ramp_in_time: float = setting(
-        0.05,
+        0.03,
         "Time in which torques come in when they are enabled, s. An arm that nothing supports "
         "falls for as long.",
         range=(0.0, 10.0),

@@ -1,0 +1,88 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The gravity compensation node and a controller manager over DDS."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from controller_manager_bench import StandIn
+from gravity_node_bench import JOINTS, Driver, GravityProcess
+
+pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
+
+EFFORTS = [f"{name}/effort" for name in JOINTS]
+POSITIONS = [f"{name}/position" for name in JOINTS]
+
+
+@pytest.fixture
+def arm():
+    with (
+        GravityProcess(
+            command_topic="efforts/commands", position_controller="positions"
+        ) as process,
+        Driver(process) as driver,
+    ):
+        driver.manager = StandIn(
+            driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
+        )
+        yield driver
+
+
+def enabled(arm):
+    arm.waits(lambda: "has taken over" in arm.ask(True).message)
+    assert arm.manager.requests[-1] == (["efforts"], ["positions"])
+    assert arm.manager.state("efforts") == "active"
+    arm.waits(lambda: arm.enabled[-1:] == [True])
+
+
+def test_enable_switches_the_controllers_and_disable_switches_them_back(arm):
+    enabled(arm)
+    assert arm.ask(False).success
+    arm.waits(lambda: arm.manager.state("positions") == "active")
+    assert arm.manager.requests[-1] == (["positions"], ["efforts"])
+    arm.waits(lambda: arm.value("state") == "disabled")
+    enabled(arm)
+
+
+def test_a_fault_switches_the_controllers_back(arm):
+    enabled(arm)
+    arm.until(lambda: arm.faults(), every=0.01)  # no states
+    arm.waits(lambda: arm.manager.state("positions") == "active")
+    assert "positions holds the arm again" in arm.target.log
+
+
+def test_sigint_switches_the_controllers_back(arm):
+    enabled(arm)
+    arm.target.process.send_signal(signal.SIGINT)
+    arm.waits(lambda: arm.target.process.poll() is not None)
+    assert arm.target.wait() == 0
+    assert arm.manager.state("positions") == "active"
+
+
+def test_a_controller_that_is_deactivated_is_a_fault(arm):
+    enabled(arm)
+    arm.manager.controllers["efforts"].state = "inactive"
+    arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
+
+
+def test_the_wrong_controller_is_refused(arm):
+    arm.manager.controllers["efforts"].required_command_interfaces = EFFORTS[::-1]
+    arm.waits(lambda: "controller 'efforts' has other order" in arm.ask(True).message)
+    arm.waits(lambda: "has other order" in (arm.value("would be refused because") or ""))
+    assert arm.manager.requests == []
