@@ -1,0 +1,450 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What gravity compensation refuses, without ROS: loads, gravities, efforts, speeds, ages.
+
+And what it commands where states end, come in several messages, or lie near the limits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.ros.robot import Gravity, Load
+
+NO_INERTIA = ((0.0,) * 3,) * 3
+LIMITS = np.array([joint.limits.effort for joint in MODEL.joints])
+FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
+ONE = np.eye(7)
+
+
+def load(mass):
+    return Load("tool", mass, (0.0, 0.0, 0.05), NO_INERTIA)
+
+
+# -- loads and gravities ---------------------------------------------------------------------------
+
+
+def test_a_payload_in_grams_is_refused():
+    bench = Bench().enabled()
+    moving = sum(body.inertia.mass for body in MODEL.bodies)
+    with pytest.raises(ModelError, match=f"500 kg; valid is at most {moving:.4g}, see max_payload"):
+        bench.core.set_load(load(500.0), bench.now)
+    bench.run(3.0)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+def test_max_payload_replaces_the_mass_of_the_robot():
+    bench = Bench(max_payload=1.0)
+    bench.core.set_load(load(1.0), bench.now)
+    with pytest.raises(ModelError, match=r"1.1 kg; valid is at most 1,"):
+        bench.core.set_load(load(1.1), bench.now)
+
+
+def test_a_payload_that_the_arm_cannot_hold_is_refused():
+    bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
+    needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
+    said = f"joint2 needs {needed:.4g} against gravity, and its effort limit is 40"
+    with pytest.raises(ModelError, match=said):
+        bench.core.set_load(load(2.0), bench.now)
+    bench.core.set_load(load(0.1), bench.now)
+    bench.core.set_load(load(0.0), bench.now)
+    assert bench.state == "enabled"
+
+
+def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
+    bench = Bench(effort_limits=(0.0, 30.0, *(0.0,) * 5))
+    bench.send()
+    assert "joint2 needs -34.11 against gravity, and its effort limit is 30" in (
+        bench.core.enable(bench.now)
+    )
+
+
+@pytest.mark.parametrize("length", [7.7, 11.9, 98.1, 0.0])
+def test_a_gravity_of_another_length_is_refused(length):
+    bench = Bench().enabled()
+    with pytest.raises(ArgumentError, match=r"valid is 7.848 to 11.77, by gravity_tolerance 0.2"):
+        bench.core.set_gravity(Gravity("", (0.0, 0.0, -length)), bench.now)
+    moon = Bench(gravity_tolerance=1.0)
+    moon.core.set_gravity(Gravity("", (0.0, 0.0, -1.62)), moon.now)
+
+
+def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
+    bench = Bench().enabled()
+    with pytest.raises(ArgumentError, match=r"turned by 180 degrees.*sign that of an imu"):
+        bench.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), bench.now)
+    with pytest.raises(ArgumentError, match="turned by 180 degrees"):
+        bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, 9.81)}))
+    bench.run(3.0)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+    disabled = Bench()
+    disabled.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
+
+
+# -- measured efforts ------------------------------------------------------------------------------
+
+
+def asked(efforts, **values):
+    """Return the answer to ``enable`` after states with these efforts."""
+    bench = Bench(**values)
+    for _ in range(3):
+        bench.now += PERIOD
+        bench.send(efforts=tuple(efforts))
+    return bench.core.enable(bench.now), bench
+
+
+SIDEWAYS = mbs.gravity_torques(MODEL.with_gravity((0.0, 9.81, 0.0)), Q)
+
+
+@pytest.mark.parametrize(
+    ("efforts", "values", "said"),
+    [
+        (G, {}, ""),
+        (G + 0.01 * LIMITS, {}, ""),
+        (SIDEWAYS, {}, "do not agree with gravity"),
+        (-G, {}, "do not agree with gravity: joint2 measures 34.11, and -34.11 would hold it"),
+        (3.0 * G, {}, "is a mass wrong?"),
+        (3.0 * G, {"effort_tolerance": 3.0}, ""),
+        (3.0 * G, {"effort_check": "off"}, ""),
+        (0.0 * G, {}, ""),  # nothing is known to hold the arm: brakes may
+        (0.0 * G, {"effort_check": "always"}, "compensate gravity itself"),
+        (0.0 * G, {"position_controller": "arm"}, "compensate gravity itself"),
+        (0.0 * G, {"start_from": "effort"}, "compensate gravity itself"),
+        ((), {}, ""),
+        ((), {"effort_check": "always"}, "effort_check is 'always', but joint_states hold no"),
+        ((), {"start_from": "effort"}, "start_from is 'effort', but joint_states hold no"),
+        (np.nan * G, {"start_from": "effort"}, "but joint_states hold no efforts"),
+    ],
+)
+def test_measured_efforts_are_compared_with_gravity_before_enabling(efforts, values, said):
+    answer, bench = asked(efforts, **values)
+    assert said in answer
+    assert (answer == "") == (said == "")
+    assert bench.state == ("ramping in" if said == "" else "disabled")
+
+
+def test_torques_begin_at_the_measured_efforts():
+    measured = 1.2 * G
+    answer, bench = asked(measured, start_from="effort", ramp_in_time=0.5)
+    assert answer == ""
+    bench.run(PERIOD)
+    share = PERIOD / 0.5
+    expected = measured + share * (G - measured)
+    np.testing.assert_allclose(bench.torques[0], expected, atol=1e-9)
+    bench.run(0.6)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
+# -- speeds ----------------------------------------------------------------------------------------
+
+
+def test_one_sample_of_a_quantised_velocity_stops_nothing():
+    bench = Bench(damping=(1.0,) * 7).enabled()
+    for k in range(7):
+        bench.run(PERIOD, Q, 1.3 * FASTEST * ONE[k])
+        bench.run(10 * PERIOD)
+    assert bench.state == "enabled"
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_a_joint_that_stays_too_fast_is_a_fault_within_the_window(k):
+    bench = Bench().enabled()
+    bench.run(6 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
+    assert bench.fault == "velocity_limit"
+    assert JOINTS[k] in bench.core.policy.fault.reason
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_a_velocity_that_is_stuck_at_zero_hides_no_runaway(k):
+    bench = Bench().enabled()
+    q = Q.copy()
+    for _ in range(6):
+        q += 1.2 * FASTEST * PERIOD * ONE[k]
+        bench.run(PERIOD, q, REST)
+    assert bench.fault == "velocity_limit"
+    assert f"{JOINTS[k]} moved by" in bench.core.policy.fault.reason
+    slower = Bench().enabled()
+    q = Q.copy()
+    for _ in range(20):
+        q += 0.9 * FASTEST * PERIOD * ONE[k]
+        slower.run(PERIOD, q, REST)
+    assert slower.state == "enabled"
+
+
+def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
+    bench = Bench(damping=(1.0,) * 7, effort_rate_limit=1e6).enabled()
+    bench.run(PERIOD, Q, 1.4 * FASTEST * ONE[6])
+    np.testing.assert_allclose(bench.torques[-1], G - FASTEST * ONE[6], atol=1e-9)
+
+
+def test_the_velocity_filter_smooths_what_damping_takes():
+    bench = Bench(damping=(2.0,) * 7, velocity_filter=0.05, effort_rate_limit=1e6).enabled()
+    qd = 0.5 * ONE[3]
+    for k in range(1, 6):
+        bench.run(PERIOD, Q, qd)
+        share = 1.0 - np.exp(-k * PERIOD / 0.05)
+        np.testing.assert_allclose(bench.torques[-1], G - 2.0 * share * qd, atol=1e-9)
+
+
+# -- damping ends with the states ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on_fault", ["ramp_down", "hold", "zero"])
+@pytest.mark.parametrize("period", [0.002, 0.01, 0.03])
+def test_damping_and_friction_end_within_two_periods_of_silence(on_fault, period):
+    bench = Bench(
+        damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0, on_fault=on_fault
+    ).enabled()
+    qd = np.full(7, 0.5)
+    bench.run(1.0, Q, qd, period)
+    assert np.abs(bench.torques[-1] - G).min() > 0.4
+    heard = bench.now
+    due = bench.core.due_in(bench.now)
+    assert due <= 2.0 * period + 1e-9
+    bench.now = heard + 0.9 * due
+    assert bench.tick() is None
+    bench.now = heard + due
+    bench.tick()
+    # the rate limit lets 3 N m go within 2 ms
+    bench.now += 0.002
+    bench.tick()
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+    assert bench.state == "enabled"
+    bench.run(period, Q, qd, period)  # the states are back
+    assert np.abs(bench.torques[-1] - G).min() > 0.4
+
+
+def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
+    bench = Bench(damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0).enabled()
+    qd = np.full(7, 0.2)
+    bench.run(0.5, Q, qd)
+    bench.core.disable(bench.now)
+    for k in range(1, 99):
+        bench.run(PERIOD, Q, qd)
+        np.testing.assert_allclose(
+            bench.torques[-1], (1.0 - k * PERIOD) * G - 3.0 * qd, atol=1e-9, err_msg=str(k)
+        )
+    bench.run(0.1, Q, qd)
+    assert bench.state == "disabled"
+    assert not bench.torques[-1].any()
+
+
+def test_a_fault_is_followed_with_the_states_that_are_valid():
+    bench = Bench(damping=(3.0,) * 7).enabled()
+    bench.now += PERIOD
+    bench.send(np.nan * Q)
+    begin = bench.now
+    there = Q + 0.05
+    bench.move(Q, there)
+    left = 1.0 - (bench.now - begin)
+    expected = left * mbs.gravity_torques(MODEL, there) - 3.0
+    bench.run(PERIOD, there + PERIOD, np.ones(7))
+    left = 1.0 - (bench.now - begin)
+    expected = left * mbs.gravity_torques(MODEL, there + PERIOD) - 3.0
+    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+
+
+def test_hold_leaves_gravity_alone_with_the_controller():
+    bench = Bench(damping=(3.0,) * 7, on_fault="hold").enabled()
+    bench.run(0.5, Q, np.full(7, 0.5))
+    bench.now += PERIOD
+    bench.send(np.nan * Q)
+    assert bench.fault == "not_finite"
+    bench.silence(0.5)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+    assert bench.core.policy.holding
+
+
+# -- springs ---------------------------------------------------------------------------------------
+
+
+def test_springs_hold_a_joint_back_at_its_limits_and_nowhere_else():
+    bench = Bench(limit_frequency=10.0, limit_zone=0.1).enabled()
+    low, high = MODEL.joints[1].limits.lower, MODEL.joints[1].limits.upper
+    for at, sign in ((high - 0.05, -1.0), (low + 0.05, 1.0)):
+        bench = Bench().enabled()
+        there = np.where(np.arange(7) == 1, at, Q)
+        bench.move(Q, there, 1.5)
+        bench.run(0.1, there)
+        depth = at - (high - 0.1 if sign < 0.0 else low + 0.1)
+        inertia = 1.0 / mbs.inverse_mass_matrix(MODEL, there)[1, 1]
+        spring = -100.0 * inertia * depth
+        assert np.sign(spring) == sign
+        expected = mbs.gravity_torques(MODEL, there) + spring * ONE[1]
+        np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+        off = bench.core.settings.changed({"limit_frequency": 0.0})
+        bench.core.change(off, bench.now)
+        bench.run(0.1, there)
+        np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, there), atol=1e-9)
+
+
+def test_a_joint_that_stands_at_a_limit_when_it_is_enabled_stays_there():
+    at_limit = np.where(np.arange(7) == 1, MODEL.joints[1].limits.upper + 0.01, Q)
+    bench = Bench().enabled(q=at_limit)
+    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, at_limit), atol=1e-9)
+
+
+# -- age -------------------------------------------------------------------------------------------
+
+
+def states_of_age(bench, age, seconds=0.3):
+    for _ in range(round(seconds / PERIOD)):
+        bench.now += PERIOD
+        bench.stamp = int(1e9 * (bench.now - age))
+        clock = int(1e9 * bench.now)
+        bench.core.receive(
+            list(JOINTS), Q.tolist(), REST.tolist(), stamp=bench.stamp, now=bench.now, clock=clock
+        )
+
+
+@pytest.mark.parametrize(("age", "word"), [(5.0, "older"), (-5.0, "newer")])
+def test_states_that_are_steadily_old_are_refused(age, word):
+    bench = Bench(max_age=1.0)
+    states_of_age(bench, age)
+    assert f"the stamp is 5.000 s {word} than the node's clock; max_age is 1" in (
+        bench.core.enable(bench.now)
+    )
+    bench = Bench(max_age=0.0)
+    states_of_age(bench, age)
+    assert bench.core.enable(bench.now) == ""
+
+
+def test_states_that_grow_old_are_a_fault():
+    bench = Bench(max_age=1.0, stale_timeout=2.0)
+    states_of_age(bench, 0.5)
+    assert bench.core.enable(bench.now) == ""
+    for age in (0.9, 1.3):
+        bench.now += 0.45
+        states_of_age(bench, age, PERIOD)
+    assert bench.fault == "age"
+
+
+def test_an_imu_that_repeats_its_stamp_is_silent():
+    bench = Bench(use_imu=True)
+    core = bench.core
+    bench.send()
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 1)
+    assert core.enable(bench.now) == ""
+    for _ in range(30):
+        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 1)
+        bench.run(PERIOD)
+    assert bench.fault == "stale"
+    assert "no valid imu for" in core.policy.fault.reason
+
+
+@pytest.mark.parametrize(("stamp", "said"), [(5, "before that of the message"), (10**9, "older")])
+def test_an_imu_that_is_late_is_a_fault(stamp, said):
+    bench = Bench(use_imu=True, max_age=1.0)
+    core, clock = bench.core, int(1e9 * bench.now)
+    bench.send()
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 10, 10)
+    assert core.enable(bench.now) == ""
+    now = clock if said == "older" else 10
+    with pytest.raises(MbsError, match=said):
+        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp, now)
+    assert bench.fault == "imu"
+
+
+# -- joint states in several messages --------------------------------------------------------------
+
+TWO = ARM7.replace(
+    "</robot>",
+    """<link name="finger"><inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4"
+    ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="gripper" type="prismatic"><parent
+    link="tool"/><child link="finger"/><axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="10"
+    velocity="1"/></joint></robot>""",
+)
+
+
+def gripper(bench, position=0.02):
+    return bench.send([position], [0.0], ["gripper"])
+
+
+def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
+    bench = Bench(TWO, other_joints_timeout=0.5)
+    bench.send()
+    assert "gripper not reported yet" in bench.core.enable(bench.now)
+    gripper(bench)
+    bench.run(PERIOD)
+    assert bench.core.enable(bench.now) == ""
+    for _ in range(4):
+        bench.run(0.3)
+        gripper(bench)
+    model = mbs.Model.from_urdf(TWO)
+    g = mbs.gravity_torques(model, [*Q, 0.02])
+    bench.run(0.45)
+    assert bench.state == "enabled"
+    np.testing.assert_allclose(bench.torques[-1], g[:7], atol=1e-9)
+    count = len(bench.commands)
+    assert gripper(bench).command is None  # the arm's states are answered, not the gripper's
+    assert len(bench.commands) == count
+    bench.run(0.6)
+    assert bench.fault == "stale"
+    assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
+
+
+def test_a_joint_that_nobody_reports_can_be_fixed():
+    bench = Bench(TWO, fixed_joints=("gripper",), fixed_positions=(0.05,)).enabled()
+    g = mbs.gravity_torques(mbs.Model.from_urdf(TWO), [*Q, 0.05])
+    np.testing.assert_allclose(bench.torques[-1], g[:7], atol=1e-9)
+
+
+def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
+    bench = Bench(damping=(3.0,) * 7)
+    qd = np.full(7, 0.1)
+
+    def both(seconds, *parts):
+        for _ in range(round(seconds / PERIOD)):
+            bench.now += PERIOD
+            for part in parts:
+                bench.stamp += 1
+                bench.send(Q[part], qd[part], JOINTS[part])
+            bench.tick()
+
+    upper, lower = slice(0, 4), slice(4, 7)
+    both(0.1, upper, lower)
+    assert bench.core.enable(bench.now) == ""
+    both(1.2, upper, lower)
+    np.testing.assert_allclose(bench.torques[-1], G - 3.0 * qd, atol=1e-9)
+    both(0.1, upper)
+    # the wrist is damped no more, since nobody knows how it moves
+    expected = G - np.where(np.arange(7) < 4, 3.0 * qd, 0.0)
+    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+    assert bench.state == "enabled"
+    both(0.2, upper)
+    assert bench.fault == "stale"
+    for name in JOINTS[lower]:
+        assert name in bench.core.policy.fault.reason
+    assert "joint1" not in bench.core.policy.fault.reason
+
+
+# -- settling --------------------------------------------------------------------------------------
+
+
+def test_settling_damps_the_momentum_and_fades_out():
+    bench = Bench(settle_time=1.0, ramp_in_time=0.0, effort_rate_limit=1e6)
+    bench.run(0.1)
+    assert bench.core.enable(bench.now) == ""
+    begin = bench.now
+    qd = 0.02 * np.arange(1.0, 8.0)
+    M = mbs.mass_matrix(MODEL, Q)
+    for seconds in (PERIOD, 0.5, 0.3):
+        bench.run(seconds, Q, qd)
+        gain = max(0.0, 1.0 - (bench.now - begin)) / 0.1
+        np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
+    bench.run(0.3, Q, qd)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
