@@ -42,8 +42,8 @@ pytestmark = [
 INERTIA = 0.77
 """Of the guided joint, kg m^2."""
 
-ONE_PERIOD = scenes.DAMPING * scenes.SPEED * PERIOD / INERTIA
-"""What the damping of one joint state does to the speed until the next one, rad/s: 0.05."""
+SLOWING = INERTIA / scenes.DAMPING
+"""Seconds in which the damping takes the speed to a third: 0.04."""
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,11 @@ def test_joint_about_a_vertical_axis_never_turns_back(guided_rig, event):
     """
     record = scenes.guided(guided_rig, scenes.EVENTS[event]).record
     assert record.kinetic_before == pytest.approx(0.5 * INERTIA * scenes.SPEED**2, rel=0.01)
-    assert record.turned_back(0) <= ONE_PERIOD
-    assert record.kinetic_peak <= record.kinetic_before * (1.0 + 1e-6)
+    # the torque that one joint state is answered with acts until the next answer
     streaming = event in ("~/enable false", "SIGTERM")
+    wait = max(PERIOD, record.longest_wait(3.0 * SLOWING) if streaming else 0.0)
+    assert record.turned_back(0) <= scenes.SPEED * wait / SLOWING
+    assert record.kinetic_peak <= record.kinetic_before * (1.0 + 1e-6)
     damping = [scenes.DAMPING, *[0.0] * 6]
     assert record.put_in <= record.may_put_in(damping, streaming=streaming)
     assert record.zero_after is not None

@@ -36,7 +36,7 @@ EFFORT_CHECKS = ("auto", "always", "off")
 
 CHOICES = {"on_fault": ON_FAULT, "start_from": START_FROM, "effort_check": EFFORT_CHECKS}
 
-RATE_SHARE = 20.0
+RATE_SHARE = 50.0
 """Share of its effort limit by which a torque may change in a second, if nothing else is set."""
 
 AT_REST_ONLY = frozenset(
