@@ -53,6 +53,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.domain import unused_domain
+from mbs_dynamics.ros.transport import prefer_udp
 
 JOINTS = list(mbs.Model.from_urdf(robot_path("arm7")).joint_names)
 ENABLE = "/gravity_compensation_node/enable"
@@ -179,7 +180,9 @@ class Driver:
 
 
 def run_driver(path: Path, rate: float) -> int:
-    """Run the driver until SIGTERM."""
+    """Run the driver until SIGTERM, with the default transport unless its environment says more."""
+    if os.environ.get("FASTDDS_BUILTIN_TRANSPORTS") == "UDPv4":
+        prefer_udp(os.environ)
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -346,14 +349,16 @@ def main() -> int:
     )
     options = parser.parse_args()
     os.environ.setdefault("ROS_DOMAIN_ID", str(unused_domain()))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     found, faults = measure(options)
     report(found, faults, options.comings)
     return 1 if faults else 0
 
 
 def play(role: str, path: str, *arguments: str) -> int:
-    """Run one of the processes that take part."""
+    """Run one of the processes that take part, before all others on this machine if allowed."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
     if role == "node":
         return run_node(Path(path), list(arguments))
     return run_driver(Path(path), float(arguments[0]))

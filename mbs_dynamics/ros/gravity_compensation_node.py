@@ -20,6 +20,7 @@ convert, call and publish.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -51,6 +52,7 @@ from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_unti
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
+from mbs_dynamics.ros.transport import prefer_udp
 
 STOP_PERIOD = 0.01
 """Seconds between the commands of a stop, where no joint_states ask for them."""
@@ -354,6 +356,7 @@ class GravityCompensationNode(DescribedNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
+    prefer_udp(os.environ)
     with ros_until_asked(args) as signals:
         try:
             node = GravityCompensationNode()
