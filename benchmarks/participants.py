@@ -123,7 +123,9 @@ def run_node(path: Path, arguments: list[str]) -> int:
             states.event()
             callback(message)
 
-        return subscribe(self, kind, topic, noted if kind is JointState else callback, *rest, **more)
+        return subscribe(
+            self, kind, topic, noted if kind is JointState else callback, *rest, **more
+        )
 
     Publisher.publish = timed_publish
     Node.create_subscription = noted_subscription
@@ -335,14 +337,20 @@ def report(found: dict[str, Any], faults: list[str], comings: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Gravity compensation as participants come and go.")
+    parser = argparse.ArgumentParser(
+        description="Gravity compensation as participants come and go."
+    )
     parser.add_argument("--comings", type=int, default=500, help="0: none, for --seconds")
     parser.add_argument("--seconds", type=float, default=30.0, help="of a run without any")
     parser.add_argument("--at-once", type=int, default=4, help="participants at a time, at most")
     parser.add_argument("--rate", type=float, default=500.0, help="of joint states, in Hz")
     for role in ("driver", "node"):
         parser.add_argument(
-            f"--{role}-env", action="append", default=[], metavar="NAME=VALUE", help="of its process"
+            f"--{role}-env",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="of its process",
         )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME:=VALUE", help="parameters of the node"
