@@ -34,10 +34,6 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
 os.environ.pop("ROS_STATIC_PEERS", None)
 
-# Processes that the tests kill would leave their shared memory behind, half a megabyte each, with
-# whatever they had locked in it. Over UDP they leave nothing.
-os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
-
 # The tests share compiled kernels with each other, but neither with the user nor with other runs.
 if "MBS_CACHE" not in os.environ:
     os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")

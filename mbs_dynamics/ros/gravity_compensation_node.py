@@ -20,6 +20,7 @@ convert, call and publish.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +38,8 @@ from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, String
@@ -55,11 +57,12 @@ from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.controller_manager import ControllerManager
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
+from mbs_dynamics.ros.transport import prefer_udp
 
 SHORTEST_WAIT = 0.001
 """Seconds; the timer comes no sooner than that."""
 
-# each event handler costs the executor time on every message; best effort fits every publisher
+# rclpy builds its wait set anew for each message: each event handler costs 2 to 3 % of a message
 QUIET = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
@@ -68,6 +71,8 @@ class GravityCompensationNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("gravity_compensation_node", **options)
+        for handler in list(self.waitables):  # of events of /parameter_events
+            self.remove_waitable(handler)
         self._settings = declared.declare(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -100,6 +105,11 @@ class GravityCompensationNode(DescribedNode):
         self._timer = self.create_timer(self._settings.stale_timeout, self._on_time, clock=steady)
         self._settle()
 
+    def _subscribe(
+        self, kind: type, topic: str, callback: Callable[[Any], object], qos: QoSProfile | int
+    ) -> Subscription:
+        return self.create_subscription(kind, topic, callback, qos, event_callbacks=QUIET)
+
     # -- lifecycle -------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -108,13 +118,13 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().error("cannot be configured: torques still ramp out")
             return TransitionCallbackReturn.FAILURE
         self._configured = [
-            self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
-            self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
+            self._subscribe(InertiaStamped, "~/payload", self._on_payload, 10),
+            self._subscribe(Vector3Stamped, "~/gravity", self._on_gravity, 10),
         ]
         self._outputs.open()
         text, path = self._settings.robot_description, self._settings.robot_description_file
         if not text and not path:
-            heard = self.create_subscription(
+            heard = self._subscribe(
                 String, "robot_description", lambda message: self._describe(message.data), LATCHED
             )
             self._configured.append(heard)
@@ -129,18 +139,12 @@ class GravityCompensationNode(DescribedNode):
         self._at_rest.clear()
         self._unsubscribe()
         self._activated = [
-            self.create_subscription(
-                JointState,
-                "joint_states",
-                self._on_joint_states,
-                qos_profile_sensor_data,
-                event_callbacks=QUIET,
+            self._subscribe(
+                JointState, "joint_states", self._on_joint_states, qos_profile_sensor_data
             )
         ]
         if self._settings.use_imu:
-            felt = self.create_subscription(
-                Imu, "imu", self._on_imu, qos_profile_sensor_data, event_callbacks=QUIET
-            )
+            felt = self._subscribe(Imu, "imu", self._on_imu, qos_profile_sensor_data)
             self._activated.append(felt)
         self._lifecycle = "active"
         return TransitionCallbackReturn.SUCCESS
@@ -415,6 +419,7 @@ class GravityCompensationNode(DescribedNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
+    prefer_udp(os.environ)
     with ros_until_asked(args) as signals:
         try:
             node = GravityCompensationNode()
@@ -423,7 +428,7 @@ def main(args: list[str] | None = None) -> int:
             return 1
         if not node.start():
             return 0 if signals.asked else 1
-        spin_until_left(node, signals, JointState)
+        spin_until_left(node, signals)
     return 0
 
 

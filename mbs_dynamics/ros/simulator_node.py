@@ -19,6 +19,7 @@ publish.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -55,6 +56,7 @@ from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, joint_forces
+from mbs_dynamics.ros.transport import prefer_udp
 
 
 class SimulatorNode(CarefulNode):
@@ -250,6 +252,7 @@ def _read(path: Path) -> str:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
+    prefer_udp(os.environ)
     with ros(args):
         try:
             node = SimulatorNode()

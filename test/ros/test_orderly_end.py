@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -25,9 +24,7 @@ pytest.importorskip("rclpy")
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from std_msgs.msg import Bool, String
 
-from mbs_dynamics.ros.compensation.frugal_executor import FrugalExecutor
 from mbs_dynamics.ros.compensation.orderly_end import Signals, spin_until_left
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
@@ -67,7 +64,7 @@ def test_an_error_does_not_end_it_and_a_signal_lets_it_leave():
     try:
         signals = Signals()
         assert not signals.asked
-        spin_until_left(node, signals, String)
+        spin_until_left(node, signals)
         assert signals.asked
         late = []
         signals.listen(lambda: late.append(True))
@@ -80,27 +77,3 @@ def test_an_error_does_not_end_it_and_a_signal_lets_it_leave():
     assert set(node.errors) == {"spoilt"}
     assert node.leaving
     assert node.spoke
-
-
-def test_rare_messages_are_served_beside_a_stream_of_others():
-    node = Node("frugal")
-    executor = FrugalExecutor(String)
-    executor.add_node(node)
-    often, rare = [], []
-    node.create_subscription(String, "often", often.append, 10)
-    node.create_subscription(Bool, "rare", rare.append, 10)
-    node.create_timer(0.1, lambda: None)
-    stream, single = (
-        node.create_publisher(String, "often", 10),
-        node.create_publisher(Bool, "rare", 10),
-    )
-    end = time.monotonic() + 20.0
-    while not (len(rare) >= 3 and len(often) >= 50) and time.monotonic() < end:
-        stream.publish(String())
-        if len(often) % 10 == 0:
-            single.publish(Bool())
-        executor.spin_once()
-    executor.shutdown()
-    node.destroy_node()
-    assert len(often) >= 50
-    assert len(rare) >= 3

@@ -23,10 +23,9 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from mbs_dynamics.ros.compensation.frugal_executor import FrugalExecutor
 from mbs_dynamics.ros.process import shut_down
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -87,12 +86,9 @@ class Leaver(Protocol):
         """Say what is left to be said."""
 
 
-def spin_until_left(node: Leaver, signals: Signals, often: type) -> None:
-    """Serve a node until it has left, which a signal asks it to do. Errors do not end it.
-
-    ``often`` is the type of the messages that come in a stream, see FrugalExecutor.
-    """
-    executor = FrugalExecutor(often)
+def spin_until_left(node: Leaver, signals: Signals) -> None:
+    """Serve a node until it has left, which a signal asks it to do. Errors do not end it."""
+    executor = SingleThreadedExecutor()
     executor.add_node(node)
     signals.listen(lambda: executor.create_task(node.leave))
     while not node.left:
