@@ -88,6 +88,7 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             "joints": joints_of(text),
             "command_topic": COMMANDS,
             "compensates_itself": False,  # the simulated arm does not
+            "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
             "use_sim_time": simulated_time,
         }
         started.append(node("gravity_compensation_node", commanded))

@@ -249,17 +249,18 @@ class GravityCompensationNode(DescribedNode):
         return self.get_clock().now().nanoseconds if self._settings.max_age else 0
 
     def _try(self, what: str, action: Callable[[float], None]) -> None:
-        begin = time.monotonic()
+        begin = time.thread_time()
         try:
-            action(begin)
+            action(time.monotonic())
         except MbsError as error:
             self._warn(what, f"{what} refused: {error}")
-        self._finish(what, time.monotonic() - begin)
+        self._finish(what, time.thread_time() - begin)
 
     # -- what it does ------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        begin = time.monotonic()
+        # a thread's time counts its work alone, not what the middleware or the machine make it wait
+        worked, begin = time.thread_time(), time.monotonic()
         stamp = message.header.stamp
         answer = self._core.receive(
             message.name,
@@ -270,7 +271,7 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        computed = time.monotonic()
+        computed, worked = time.monotonic(), time.thread_time() - worked
         self._send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind not in IGNORED:
@@ -279,10 +280,10 @@ class GravityCompensationNode(DescribedNode):
                 self._warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
-        self._finish("joint_states", computed - begin)
+        self._finish("joint_states", worked)
 
     def _finish(self, what: str, worked: float) -> None:
-        """End a callback that worked for so many seconds; those in the middleware do not count."""
+        """End a callback that has worked for so many seconds."""
         self._send(self._core.overran(what, worked, time.monotonic()))
         self._settle()
 

@@ -226,8 +226,8 @@ class GravityCompensationSettings(DescribedSettings):
     )
     callback_timeout: float = setting(
         0.1,
-        "A callback that works for longer than this, s, stops it. Time spent in the middleware "
-        "does not count.",
+        "A callback that works for longer than this, s, stops it. The time that it waits for the "
+        "middleware or for other processes does not count.",
         range=(1e-6, 10.0),
     )
     saturation_timeout: float = setting(

@@ -165,8 +165,9 @@ class TorqueLaw:
         self._takes = {name: sources[name] for name in names}
         self._mass_matrix = mbs.compile(mbs.mass_matrix, model.without_payloads()).call
         zero = np.zeros(model.n)
-        self.torques(zero, zero.tolist(), zero.tolist(), 0.0)  # binds what is bound once
-        self._mass_matrix(zero)
+        # what is bound or loaded at the first call must not take its time while torques are on
+        self.torques(zero, zero.tolist(), zero.tolist(), 0.0)
+        self._mobility(zero)
 
     def aim(self, gains: Gains, now: float, duration: float) -> None:
         """Move to other gains."""
@@ -227,10 +228,15 @@ class TorqueLaw:
         pressed = self.springs.pressed(positions)
         if pressed:
             assist = assist or [0.0] * len(joints)
-            M = self._mass_matrix(q)[self._commanded]
-            mobility = np.diag(np.linalg.pinv(M, hermitian=True)).tolist()
+            mobility = self._mobility(q)
             for place, k, depth in pressed:
                 if mobility[place] > 0.0:
                     inertia = 1.0 / mobility[place]
                     assist[place] += self.springs.torque(depth, rates[k], inertia)
         return Torques(gravity, damping, assist)
+
+    def _mobility(self, q: FloatArray) -> list[float]:
+        """Return the inverse inertia of each commanded joint with the others free, at q (n,)."""
+        M = self._mass_matrix(q)[self._commanded]
+        mobility: list[float] = np.diag(np.linalg.pinv(M, hermitian=True)).tolist()
+        return mobility
