@@ -71,8 +71,9 @@ class GravityCompensationNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("gravity_compensation_node", **options)
-        for handler in list(self.waitables):  # of events of /parameter_events
-            self.remove_waitable(handler)
+        for end in (*self.publishers, *self.subscriptions):  # those of /parameter_events
+            while end.event_handlers:
+                self.remove_waitable(end.event_handlers.pop())
         self._settings = declared.declare(self)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)

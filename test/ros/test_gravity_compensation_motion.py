@@ -68,7 +68,8 @@ def test_joint_about_a_vertical_axis_never_turns_back(guided_rig, event):
     assert record.turned_back(0) <= scenes.SPEED * wait / SLOWING
     assert record.kinetic_peak <= record.kinetic_before * (1.0 + 1e-6)
     damping = [scenes.DAMPING, *[0.0] * 6]
-    assert record.put_in <= record.may_put_in(damping, streaming=streaming)
+    rounding = 1e-4 * record.kinetic_before
+    assert record.put_in <= record.may_put_in(damping, streaming=streaming) + rounding
     assert record.zero_after is not None
     if streaming:
         # damping until the end leaves exp(-damping time / inertia) of the speed, and damping that

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -51,6 +52,11 @@ def node(request):
     made.destroy_node()
 
 
+def ask(node):
+    """Return the answer to ``~/enable``."""
+    return asyncio.run(node._on_enable(SetBool.Request(data=True), SetBool.Response()))
+
+
 @pytest.fixture
 def enabled():
     """Make a node of gravity compensation that commands torques, without a robot."""
@@ -67,7 +73,7 @@ def enabled():
         made._on_joint_states(message)
 
     hear()
-    answer = made._on_enable(SetBool.Request(data=True), SetBool.Response())
+    answer = ask(made)
     assert answer.success, answer.message
     end = time.monotonic() + 60.0
     while made._core.policy.state is not State.ENABLED and time.monotonic() < end:
@@ -77,7 +83,7 @@ def enabled():
     made.destroy_node()
 
 
-def test_deactivation_says_at_once_that_it_is_disabled_and_then_ramps_out(enabled, monkeypatch):
+def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, monkeypatch):
     events = []
     send, publish = enabled._outputs.send, enabled._enabled.publish
 
@@ -92,12 +98,20 @@ def test_deactivation_says_at_once_that_it_is_disabled_and_then_ramps_out(enable
     monkeypatch.setattr(enabled._outputs, "send", sends)
     monkeypatch.setattr(enabled._enabled, "publish", publishes)
     assert enabled.trigger_deactivate() == SUCCESS
-    assert events.pop(0) is False
-    sizes = [max(map(abs, command)) for command in events if command is not None]
+    assert events == [False]
+    assert "joint_states" in heard(enabled)
+    assert not ask(enabled).success
+    assert enabled.trigger_cleanup() == SUCCESS
+    assert enabled.trigger_configure() != SUCCESS  # torques still ramp out
+    while not enabled._core.policy.at_rest:
+        enabled._on_time()
+        time.sleep(0.005)
+    sizes = [max(map(abs, command)) for command in events[1:] if command is not None]
     assert len(sizes) > 3
     assert sizes[0] > 1.0
     assert sizes[-1] == 0.0
     assert (np.diff(sizes) <= 0.0).all()
+    assert "joint_states" not in heard(enabled)
 
 
 def heard(node):
@@ -131,6 +145,6 @@ def test_if_that_fails_as_well_torques_cannot_be_enabled(node, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(node, "destroy_subscription", fails)
         assert node.trigger_deactivate() == ERROR
-    answer = node._on_enable(SetBool.Request(data=True), SetBool.Response())
+    answer = ask(node)
     assert not answer.success
     assert "activate the node first" in answer.message
