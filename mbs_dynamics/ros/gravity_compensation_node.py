@@ -375,15 +375,14 @@ class GravityCompensationNode(DescribedNode):
         return bool(await future)
 
     async def _watch_controller(self) -> None:
-        fault = await self._handover.watch(self._core, time.monotonic)
+        fault = await self._handover.watch(self._core)
         if fault is not None:
             self._send(self._core.fail(fault, time.monotonic()))
             self._settle()
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
-        if self._core.policy.engaged:
-            self._later(self._watch_controller)
+        self._later(self._watch_controller)
         self._diagnostics.publish(
             diagnostics(
                 self.get_fully_qualified_name().lstrip("/"),

@@ -83,7 +83,7 @@ class Scene:
         return asyncio.run(self.handover.give_back(self.bench.core, self.now))
 
     def watch(self):
-        return asyncio.run(self.handover.watch(self.bench.core, self.now))
+        return asyncio.run(self.handover.watch(self.bench.core))
 
 
 def test_without_a_manager_the_answer_says_that_the_arm_must_be_supported():
@@ -188,7 +188,11 @@ def test_a_fault_before_the_torques_are_in_switches_nothing():
         (Manager("active", interfaces=EFFORTS[:5]), {}, "controller 'efforts' has other joints"),
         (Manager("active"), {"command_topic": "/else/commands"}, "'else' is not loaded"),
         (Manager("active"), {"effort_controller": "other"}, "'other' is not loaded"),
-        (Manager(), {"position_controller": "arm"}, "position_controller 'arm' is not loaded"),
+        (
+            Manager(),
+            {"position_controller": "arm"},
+            "position_controller 'arm' is not loaded; loaded",
+        ),
     ],
 )
 def test_enabling_is_refused_with_the_wrong_controller(manager, values, said):
@@ -220,6 +224,27 @@ def test_a_controller_that_is_deactivated_is_a_fault():
     scene.manager.states["efforts"] = "inactive"
     assert scene.watch().kind == "controller"
     assert "is inactive" in scene.watch().reason
+
+
+def test_the_wrong_controller_is_known_before_it_is_enabled():
+    scene = Scene(Manager("inactive", "inactive"))
+    assert scene.watch() is None
+    assert scene.handover.trouble == "controller 'efforts' is inactive; valid is active"
+
+
+def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
+    scene = Scene(Manager("active", "inactive"))
+
+    async def silent():
+        raise ControllerError("no answer")
+
+    scene.manager.list = silent
+    assert scene.enable() == (False, "no answer; check_controller false does without")
+    scene = Scene(Manager("active", "inactive"))
+    scene.enable()
+    scene.manager.list = silent
+    assert scene.watch() is None
+    assert scene.handover.trouble == "no answer"
 
 
 def test_a_second_call_meanwhile_is_refused():

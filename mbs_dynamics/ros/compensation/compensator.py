@@ -402,7 +402,8 @@ class Compensator:
         for watch in self._watches():
             found = watch.stale(now, self.settings.stale_timeout)
             if found is not None:
-                joints = f": {', '.join(stale)}" if stale and watch is self.joint_watch else ""
+                some = self.arm is not None and 0 < len(stale) < self.arm.model.n
+                joints = f": {', '.join(stale)}" if some and watch is self.joint_watch else ""
                 return found._replace(reason=found.reason + joints)
         return Fault("stale", f"no valid joint_states of {', '.join(stale)}") if stale else None
 

@@ -27,7 +27,12 @@ from typing import Protocol
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation.command_policy import Fault, State
 from mbs_dynamics.ros.compensation.compensator import Compensator
-from mbs_dynamics.ros.compensation.controllers import Controller, controller_of, problem
+from mbs_dynamics.ros.compensation.controllers import (
+    Controller,
+    controller_of,
+    not_loaded,
+    problem,
+)
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 BOTH = ("active", "inactive")
@@ -94,8 +99,12 @@ class Handover:
         torques_are_in: Callable[[], Awaitable[bool]],
     ) -> tuple[bool, str]:
         problems = core.problems(now(), rivals)
-        takes_over, trouble = await self._look()
-        problems += [trouble] if trouble else []
+        takes_over = False
+        try:
+            takes_over, self.trouble = await self._look()
+        except MbsError as error:
+            self.trouble = f"{error}; check_controller false does without"
+        problems += [self.trouble] if self.trouble else []
         reason = "; ".join(problems) or core.enable(now(), rivals)
         if reason:
             return False, reason
@@ -107,34 +116,28 @@ class Handover:
         return True, said
 
     async def _look(self) -> tuple[bool, str]:
-        """Return whether the arm is to be taken over, and what is wrong with the controllers."""
-        self.trouble = ""
+        """Return whether the arm is to be taken over, and what is wrong with the controllers.
+
+        Raises MbsError if the manager does not list them.
+        """
         wanted = bool(self._position)
         if not self._manager.present():
-            if wanted:
-                self.trouble = (
-                    f"position_controller is {self._position!r}, but there is no controller "
-                    f"manager {self.settings.controller_manager!r}"
-                )
-            return False, self.trouble
+            absent = (
+                f"position_controller is {self._position!r}, but there is no controller manager "
+                f"{self.settings.controller_manager!r}"
+            )
+            return False, absent if wanted else ""
         if not (wanted or self.settings.check_controller):
             return False, ""
-        try:
-            controllers = await self._manager.list()
-        except MbsError as error:
-            self.trouble = f"{error}; check_controller false does without"
-            return False, self.trouble
+        controllers = await self._manager.list()
         states = {one.name: one.state for one in controllers}
         if wanted and self._position not in states:
-            self.trouble = (
-                f"position_controller {self._position!r} is not loaded; the controllers are: "
-                f"{', '.join(states) or 'none'}"
-            )
-            return False, self.trouble
+            return False, f"position_{not_loaded(controllers, self._position)}"
         takes_over = wanted and states[self._position] == "active"
-        valid = BOTH if takes_over else BOTH[:1]
-        self.trouble = problem(controllers, self._effort, self.settings.joints, valid)
-        return takes_over and states.get(self._effort) != "active", self.trouble
+        trouble = problem(
+            controllers, self._effort, self.settings.joints, BOTH if takes_over else BOTH[:1]
+        )
+        return takes_over and states.get(self._effort) != "active", trouble
 
     async def _take_over(
         self,
@@ -170,19 +173,20 @@ class Handover:
             core.policy.dismiss(now())
         return f"{self._position} holds the arm again"
 
-    async def watch(self, core: Compensator, now: Callable[[], float]) -> Fault | None:
-        """Look whether the controller that is commanded is still the right one."""
-        if not core.policy.engaged or not self.settings.check_controller:
-            return None
-        if self._busy or not self._manager.present():
+    async def watch(self, core: Compensator) -> Fault | None:
+        """Look at the controllers; return the fault that the one commanded is not the right one."""
+        if self._busy:
             return None
         try:
-            controllers = await self._manager.list()
-        except MbsError as error:
+            _, self.trouble = await self._look()
+        except (
+            MbsError
+        ) as error:  # a manager that is busy stops no arm; without one, no states come
             self.trouble = str(error)
-            return None  # a manager that is busy stops no arm; one that is gone reports no states
-        self.trouble = problem(controllers, self._effort, self.settings.joints, BOTH[:1])
-        return Fault("controller", self.trouble) if self.trouble else None
+            return None
+        if self._busy or not (self.trouble and core.policy.engaged and self._manager.present()):
+            return None
+        return Fault("controller", self.trouble)
 
 
 def _state(core: Compensator) -> str:
