@@ -243,7 +243,10 @@ class GravityCompensationNode(DescribedNode):
             acceleration = (float("nan"),) * 3
         link, stamp = message.header.frame_id, messages.stamp_of(message.header.stamp)
         clock = self._stamps_now()
-        self._try("imu", lambda now: self._core.accelerate(link, acceleration, now, stamp, clock))
+        self._try(
+            "imu",
+            lambda now: self._core.accelerate(link, acceleration, now, stamp=stamp, clock=clock),
+        )
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not watched."""

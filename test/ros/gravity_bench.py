@@ -76,6 +76,10 @@ class Bench:
     def fault(self):
         return self.core.policy.fault.kind if self.core.policy.fault else None
 
+    @property
+    def nanoseconds(self):
+        return int(1e9 * self.now)
+
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
         with mock.patch.object(compensator, "parsed", lambda text, _: parsed_once(text)):

@@ -87,6 +87,7 @@ class Driver(Probe):
     def feel(self, acceleration, frame_id="base_link"):
         message = Imu()
         message.header.frame_id = frame_id
+        message.header.stamp = self.node.get_clock().now().to_msg()
         felt = message.linear_acceleration
         felt.x, felt.y, felt.z = map(float, acceleration)
         self._imu.publish(message)

@@ -121,14 +121,14 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
     bench.send()
     assert "no valid imu so far" in bench.core.enable(bench.now)
     felt = (1.0, -2.0, 9.0)
-    bench.core.accelerate("base_link", felt, bench.now)
+    bench.core.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
     assert bench.core.enable(bench.now) == ""
     for _ in range(150):
-        bench.core.accelerate("base_link", felt, bench.now)
+        bench.core.accelerate("base_link", felt, bench.now, stamp=bench.nanoseconds)
         bench.run(PERIOD)
     expected = mbs.gravity_torques(MODEL.with_gravity(-np.array(felt)), Q)
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-    bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now)
+    bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=bench.nanoseconds)
     bench.run(PERIOD)
     share = 1.0 - np.exp(-PERIOD / 0.05)
     np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
@@ -149,13 +149,14 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
 def test_a_bad_or_silent_imu_stops_it(link, felt, kind):
     bench = Bench(use_imu=True)
     bench.send()
-    bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now)
+    bench.core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=bench.nanoseconds)
     assert bench.core.enable(bench.now) == ""
+    bench.now += PERIOD
     if felt is None:
         bench.run(0.3)
     else:
         with pytest.raises(MbsError):
-            bench.core.accelerate(link, felt, bench.now)
+            bench.core.accelerate(link, felt, bench.now, stamp=bench.nanoseconds)
     assert bench.fault == kind
     assert "imu" in bench.core.policy.fault.reason
 

@@ -337,25 +337,28 @@ def test_an_imu_that_repeats_its_stamp_is_silent():
     bench = Bench(use_imu=True)
     core = bench.core
     bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 1)
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
     assert core.enable(bench.now) == ""
     for _ in range(30):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 1)
+        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
         bench.run(PERIOD)
     assert bench.fault == "stale"
     assert "no valid imu for" in core.policy.fault.reason
 
 
-@pytest.mark.parametrize(("stamp", "said"), [(5, "before that of the message"), (10**9, "older")])
+@pytest.mark.parametrize(
+    ("stamp", "said"),
+    [(5, "before that of the message"), (10**9, "older"), (0, "it has no time stamp")],
+)
 def test_an_imu_that_is_late_is_a_fault(stamp, said):
     bench = Bench(use_imu=True, max_age=1.0)
     core, clock = bench.core, int(1e9 * bench.now)
     bench.send()
-    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, 10, 10)
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=10, clock=10)
     assert core.enable(bench.now) == ""
     now = clock if said == "older" else 10
     with pytest.raises(MbsError, match=said):
-        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp, now)
+        core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=stamp, clock=now)
     assert bench.fault == "imu"
 
 

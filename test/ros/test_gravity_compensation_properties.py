@@ -85,7 +85,9 @@ class Anything(RuleBasedStateMachine):
         for _ in range(steps):
             self.bench.now += 0.01
             if self.bench.core.settings.use_imu:
-                self.bench.core.accelerate("base_link", (0.0, 0.0, 9.81), self.bench.now)
+                self.bench.core.accelerate(
+                    "base_link", (0.0, 0.0, 9.81), self.bench.now, stamp=self.bench.nanoseconds
+                )
             self.bench.send(q)
             self.after()
 
@@ -194,7 +196,9 @@ class Anything(RuleBasedStateMachine):
     def gravity(self, vector, imu):
         with contextlib.suppress(MbsError):
             if imu:
-                self.bench.core.accelerate("base_link", vector, self.bench.now)
+                self.bench.core.accelerate(
+                    "base_link", vector, self.bench.now, stamp=self.bench.nanoseconds
+                )
             else:
                 self.bench.core.set_gravity(Gravity("", vector), self.bench.now)
         self.after()

@@ -215,7 +215,7 @@ class Compensator:
         self.loads = loads
 
     def accelerate(
-        self, link: str, acceleration: Vector, now: float, stamp: int = 0, clock: int = 0
+        self, link: str, acceleration: Vector, now: float, *, stamp: int, clock: int = 0
     ) -> None:
         """Take the proper acceleration (3,) in m/s^2 that an imu fixed to ``link`` measures.
 
@@ -227,7 +227,9 @@ class Compensator:
         if self.arm is None or (stamp and stamp == self._imu_stamp):
             return
         try:
-            if stamp and stamp < self._imu_stamp and not self._imu_silent(now):
+            if not stamp:
+                raise ArgumentError("it has no time stamp")
+            if stamp < self._imu_stamp and not self._imu_silent(now):
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
             aged = self._aged(stamp, clock)
