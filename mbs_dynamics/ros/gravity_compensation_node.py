@@ -49,7 +49,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.compensation import parameters as declared
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensation.compensator import IGNORED, Compensator
+from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.compensation.diagnostics import diagnostics
 from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
@@ -278,9 +278,8 @@ class GravityCompensationNode(DescribedNode):
         computed, worked = time.monotonic(), time.thread_time() - worked
         self._send(answer.command, stamp)
         if answer.rejected is not None:
-            if answer.rejected.kind not in IGNORED:
+            if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
-            if answer.rejected.kind != "partial":
                 self._warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
@@ -310,9 +309,10 @@ class GravityCompensationNode(DescribedNode):
         policy = self._core.policy
         if policy.state is not self._shown:
             self._show(policy.state)
-        if self._torques_in and policy.state is not State.RAMPING_IN and not policy.limited.rate:
+        come_in = policy.state is State.ENABLED and not policy.limited.rate
+        if self._torques_in and (come_in or not policy.engaged):
             for future in self._torques_in:
-                future.set_result(policy.state is State.ENABLED)
+                future.set_result(come_in)
             self._torques_in.clear()
         if self._handover.switched and not policy.engaged:
             self._later(self._give_back)
