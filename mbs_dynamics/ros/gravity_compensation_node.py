@@ -332,7 +332,7 @@ class GravityCompensationNode(DescribedNode):
 
     async def _give_back(self) -> None:
         try:
-            said = await self._handover.give_back(self._core, time.monotonic)
+            said = await self._handover.give_back(self._core)
         except MbsError as error:
             self.get_logger().error(f"torques ramp out, and nothing else holds the arm: {error}")
         else:

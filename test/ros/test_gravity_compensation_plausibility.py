@@ -24,6 +24,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.ros.compensation.torque_law import Springs
 from mbs_dynamics.ros.robot import Gravity, Load
 
 NO_INERTIA = ((0.0,) * 3,) * 3
@@ -269,6 +270,36 @@ def test_hold_leaves_gravity_alone_with_the_controller():
     assert bench.core.policy.holding
 
 
+def test_a_stop_goes_on_at_its_pace_whatever_else_arrives():
+    bench = Bench().enabled()
+    bench.silence(0.25)
+    assert bench.state == "fault"
+    # each callback of the node sets its timer anew, those of an imu for example
+    assert bench.core.due_in(bench.now) == pytest.approx(0.01)
+    assert bench.core.due_in(bench.now + 0.006) == pytest.approx(0.004)
+    assert bench.core.due_in(bench.now + 0.02) == 0.0
+
+
+def test_friction_compensation_comes_in_with_gravity():
+    bench = Bench(friction=(1.0,) * 7, friction_scale=1.0)
+    bench.send()
+    assert bench.core.enable(bench.now) == ""
+    bench.run(0.25, Q, np.full(7, 0.5))
+    np.testing.assert_allclose(bench.torques[-1], 0.25 * (G + np.tanh(10.0)), atol=1e-9)
+
+
+def test_states_are_not_followed_after_time_went_back():
+    bench = Bench().enabled()
+    begin = bench.now
+    there = 0.5 * Q
+    for k in range(1, 60):  # another robot, or a simulation that was reset
+        bench.now += PERIOD
+        bench.send(there, stamp=k * 10**7)
+    assert bench.fault == "time_backwards"
+    left = 1.0 - (bench.now - begin - PERIOD)
+    np.testing.assert_allclose(bench.torques[-1], left * G, atol=1e-9)
+
+
 # -- springs ---------------------------------------------------------------------------------------
 
 
@@ -290,6 +321,30 @@ def test_springs_hold_a_joint_back_at_its_limits_and_nowhere_else():
         bench.core.change(off, bench.now)
         bench.run(0.1, there)
         np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, there), atol=1e-9)
+
+
+def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
+    narrow = ARM7.replace('lower="-2.0" upper="2.0"', 'lower="0.4" upper="0.6"')
+    assert narrow != ARM7
+    springs = Springs(mbs.Model.from_urdf(narrow), range(7), 0.1, 10.0)
+    for at, depth in ((0.44, -0.01), (0.46, None), (0.54, None), (0.56, 0.01)):
+        there = np.where(np.arange(7) == 1, at, Q).tolist()
+        found = [spring for spring in springs.pressed(there) if spring[1] == 1]
+        assert [spring[2] for spring in found] == pytest.approx([] if depth is None else [depth])
+
+
+def test_springs_are_damped_the_more_the_deeper_they_are_pressed():
+    high = MODEL.joints[1].limits.upper
+    for depth in (0.03, 0.08):
+        bench = Bench(effort_rate_limit=1e6).enabled()
+        there = np.where(np.arange(7) == 1, high - 0.1 + depth, Q)
+        bench.move(Q, there, 1.5)
+        bench.run(0.1, there)
+        at_rest = bench.torques[-1]
+        bench.run(PERIOD, there, 0.2 * ONE[1])
+        inertia = 1.0 / mbs.inverse_mass_matrix(MODEL, there)[1, 1]
+        expected = -2.0 * 10.0 * 0.2 * inertia * depth / 0.1
+        np.testing.assert_allclose(bench.torques[-1] - at_rest, expected * ONE[1], atol=1e-9)
 
 
 def test_a_joint_that_stands_at_a_limit_when_it_is_enabled_stays_there():
@@ -451,3 +506,13 @@ def test_settling_damps_the_momentum_and_fades_out():
         np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
     bench.run(0.3, Q, qd)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
+def test_settling_is_slower_where_states_are_rare():
+    bench = Bench(settle_time=1.0, ramp_in_time=0.0, effort_rate_limit=1e6)
+    bench.run(1.0, period=0.05)
+    assert bench.core.enable(bench.now) == ""
+    qd = 0.02 * np.arange(1.0, 8.0)
+    bench.run(0.05, Q, qd, 0.05)
+    expected = G - 0.95 / (5.0 * 0.05) * mbs.mass_matrix(MODEL, Q) @ qd
+    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-6)

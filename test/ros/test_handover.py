@@ -80,7 +80,7 @@ class Scene:
         return asyncio.run(self.handover.enable(core, self.now, 0, self.torques_are_in))
 
     def give_back(self):
-        return asyncio.run(self.handover.give_back(self.bench.core, self.now))
+        return asyncio.run(self.handover.give_back(self.bench.core))
 
     def watch(self):
         return asyncio.run(self.handover.watch(self.bench.core))
@@ -154,6 +154,17 @@ def test_an_arm_that_cannot_be_given_back_ramps_out():
     np.testing.assert_allclose(scene.bench.torques[-1], 0.5 * G, atol=1e-6)
     scene.bench.run(0.6)
     assert scene.bench.state == "disabled"
+
+
+def test_an_arm_that_something_else_holds_already_is_not_switched_again():
+    scene = Scene(Manager(), position_controller="positions")
+    scene.enable()
+    scene.manager.states = {"efforts": "inactive", "positions": "active"}  # a person did
+    count = len(scene.manager.switches)
+    scene.bench.core.disable(scene.bench.now)
+    assert scene.give_back() == "positions holds the arm again"
+    assert len(scene.manager.switches) == count
+    assert scene.bench.core.policy.at_rest
 
 
 def test_a_refused_switch_ramps_out_and_is_said():

@@ -184,12 +184,11 @@ class CommandPolicy:
             self._from, self._share, self._torques = self.latest, 0.0, None
             self._release(now, "ramp_down")
 
-    def dismiss(self, now: float) -> None:
+    def dismiss(self) -> None:
         """End a release: another controller holds the robot. A fault stays latched."""
         if self.engaged:
             return
         self.latest = (0.0,) * len(self.latest)
-        self._commanded_at = now
         if self.state is State.RAMPING_OUT:
             self.state = State.DISABLED
         else:

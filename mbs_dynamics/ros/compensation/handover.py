@@ -157,7 +157,7 @@ class Handover:
             return False, f"{self._effort} has taken over, but by then: {_state(core)}"
         return True, f"{core.policy.state.value}; {self._effort} has taken over"
 
-    async def give_back(self, core: Compensator, now: Callable[[], float]) -> str:
+    async def give_back(self, core: Compensator) -> str:
         """Let ``position_controller`` hold the arm again, if it did; return what to say of it.
 
         The torques ramp out meanwhile; they end at once when the controllers are switched. Raises
@@ -170,7 +170,7 @@ class Handover:
         if states.get(self._position) != "active":
             await self._manager.switch([self._position], [self._effort])
         if not core.policy.engaged:
-            core.policy.dismiss(now())
+            core.policy.dismiss()
         return f"{self._position} holds the arm again"
 
     async def watch(self, core: Compensator) -> Fault | None:
