@@ -324,7 +324,7 @@ def test_springs_hold_a_joint_back_at_its_limits_and_nowhere_else():
 
 
 def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
-    narrow = ARM7.replace('lower="-2.0" upper="2.0"', 'lower="0.4" upper="0.6"')
+    narrow = ARM7.replace('lower="-2" upper="2"', 'lower="0.4" upper="0.6"')
     assert narrow != ARM7
     springs = Springs(mbs.Model.from_urdf(narrow), range(7), 0.1, 10.0)
     for at, depth in ((0.44, -0.01), (0.46, None), (0.54, None), (0.56, 0.01)):
