@@ -211,7 +211,7 @@ def test_enabling_is_refused_without_fresh_and_good_input():
         ("not_finite", "joint3 = nan"),
         ("duplicate_joints", "named more than once: joint2"),
         ("position_limit", "joint2 is at 2.06; valid is -2.05 to 2.05"),
-        ("velocity_limit", "joint4 moves at 99, and at"),
+        ("velocity_reading", "joint4 moves at 99 by its reported velocity"),
         ("no_velocity", "holds no velocities"),
     ]:
         bench.run(0.1)

@@ -85,6 +85,7 @@ def test_states_faults_and_ways_to_stop_stand_there():
         "no_velocity": "no velocities",
         "position_limit": "beyond its position limit by more than `position_margin`",
         "velocity_limit": "faster than the URDF's velocity limit",
+        "velocity_reading": "by the mean of its velocities alone",
         "position_jump": "farther from where the message before had it",
         "new_description": "a new `robot_description`",
         "overrun": "a callback that takes longer than `callback_timeout`",

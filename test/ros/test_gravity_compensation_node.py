@@ -79,7 +79,7 @@ STOPS = {
     "joint2 is at 2.06; valid is -2.05 to 2.05": lambda arm: arm.send(
         JOINTS, np.where(np.arange(7) == 1, 2.06, Q), REST
     ),
-    "joint4 moves at -99, and at": lambda arm: arm.send(
+    "joint4 moves at -99 by its reported velocity": lambda arm: arm.send(
         JOINTS, Q, np.where(np.arange(7) == 3, -99.0, REST)
     ),
     "joint1 jumped by 0.6 in 0.01 s": lambda arm: arm.send(

@@ -162,11 +162,32 @@ def test_one_sample_of_a_quantised_velocity_stops_nothing():
 
 
 @pytest.mark.parametrize("k", range(7))
-def test_a_joint_that_stays_too_fast_is_a_fault_within_the_window(k):
-    bench = Bench().enabled()
-    bench.run(6 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
+def test_a_joint_that_stays_too_fast_is_a_fault_within_the_window_and_damped(k):
+    bench = Bench(damping=(1.0,) * 7).enabled()
+    q, qd = Q.copy(), 1.1 * FASTEST * ONE[k]
+    for _ in range(7):
+        q += PERIOD * qd
+        bench.run(PERIOD, q, qd)
     assert bench.fault == "velocity_limit"
     assert JOINTS[k] in bench.core.policy.fault.reason
+    assert bench.torques[-1][k] < mbs.gravity_torques(MODEL, q)[k] - 0.5 * FASTEST[k]
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing(k):
+    bench = Bench(damping=(1.0,) * 7).enabled()
+    bench.run(7 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
+    assert bench.fault == "velocity_reading"
+    assert JOINTS[k] in bench.core.policy.fault.reason
+    begin = bench.now
+    bench.run(0.3, Q, 1.3 * FASTEST * ONE[k])
+    assert np.abs(bench.torques[-1]).max() < np.abs(G).max()
+    assert (np.abs(bench.torques[-1]) <= np.abs(G) + 1e-9).all()
+    assert bench.now > begin
+    bench.run(1.0)
+    assert bench.core.enable(bench.now) == ""
+    bench.run(1.2, Q, 0.5 * FASTEST * ONE[k])
+    np.testing.assert_allclose(bench.torques[-1], G - 0.5 * FASTEST * ONE[k], atol=1e-9)
 
 
 @pytest.mark.parametrize("k", range(7))

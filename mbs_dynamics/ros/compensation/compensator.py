@@ -90,6 +90,8 @@ class Compensator:
         """(n,) the latest measured efforts while at rest, NaN where not known."""
         self._trusted = True
         """Whether the states are those of one robot, which may be followed."""
+        self._damped = True
+        """Whether the velocities are to be believed."""
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -337,10 +339,12 @@ class Compensator:
         until = arm.periods.note(received, self.settings.stale_timeout)
         self.joint_watch.feed(now)
         if self.policy.at_rest:  # a robot may be put elsewhere, as simulated ones are
-            self._trusted, jump = True, None
+            self._trusted, self._damped, jump = True, True, None
             self._efforts = reading.efforts.tau.tolist()
         elif jump is not None:
             self._trusted = False
+        elif fast is not None and fast.kind == "velocity_reading":
+            self._damped = False
         self._q = reading.q.copy()
         trouble = arm.envelope.check(positions) or jump or fast
         rejection = None if trouble is None else Rejection(*trouble)
@@ -349,6 +353,8 @@ class Compensator:
         torques = None
         if self._trusted and not self.policy.at_rest:
             torques = arm.law.torques(reading.q, positions, damped, now)
+            if not self._damped:
+                torques = torques._replace(damping=[], assist=[])
         command = self.policy.command(now, torques, until)
         self._watch_saturation(now)
         return Answer(command, rejection)
@@ -544,7 +550,7 @@ class Compensator:
             except ArgumentError as error:
                 problems.append(str(error))
             else:
-                self._trusted = True
+                self._trusted = self._damped = True
                 if self._q is not None:
                     self.arm.law.springs.begin(self._q.tolist())
                 self.arm.law.settle(now, self.settings.settle_time, self.arm.periods.longest)

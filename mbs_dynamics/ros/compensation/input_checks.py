@@ -137,8 +137,10 @@ class Speeds:
 
     The mean of the reported velocities may not exceed the velocity limit, so that a single sample
     of a quantised encoder stops nothing. Nor may the displacement exceed what that limit allows: a
-    sensor that reports no velocity hides no runaway. Joints without a velocity limit are not
-    watched; ``unlimited`` names them.
+    sensor that reports no velocity hides no runaway. Where the reported velocities exceed the limit
+    and the displacement is not half of theirs, the fault is of the kind ``"velocity_reading"``:
+    they are not to be believed. Joints without a velocity limit are not watched; ``unlimited``
+    names them.
     """
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:
@@ -172,24 +174,26 @@ class Speeds:
         first, before, _ = window[0]
         elapsed = 1e-9 * (stamp - first)
         for name, k, fastest, turns in self._rows:
+            moved = positions[k] - before[k]
+            if turns:
+                moved = math.remainder(moved, math.tau)
             if abs(rates[k]) > fastest:
                 mean = sum(state[2][k] for state in window) / len(window)
                 if abs(mean) > fastest:
+                    believed = moved * mean >= 0.5 * mean * mean * elapsed
+                    kind = "velocity_limit" if believed else "velocity_reading"
                     return Fault(
-                        "velocity_limit",
-                        f"{name} moves at {rates[k]:.4g}, and at {mean:.4g} on average over "
-                        f"{elapsed:.3f} s; its velocity limit is {fastest:.4g}",
+                        kind,
+                        f"{name} moves at {rates[k]:.4g} by its reported velocity, at {mean:.4g} "
+                        f"on average over {elapsed:.3f} s, in which it moved by {moved:.4g}; its "
+                        f"velocity limit is {fastest:.4g}",
                     )
-            if elapsed >= WINDOW:
-                moved = positions[k] - before[k]
-                if turns:
-                    moved = math.remainder(moved, math.tau)
-                if abs(moved) > fastest * elapsed:
-                    return Fault(
-                        "velocity_limit",
-                        f"{name} moved by {moved:.4g} in {elapsed:.3f} s, at "
-                        f"{moved / elapsed:.4g}; its velocity limit is {fastest:.4g}",
-                    )
+            if elapsed >= WINDOW and abs(moved) > fastest * elapsed:
+                return Fault(
+                    "velocity_limit",
+                    f"{name} moved by {moved:.4g} in {elapsed:.3f} s, at {moved / elapsed:.4g}; "
+                    f"its velocity limit is {fastest:.4g}",
+                )
         return None
 
 

@@ -96,6 +96,7 @@ def _compensation(model: Model, plan: Plan) -> list[str]:
         f"joints:=[{names}]",
         "compensates_itself:=false",
         f"ramp_time:={RAMP}",
+        f"max_payload:={plan.load}",
         "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
         f"callback_timeout:={PATIENT}",
         *each,
