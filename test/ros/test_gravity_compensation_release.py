@@ -202,7 +202,7 @@ seven = functools.partial(st.lists, min_size=7, max_size=7)
 
 
 @pytest.mark.parametrize("simulator", ["own", "mujoco"])
-@settings(max_examples=25, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
+@settings(max_examples=60, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(
     q=seven(st.floats(-1.2, 1.2)),
     qd=seven(st.floats(-0.8, 0.8)),
