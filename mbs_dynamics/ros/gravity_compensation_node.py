@@ -79,9 +79,9 @@ class GravityCompensationNode(DescribedNode):
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._core = Compensator(self._settings)
         self._statistics = InputStatistics(time.monotonic())
-        self._lifecycle = "unconfigured"
-        self._shown: State | None = None
         self._leaving = False
+        self._enter("unconfigured")
+        self._shown: State | None = None
         self._configured: list[Any] = []
         self._activated: list[Any] = []
         self._at_rest: list[Callable[[], None]] = []
@@ -132,7 +132,7 @@ class GravityCompensationNode(DescribedNode):
         elif not (self._describe(text) if text else self._describe_from(Path(path))):
             self._forget()
             return TransitionCallbackReturn.FAILURE
-        self._lifecycle = "inactive"
+        self._enter("inactive")
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -147,12 +147,12 @@ class GravityCompensationNode(DescribedNode):
         if self._settings.use_imu:
             felt = self._subscribe(Imu, "imu", self._on_imu, qos_profile_sensor_data)
             self._activated.append(felt)
-        self._lifecycle = "active"
+        self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to ramp out, and return; states of the robot are followed until that is done."""
-        self._lifecycle = "inactive"
+        self._enter("inactive")
         self._core.disable(time.monotonic())
         self._at_rest.append(self._unsubscribe)
         self._settle()
@@ -160,7 +160,7 @@ class GravityCompensationNode(DescribedNode):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads, once no torque is commanded any more."""
-        self._lifecycle = "unconfigured"
+        self._enter("unconfigured")
         self._at_rest.append(self._forget)
         self._settle()
         return TransitionCallbackReturn.SUCCESS
@@ -169,7 +169,7 @@ class GravityCompensationNode(DescribedNode):
         """Stop for good."""
         self.on_deactivate(state)
         self.on_cleanup(state)
-        self._lifecycle = "finalized"
+        self._enter("finalized")
         return TransitionCallbackReturn.SUCCESS
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -177,6 +177,14 @@ class GravityCompensationNode(DescribedNode):
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
         self.on_deactivate(state)
         return self.on_cleanup(state)
+
+    def _enter(self, lifecycle: str) -> None:
+        """Note the state of the lifecycle, which may forbid torques."""
+        self._lifecycle = lifecycle
+        why = "" if lifecycle == "active" else f"the lifecycle state is {lifecycle!r}"
+        self._core.forbidden = f"{why}; activate the node first" if why else ""
+        if self._leaving:
+            self._core.forbidden = "the node is about to end"
 
     def _unsubscribe(self) -> None:
         while self._activated:
@@ -187,11 +195,13 @@ class GravityCompensationNode(DescribedNode):
             self.destroy_subscription(self._configured.pop())
         self._outputs.close()
         self._core = Compensator(self._settings)
+        self._enter(self._lifecycle)
         self._settle()
 
     def leave(self) -> None:
         """Begin to end: ramp out. :attr:`left` says when that is done."""
         self._leaving = True
+        self._enter(self._lifecycle)
         self._core.disable(time.monotonic())
         self._settle()
 
@@ -358,10 +368,6 @@ class GravityCompensationNode(DescribedNode):
         if not request.data:
             self._core.disable(time.monotonic())
             response.success, response.message = True, self._core.policy.state.value
-        elif self._lifecycle != "active" or self._leaving:
-            state = "leaving" if self._leaving else self._lifecycle
-            response.success = False
-            response.message = f"refused: the lifecycle state is {state!r}; activate the node first"
         else:
             done, said = await self._handover.enable(
                 self._core, time.monotonic, self._outputs.rivals(), self._wait_for_torques

@@ -258,6 +258,19 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     assert scene.handover.trouble == "no answer"
 
 
+def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
+    scene = Scene(Manager("active", "inactive"))
+    listed = scene.manager.list
+
+    async def deactivated():
+        scene.bench.core.forbidden = "the lifecycle state is 'inactive'"
+        return await listed()
+
+    scene.manager.list = deactivated
+    assert scene.enable() == (False, "the lifecycle state is 'inactive'")
+    assert scene.bench.state == "disabled"
+
+
 def test_a_second_call_meanwhile_is_refused():
     scene = Scene(Manager(), position_controller="positions")
     core, handover = scene.bench.core, scene.handover

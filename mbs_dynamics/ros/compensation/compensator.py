@@ -65,6 +65,8 @@ class Compensator:
         self.settings = settings
         self.policy = CommandPolicy(settings.on_fault)
         self.arm: CompensatedArm | None = None
+        self.forbidden = ""
+        """Why torques must not be enabled whatever the robot does; empty if they may."""
         self.refused = ""
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
@@ -451,7 +453,7 @@ class Compensator:
         ``rivals`` is how many others publish on the topic of the commands.
         """
         settings = self.settings
-        found = []
+        found = [self.forbidden] if self.forbidden else []
         if rivals:
             found.append(f"{rivals} other publisher(s) on {settings.command_topic}")
         if not settings.joints:

@@ -57,8 +57,6 @@ def diagnostics(
     problems = core.problems(now, traffic.rivals)
     if controller:
         problems.append(controller)
-    if lifecycle != "active":
-        problems.insert(0, f"the lifecycle state is {lifecycle!r}; activate the node first")
     statuses = [
         model_status(core),
         input_status(lifecycle, core, report, now),
