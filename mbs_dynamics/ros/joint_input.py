@@ -338,7 +338,7 @@ class JointInput:
         if layout.unanswered is not None:
             return layout.unanswered
         if not layout.all_reported or advanced is not coordinates:
-            if not self._all_fresh(received):
+            if self.fresh_for(received) == 0.0:
                 return self._incomplete(received, repeated=not advanced)
             if stamp:
                 stamp = max(self._pick_answering(self.stamps))
@@ -354,6 +354,8 @@ class JointInput:
 
     def stale(self, now: float) -> list[str]:
         """Return which joints are not fresh and for how long, in words; empty if all are."""
+        if self.fresh_for(now) > 0.0:
+            return []
         found = []
         for k, name in enumerate(self.joint_names):
             age = now - self.received[k]
@@ -366,26 +368,19 @@ class JointInput:
     def fresh_for(self, now: float) -> float:
         """Return in how many s the first joint is stale if nothing is heard; 0.0 if one is now."""
         left = math.inf
-        for k, heard in enumerate(self.received):
-            age, timeout = now - heard, self._timeout(k)
-            if age >= timeout:
-                return 0.0
-            left = min(left, timeout - age)
-        return left
+        for coordinates, pick in (
+            (self._answering, self._pick_answering),
+            (self._others, self._pick_others),
+        ):
+            if coordinates:
+                age = now - min(pick(self.received))
+                left = min(left, self._timeout(coordinates[0]) - age)
+        return max(0.0, left)
 
     def _timeout(self, coordinate: int) -> float:
         if self.others_timeout is None or coordinate not in self._others:
             return self.stale_timeout
         return self.others_timeout
-
-    def _all_fresh(self, now: float) -> bool:
-        for coordinates, pick in (
-            (self._answering, self._pick_answering),
-            (self._others, self._pick_others),
-        ):
-            if coordinates and now - min(pick(self.received)) >= self._timeout(coordinates[0]):
-                return False
-        return True
 
     def _incomplete(self, now: float, repeated: bool) -> Rejection:
         reason = f"joints without fresh measurement: {', '.join(self.stale(now))}"

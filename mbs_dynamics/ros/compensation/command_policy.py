@@ -120,7 +120,7 @@ class CommandPolicy:
         self._from: tuple[float, ...] = ()
         self._torques: Torques | None = None
         self._damps_until: Sequence[float] = ()
-        self._saturated_since: list[float | None] = []
+        self._saturated_since: dict[int, float] = {}
         self._stop = "hold"
 
     @property
@@ -172,7 +172,8 @@ class CommandPolicy:
         self._begin = now
         self._share, self._torques = 0.0, None
         self._damps_until = (now,) * len(held)
-        self._saturated_since = [None] * len(held)
+        self._saturated_since = {}
+        self.limited = Limited()
         self.state = State.RAMPING_IN
 
     def disable(self, now: float) -> None:
@@ -256,10 +257,9 @@ class CommandPolicy:
 
         None if none is.
         """
-        longest = [(since, k) for k, since in enumerate(self._saturated_since) if since is not None]
-        if not longest:
+        if not self._saturated_since:
             return None
-        since, k = min(longest)
+        since, k = min((since, k) for k, since in self._saturated_since.items())
         return k, now - since
 
     def _takes(self, now: float, torques: Torques) -> bool:
@@ -319,9 +319,13 @@ class CommandPolicy:
         return list(self._held_back(wanted))
 
     def _held_back(self, torques: Sequence[float]) -> tuple[float, ...]:
-        """Return torques (n,) within the effort limits."""
-        pairs = zip(torques, self.limits.effort, strict=True)
-        return tuple(min(most, max(-most, x)) + 0.0 for x, most in pairs)  # which leaves no -0.0
+        """Return torques (n,) within the effort limits, without any -0.0."""
+        limits = self.limits.effort
+        for x, most in zip(torques, limits, strict=True):
+            if not -most <= x <= most:
+                pairs = zip(torques, limits, strict=True)
+                return tuple(min(most, max(-most, x)) + 0.0 for x, most in pairs)
+        return tuple([x + 0.0 for x in torques])
 
     def _left(self, now: float) -> float:
         """Return the share of the release that is still to come."""
@@ -340,19 +344,16 @@ class CommandPolicy:
         command = list(wanted)
         too_fast: list[int] = []
         too_much: list[int] = []
-        rows = zip(self.latest, wanted, self.limits.rate, self.limits.effort, strict=True)
-        for k, (before, value, rate, most) in enumerate(rows):
-            step = rate * elapsed
-            change = value - before
+        for k, value in enumerate(wanted):
+            change, step = value - self.latest[k], self.limits.rate[k] * elapsed
             if not -step <= change <= step:
-                command[k] = before + math.copysign(step, change)
+                command[k] = self.latest[k] + math.copysign(step, change)
                 too_fast.append(k)
-            if abs(value) >= most:
+            if abs(value) >= self.limits.effort[k]:
                 too_much.append(k)
-                if self._saturated_since[k] is None:
-                    self._saturated_since[k] = now
-            else:
-                self._saturated_since[k] = None
+        if too_much or self.limited.effort:
+            before = self._saturated_since
+            self._saturated_since = {k: before.get(k, now) for k in too_much}
         self.limited = Limited(tuple(too_much), tuple(too_fast))
         self.latest = tuple(command)
         self._commanded_at = max(now, self._commanded_at)

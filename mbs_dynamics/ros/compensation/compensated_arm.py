@@ -91,7 +91,8 @@ class CompensatedArm:
         self.periods = Periods(len(self.joints))
         self.backend = default_backend()
         self._fastest = [joint.limits.velocity or math.inf for joint in model.joints]
-        self._smooth: list[float] = []
+        self._least = min(self._fastest)
+        self._smooth: Sequence[float] = ()
         self._smoothed_at = 0
         self.adapt(settings)
 
@@ -123,14 +124,16 @@ class CompensatedArm:
         )
         return Gains(settings.gravity_scale, settings.damping, friction)
 
-    def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> list[float]:
+    def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> Sequence[float]:
         """Return the velocities (n,) that damping takes: within the limits, and low-passed.
 
         A sensor that reports a speed that no joint can have must not become a torque against it.
         ``stamp`` in ns is that of the measurement, ``constant`` the time constant in s.
         """
-        pairs = zip(rates, self._fastest, strict=True)
-        within = [min(fastest, max(-fastest, rate)) for rate, fastest in pairs]
+        within = rates
+        if max(rates) > self._least or -min(rates) > self._least:
+            pairs = zip(rates, self._fastest, strict=True)
+            within = [min(fastest, max(-fastest, rate)) for rate, fastest in pairs]
         elapsed = 1e-9 * (stamp - self._smoothed_at)
         self._smoothed_at = stamp
         if constant > 0.0 and self._smooth and 0.0 < elapsed < 20.0 * constant:

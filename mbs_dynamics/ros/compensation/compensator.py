@@ -41,6 +41,9 @@ IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joint
 """Messages that are not about this robot, not new, or not complete: they stop nothing, nor count.
 """
 
+IDLE_PERIOD = 0.5
+"""Seconds after which the time is looked at where nothing asks for it sooner."""
+
 LARGEST_TURN = math.radians(60.0)
 """Gravity may turn by this angle at once while torques are commanded; an inverted sign is more."""
 
@@ -86,8 +89,10 @@ class Compensator:
     def _forget_state(self) -> None:
         self.joint_watch.forget()
         self.imu_watch.forget()
-        self._q: FloatArray | None = None
-        """(n,) the latest valid positions."""
+        self._fresh_until = -math.inf
+        """No input becomes stale before this time."""
+        self._q: Sequence[float] = ()
+        """(n,) the latest valid positions; empty before the first."""
         self._efforts: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where not known."""
         self._trusted = True
@@ -199,7 +204,7 @@ class Compensator:
         loads: FloatArray | None = None,
     ) -> None:
         """Raise ModelError if the robot could not be held where it was last."""
-        over = "" if self._q is None else arm.overload(self._q, gravity, loads)
+        over = arm.overload(np.array(self._q), gravity, loads) if self._q else ""
         if over:
             raise ModelError(f"the arm could not be held: {over}")
 
@@ -290,6 +295,7 @@ class Compensator:
         """Put settings in force that :meth:`check` lets pass."""
         gravity = settings.gravity != self.settings.gravity
         self.settings = settings
+        self._fresh_until = -math.inf
         self.policy.on_fault = settings.on_fault
         if self.arm is not None:
             self.arm.adapt(settings)
@@ -347,7 +353,7 @@ class Compensator:
             self._trusted = False
         elif fast is not None and fast.kind == "velocity_reading":
             self._damped = False
-        self._q = reading.q.copy()
+        self._q = positions
         trouble = arm.envelope.check(positions) or jump or fast
         rejection = None if trouble is None else Rejection(*trouble)
         if rejection is not None:
@@ -393,18 +399,19 @@ class Compensator:
 
     def due_in(self, now: float) -> float:
         """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
-        timeout = self.settings.stale_timeout
-        waits = [watch.fresh_for(now, timeout) for watch in self._watches()]
-        if self.arm is not None and self.policy.engaged:
-            waits.append(self.arm.input.fresh_for(now))
-        return min(self.policy.due_in(now), *waits)
+        wait = max(0.0, self._fresh_until - now) if self.policy.engaged else IDLE_PERIOD
+        return min(self.policy.due_in(now), wait)
 
     def _watch(self, now: float) -> None:
-        if not self.policy.engaged:
+        """Stop if the robot is silent. It is looked at closely when it may have become so."""
+        if not self.policy.engaged or now < self._fresh_until:
             return
         problem = self._stale(now)
         if problem is not None:
             self.policy.trip(now, problem)
+        elif self.arm is not None:
+            waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self._watches()]
+            self._fresh_until = now + min(self.arm.input.fresh_for(now), *waits)
 
     def _stale(self, now: float) -> Fault | None:
         """Return the fault that an input or the state of a joint is too old, or None."""
@@ -489,10 +496,9 @@ class Compensator:
         trouble = self.input_problem(now)
         if trouble:
             found.append(trouble)
-        elif limited and self._q is not None and self.policy.at_rest:
-            found += [
-                said for said in (arm.overload(self._q), self._mismatch(arm, self._q)) if said
-            ]
+        elif limited and self._q and self.policy.at_rest:
+            q = np.array(self._q)
+            found += [said for said in (arm.overload(q), self._mismatch(arm, q)) if said]
         return found
 
     def _mismatch(self, arm: CompensatedArm, q: FloatArray) -> str:
@@ -553,8 +559,9 @@ class Compensator:
                 problems.append(str(error))
             else:
                 self._trusted = self._damped = True
-                if self._q is not None:
-                    self.arm.law.springs.begin(self._q.tolist())
+                self._fresh_until = -math.inf
+                if self._q:
+                    self.arm.law.springs.begin(self._q)
                 self.arm.law.settle(now, self.settings.settle_time, self.arm.periods.longest)
         return "; ".join(problems)
 

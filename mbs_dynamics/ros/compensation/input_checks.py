@@ -60,12 +60,8 @@ class Freshness:
         return Fault("stale", f"no valid {self.what} for {age:.3f} s; stale_timeout is {timeout:g}")
 
     def fresh_for(self, now: float, timeout: float) -> float:
-        """Return how long it will take until this input is stale, if nothing arrives; or timeout.
-
-        An input that is stale already cannot become so: look again after a whole ``timeout``.
-        """
-        left = 0.0 if self._valid_at is None else self._valid_at + timeout - now
-        return left if left > 0.0 else timeout
+        """Return in how many seconds this input is stale if nothing arrives; 0.0 if it is now."""
+        return 0.0 if self._valid_at is None else max(0.0, self._valid_at + timeout - now)
 
 
 class Periods:
@@ -77,6 +73,8 @@ class Periods:
     def __init__(self, n: int) -> None:
         self._at = [-math.inf] * n
         self._period = [0.0] * n
+        self._together = True
+        """Whether all joints have come in the same messages so far."""
 
     @property
     def longest(self) -> float:
@@ -89,17 +87,24 @@ class Periods:
         ``received`` (n,) are the times at which the latest states of the joints arrived, in s. A
         gap of more than ``longest`` s is no period.
         """
-        until = []
+        n = len(received)
+        self._together = self._together and n > 0 and received.count(received[0]) == n
+        if self._together:  # mostly
+            self._note(0, received[0], longest)
+            at, period = self._at[0], self._period[0]
+            self._at, self._period = [at] * n, [period] * n
+            return [at + 2.0 * period] * n
         for k, at in enumerate(received):
-            gap = at - self._at[k]
-            if gap > 0.0:
-                self._at[k] = at
-                if gap < longest:
-                    before = self._period[k] or gap
-                    # a pause among steady messages must not count for much
-                    self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
-            until.append(at + 2.0 * self._period[k])
-        return until
+            self._note(k, at, longest)
+        return [at + 2.0 * period for at, period in zip(self._at, self._period, strict=True)]
+
+    def _note(self, k: int, at: float, longest: float) -> None:
+        gap = at - self._at[k]
+        if 0.0 < gap < longest:
+            before = self._period[k] or gap
+            # a pause among steady messages must not count for much
+            self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
+        self._at[k] = at
 
 
 class Envelope:
@@ -154,6 +159,7 @@ class Speeds:
                 self._rows.append((joint.name, k, limits.velocity, turns))
             else:
                 self.unlimited.append(joint.name)
+        self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
     def restart(self) -> None:
@@ -173,6 +179,10 @@ class Speeds:
             window.popleft()
         first, before, _ = window[0]
         elapsed = 1e-9 * (stamp - first)
+        least = self._least
+        slow = max(rates) <= least and -min(rates) <= least  # mostly, and quick to find
+        if slow and (elapsed < WINDOW or math.dist(positions, before) <= least * elapsed):
+            return None
         for name, k, fastest, turns in self._rows:
             moved = positions[k] - before[k]
             if turns:
