@@ -222,6 +222,28 @@ def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[flo
     return found
 
 
+def answers(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
+    """Return how long ``~/enable`` false took to be answered while states come at 500 Hz, in s."""
+    found = []
+    with processes(False, stale_timeout="5.0", callback_timeout="5.0") as _:
+        driver = Driver(node, executor, "node")
+        client = node.create_client(SetBool, "/node/gravity_compensation_node/enable")
+        for _ in range(trials):
+            driver.enable()
+            due = time.perf_counter() + random.uniform(0.0, 0.01)
+            while time.perf_counter() < due:
+                driver.round_trip()
+            begin = time.perf_counter()
+            future = client.call_async(SetBool.Request(data=False))
+            while not future.done():
+                driver.send()
+                end = time.perf_counter() + 0.002
+                while (left := end - time.perf_counter()) > 0.0 and not future.done():
+                    driver.spin(left)
+            found.append(time.perf_counter() - begin)
+    return found
+
+
 def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: float) -> bool:
     """Run at a rate for a long time; print memory and latency as they go. False if they grow."""
     rows: list[tuple[float, float, float]] = []
@@ -276,6 +298,7 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=2000, help="to each, in each round")
     parser.add_argument("--rounds", type=int, default=5, help="new processes each")
     parser.add_argument("--stops", type=int, default=10, help="how often to cut joint_states")
+    parser.add_argument("--answers", type=int, default=10, help="how often to disable it")
     parser.add_argument("--soak", type=float, default=0.0, help="seconds of a long run")
     parser.add_argument("--rate", type=float, default=500.0, help="of the long run, in Hz")
     parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
@@ -301,6 +324,12 @@ def main() -> int:
         print(
             f"zero after the last joint states: median {1e3 * statistics.median(found):.1f} ms, "
             f"longest {1e3 * found[-1]:.1f} ms; stale_timeout 100 ms, period 10 ms"
+        )
+    if options.answers:
+        found = sorted(answers(*fresh(), options.answers))
+        print(
+            f"answer to ~/enable false: median {1e3 * statistics.median(found):.1f} ms, "
+            f"longest {1e3 * found[-1]:.1f} ms"
         )
     if options.soak:
         steady = soak(*fresh(), options.soak, options.rate)

@@ -62,6 +62,9 @@ from mbs_dynamics.ros.transport import prefer_udp
 SHORTEST_WAIT = 0.001
 """Seconds; the timer comes no sooner than that."""
 
+GOOD_TIME = 0.05
+"""Seconds; a timer that is due later is not set anew for each joint state."""
+
 # rclpy builds its wait set anew for each message: each event handler costs 2 to 3 % of a message
 QUIET = SubscriptionEventCallbacks(use_default_callbacks=False)
 
@@ -87,6 +90,8 @@ class GravityCompensationNode(DescribedNode):
         self._at_rest: list[Callable[[], None]] = []
         """What is put off until no torque is commanded or held."""
         self._torques_in: list[Future] = []
+        self._simulated_time = False
+        self._due = 0.0
         self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
         self._enabled = self.create_publisher(Bool, "~/enabled", LATCHED, event_callbacks=quiet)
@@ -104,6 +109,7 @@ class GravityCompensationNode(DescribedNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self._timer = self.create_timer(self._settings.stale_timeout, self._on_time, clock=steady)
+        self._simulated_time = self.get_clock().ros_time_is_active
         self._settle()
 
     def _subscribe(
@@ -260,7 +266,10 @@ class GravityCompensationNode(DescribedNode):
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not watched."""
-        return self.get_clock().now().nanoseconds if self._settings.max_age else 0
+        if not self._settings.max_age:
+            return 0
+        # the node's clock says the same, in fifty times the time
+        return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
 
     def _try(self, what: str, action: Callable[[float], None]) -> None:
         begin = time.thread_time()
@@ -332,9 +341,13 @@ class GravityCompensationNode(DescribedNode):
         if self._core.pending is not None:
             self._adopt()
         # look again when damping must end, a stop goes on, or what was received last is stale
-        wait = max(self._core.due_in(time.monotonic()), SHORTEST_WAIT)
-        self._timer.timer_period_ns = int(1e9 * wait)
-        self._timer.reset()
+        now = time.monotonic()
+        wait = max(self._core.due_in(now), SHORTEST_WAIT)
+        # a timer that is due in good time, though sooner than need be, is left as it is
+        if now + wait < self._due or self._due < now + GOOD_TIME:
+            self._due = now + wait
+            self._timer.timer_period_ns = int(1e9 * wait)
+            self._timer.reset()
 
     def _later(self, coroutine: Callable[[], Any]) -> None:
         if self.executor is not None:
@@ -391,6 +404,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
+        self._simulated_time = self.get_clock().ros_time_is_active
         self._later(self._watch_controller)
         self._diagnostics.publish(
             diagnostics(

@@ -346,7 +346,8 @@ class Compensator:
         received = [arm.input.received[k] for k in arm.joints]
         until = arm.periods.note(received, self.settings.stale_timeout)
         self.joint_watch.feed(now)
-        if self.policy.at_rest:  # a robot may be put elsewhere, as simulated ones are
+        resting = self.policy.at_rest
+        if resting:  # a robot may be put elsewhere, as simulated ones are
             self._trusted, self._damped, jump = True, True, None
             self._efforts = reading.efforts.tau.tolist()
         elif jump is not None:
@@ -359,7 +360,7 @@ class Compensator:
         if rejection is not None:
             self._doubt(now, rejection)
         torques = None
-        if self._trusted and not self.policy.at_rest:
+        if self._trusted and not resting:
             torques = arm.law.torques(reading.q, positions, damped, now)
             if not self._damped:
                 torques = torques._replace(damping=[], assist=[])
