@@ -162,10 +162,6 @@ class Speeds:
         self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
-    def restart(self) -> None:
-        """Forget the states so far."""
-        self._window.clear()
-
     def check(self, positions: Sequence[float], rates: Sequence[float], stamp: int) -> Fault | None:
         """Return what moves too fast, or None. ``positions`` and ``rates`` (n,) are kept.
 
