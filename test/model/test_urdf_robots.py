@@ -42,7 +42,7 @@ from mbs_dynamics.model.tree import Model
 
 pytestmark = pytest.mark.backend_independent
 
-ARM7 = Path(__file__).parents[1] / "urdf" / "arm7.urdf"
+ARM7 = Path(__file__).parents[2] / "urdf" / "arm7.urdf"
 ROBOTS = robot_files()
 
 

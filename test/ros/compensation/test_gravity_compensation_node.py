@@ -37,7 +37,7 @@ from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 pytestmark = pytest.mark.usefixtures("ros")
 
 TEXT = ARM7.read_text(encoding="utf-8")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -304,7 +304,7 @@ print(len(stored))
 
 def test_processes_share_what_they_compile(place):
     pytest.importorskip("llvmlite")
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", PROCESS]
 
     def start() -> Any:

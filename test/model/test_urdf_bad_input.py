@@ -31,7 +31,7 @@ from mbs_dynamics.model.tree import Model
 
 pytestmark = pytest.mark.backend_independent
 
-ARM7 = (Path(__file__).parents[1] / "urdf" / "arm7.urdf").read_bytes()
+ARM7 = (Path(__file__).parents[2] / "urdf" / "arm7.urdf").read_bytes()
 
 GOOD = """<robot name="r">
   <link name="a"/>

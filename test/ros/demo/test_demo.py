@@ -181,7 +181,7 @@ def run(*arguments):
         capture_output=True,
         text=True,
         timeout=240,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
 
 

@@ -26,7 +26,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 
-PATH = Path(__file__).parents[1] / "examples" / "series_elastic.py"
+PATH = Path(__file__).parents[2] / "examples" / "series_elastic.py"
 
 
 @pytest.fixture(scope="module")

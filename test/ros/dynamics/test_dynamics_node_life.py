@@ -188,7 +188,7 @@ def test_does_not_start_with_bad_parameters(ros, parameters, said):
 
 
 def test_the_parameter_file_holds_the_defaults(ros):
-    file = Path(__file__).parents[2] / "config" / "dynamics.yaml"
+    file = Path(__file__).parents[3] / "config" / "dynamics.yaml"
     with NodeProcess("--params-file", str(file)) as process, Probe(process) as probe:
         for item in fields(Settings):
             value = parameter_value_to_python(probe.get(item.name))

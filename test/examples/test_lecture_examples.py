@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n")
 pytest.importorskip("matplotlib")
 

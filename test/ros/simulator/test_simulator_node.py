@@ -183,7 +183,7 @@ def test_a_simulation_that_cannot_keep_up_says_so():
 
 @pytest.mark.backend_independent
 def test_the_parameter_file_holds_the_defaults():
-    file = Path(__file__).parents[2] / "config" / "simulation.yaml"
+    file = Path(__file__).parents[3] / "config" / "simulation.yaml"
     text = file.read_text(encoding="utf-8")
     given = yaml.safe_load(text)["/**"]["ros__parameters"]
     told = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))

@@ -29,7 +29,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def test_no_fault_and_no_blocked_publisher_as_participants_come_and_go():
     settings = ["--set", "stale_timeout:=0.5", "--set", "callback_timeout:=5.0"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.participants", *arguments, *settings],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
     )
@@ -90,7 +90,7 @@ def test_processes_over_udp_open_no_shared_memory():
     )
     done = subprocess.run(
         [sys.executable, "-u", "-c", program],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
     )

@@ -212,7 +212,7 @@ for seed in range(40):
 
 def test_kernels_in_cycles_are_freed_in_any_order():
     """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
-    here = Path(__file__).parents[1]
+    here = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
     path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
