@@ -13,10 +13,11 @@
 # limitations under the License.
 """Which functions of the package a test enters: a plugin of pytest.
 
-``pytest -p entered --entered FILE TESTS`` runs each test in a process of its own, forked before any
-fixture is made, because what one test has compiled the next one does not trace again. FILE receives
-JSON: for each test function without its parameters the places ``file:line`` of the functions that
-it entered, and its outcome.
+``pytest -p entered --wanted FILE TESTS`` runs each test in a process of its own, forked before any
+fixture is made, because what one test has compiled the next one does not trace again. FILE contains
+JSON: for each test function, without its parameters, the places ``file:line`` of the functions that
+it is to enter. A test is run with one parameter after the other until it has entered all. FILE is
+replaced by the places that were not entered and what failed, for each test function.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 PACKAGE = str(Path(__file__).parents[1] / "mbs_dynamics")
-PARAMETERS = 6
-"""Of how many parameters of a test functions are gathered, at most."""
 
 
 def place(code):
@@ -43,11 +42,14 @@ def place(code):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--entered", type=Path, help="where to write what each test entered")
+    parser.addoption("--wanted", type=Path, help="what each test is to enter; what it did not")
 
 
 def pytest_configure(config):
-    config.found = {}
+    wanted = json.loads(config.option.wanted.read_text())
+    config.remaining = {test: set(places) for test, places in wanted.items()}
+    config.failed = {test: [] for test in wanted}
+    config.met = set()
 
 
 def name_of(item):
@@ -57,13 +59,21 @@ def name_of(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
-    found = item.config.found.setdefault(name_of(item), {"entered": [], "failed": [], "runs": 0})
-    if found["runs"] < PARAMETERS:
-        found["runs"] += 1
+    config, test = item.config, name_of(item)
+    if config.remaining[test] or test not in config.met:
+        config.met.add(test)
         entered, failed = in_fork(lambda: run(item))
-        found["entered"] = sorted({*found["entered"], *entered})
-        found["failed"] += failed
+        config.remaining[test] -= set(entered)
+        config.failed[test] += failed
     return True
+
+
+def pytest_sessionfinish(session):
+    config = session.config
+    missing = {test: sorted(places) for test, places in config.remaining.items()}
+    never = sorted(config.remaining.keys() - config.met)
+    found = {"missing": missing, "failed": config.failed, "never": never}
+    config.option.wanted.write_text(json.dumps(found))
 
 
 def run(item):
@@ -104,7 +114,3 @@ def in_fork(function):
         text = pipe.read()
     os.waitpid(child, 0)
     return json.loads(text) if text else ([], ["the process ended"])
-
-
-def pytest_sessionfinish(session):
-    session.config.option.entered.write_text(json.dumps(session.config.found))

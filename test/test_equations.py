@@ -169,24 +169,28 @@ def places(thing):
 @pytest.mark.slow
 @pytest.mark.backend_independent
 def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
-    """Each function of a row is entered by a test of that row, traced anew in its own process."""
-    tests = named(row.tests for row in ROWS)
+    """Each function of a row is entered by a test of that row, which traces anew what it needs."""
+    wanted = {test: set() for test in named(row.tests for row in ROWS)}
+    for row in ROWS:
+        for test in named([row.tests]):
+            wanted[test].update(*(places(found(name)) for name in named([row.functions])))
+    file = tmp_path / "wanted.json"
+    file.write_text(json.dumps({test: sorted(some) for test, some in wanted.items()}))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "entered", "-p", "no:cacheprovider"]
-    command += ["--entered", str(tmp_path / "found.json"), *(f"test/{test}" for test in tests)]
+    command += ["--wanted", str(file), *(f"test/{test}" for test in wanted)]
     path = os.pathsep.join([str(ROOT / "test"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout + done.stderr
-    by_test = json.loads((tmp_path / "found.json").read_text())
-    assert [test for test in tests if test not in by_test] == []
-    failed = {test: by_test[test]["failed"] for test in tests if by_test[test]["failed"]}
-    assert not failed
-    missing = []
+    answer = json.loads(file.read_text())
+    assert answer["never"] == []
+    assert not any(answer["failed"].values()), answer["failed"]
+    without = []
     for row in ROWS:
-        seen = {place for test in named([row.tests]) for place in by_test[test]["entered"]}
+        tests = named([row.tests])
         for name in named([row.functions]):
             defined = places(found(name))
-            if defined and not defined & seen:
-                missing.append(f"{row.paper} {row.equation}: {name} by {row.tests}")
-    assert not missing, "\n".join(missing)
+            if defined and all(defined <= set(answer["missing"][test]) for test in tests):
+                without.append(f"{row.paper} {row.equation}: {name} by {row.tests}")
+    assert not without, "\n".join(without)
