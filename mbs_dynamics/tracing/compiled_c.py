@@ -33,10 +33,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.tracing import cache
 from mbs_dynamics.tracing.c import c_function
+from mbs_dynamics.tracing.desk import Desk
 from mbs_dynamics.tracing.machine import Rows, address, in_threads, thread_count
 from mbs_dynamics.tracing.program import Program
 
@@ -103,21 +103,10 @@ class CompiledC:
         self.program = program
         self._library = _Library(emit_library(program))
         self._loop = LOOP(self._library.address("mbs_loop"))
-        self._spare: list[_Desk] = []
 
-    def one(self, arrays: Sequence[FloatArray]) -> int:
-        """Evaluate one state, of inputs and outputs in order. Returns the status."""
-        try:
-            desk = self._spare.pop()
-        except IndexError:  # the first call, or others have not ended
-            desk = _Desk(self.program)
-        for place, x in zip(desk.inputs, arrays, strict=False):
-            place[...] = x
-        status = self._loop(1, desk.pointers, desk.no_strides, 0)
-        for x, place in zip(arrays[len(desk.inputs) :], desk.outputs, strict=True):
-            x[...] = place
-        self._spare.append(desk)
-        return int(status)
+    def one(self, desk: Desk) -> int:
+        """Evaluate the state on a desk. Returns the status."""
+        return int(self._loop(1, desk.pointers, desk.no_strides, 0))
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code, which there is none of."""
@@ -137,17 +126,6 @@ class CompiledC:
             return int(status + first * guards if status > 0 else status)
 
         return in_threads(states, 1 if in_turn else thread_count(states), part)
-
-
-class _Desk:
-    """Places for the ports of one call. Copies are sooner made than addresses are asked for."""
-
-    def __init__(self, program: Program) -> None:
-        self.inputs = [np.empty(port.shape) for port in program.inputs]
-        self.outputs = [np.empty(port.shape) for port in program.outputs]
-        places = [*self.inputs, *self.outputs]
-        self._words = np.array([[address(x) for x in places], [0] * len(places)], dtype=np.int64)
-        self.pointers, self.no_strides = (row.ctypes.data for row in self._words)
 
 
 class _Library:
