@@ -139,7 +139,9 @@ class _Library:
             if kept is None or not self._opened(place, kept):
                 code = _compiled(source, place)
                 if not self._opened(place, code):
-                    raise BackendError(f"what {COMPILER} compiled cannot be loaded: {self._why}")
+                    raise BackendError(
+                        f"what {COMPILER} compiled cannot be loaded: {self._why}{_remedy(place)}"
+                    )
                 cache.store(name, code)
         weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
 
@@ -158,6 +160,16 @@ class _Library:
     def address(self, name: str) -> int:
         """Return the address of a function."""
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+
+def _remedy(folder: Path) -> str:
+    """Return what to do where the system runs no code from files in a folder."""
+    if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return ""
+    return (
+        f"; {folder.parent} does not permit execution (it is mounted noexec): set TMPDIR to a "
+        "folder that does"
+    )
 
 
 def _compiled(source: str, folder: Path) -> bytes:
