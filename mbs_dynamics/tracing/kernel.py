@@ -15,8 +15,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
+import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import SingularError, UnknownBackendError
-from mbs_dynamics.tracing import native
+from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.desk import Desks
@@ -48,13 +50,33 @@ def default_backend() -> str:
 
     The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
     installed, and plain Python where it is not: the C compiler takes a quarter of a second for each
-    kernel that it has not seen, and runs only where it is asked for. Raises UnknownBackendError for
-    another value of the variable.
+    kernel that it has not seen, and runs only where it is asked for. Where llvmlite is installed
+    and cannot be used, a warning is logged once. Raises UnknownBackendError for another value of
+    the variable.
     """
     named = os.environ.get("MBS_BACKEND")
     if named:
         return checked_backend(named)
-    return "llvm" if importlib.util.find_spec("llvmlite") else "python"
+    return "llvm" if importlib.util.find_spec("llvmlite") and _can_use_llvm() else "python"
+
+
+@functools.lru_cache(maxsize=1)
+def _can_use_llvm() -> bool:
+    problem = llvm.problem()
+    if problem is not None:
+        logging.getLogger("mbs_dynamics").warning("kernels are plain Python: %s", problem)
+    return problem is None
+
+
+def way_of_calling(backend: str) -> str:
+    """Return how kernels of a back end are called here, and why if there is a faster way."""
+    if backend == "llvm":
+        reason = native.unsupported_reason()
+        return "machine code" if reason is None else f"ctypes: {reason}"
+    if backend == "c":
+        return "ctypes"
+    reason = None if os.environ.get("MBS_BACKEND") else llvm.problem()
+    return "plain Python" if reason is None else f"plain Python: {reason}"
 
 
 def checked_backend(name: str) -> str:
