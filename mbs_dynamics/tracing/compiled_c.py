@@ -106,7 +106,7 @@ class CompiledC:
 
     def one(self, desk: Desk) -> int:
         """Evaluate the state on a desk. Returns the status."""
-        return int(self._loop(1, desk.pointers, desk.no_strides, 0))
+        return self._loop(1, desk.pointers, desk.no_strides, 0)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code, which there is none of."""

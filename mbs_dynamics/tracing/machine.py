@@ -134,7 +134,7 @@ class Machine:
 
     def one(self, desk: Desk) -> int:
         """Evaluate the state on a desk. Returns the status."""
-        return int(self.plain(desk.pointers))
+        return self.plain(desk.pointers)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
