@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -64,6 +63,8 @@ def default_backend() -> str:
 def _can_use_llvm() -> bool:
     problem = llvm.problem()
     if problem is not None:
+        import logging  # slow to import, and rarely needed
+
         logging.getLogger("mbs_dynamics").warning("kernels are plain Python: %s", problem)
     return problem is None
 
