@@ -40,7 +40,7 @@ from native_bench import (
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, desk, native, trace
+from mbs_dynamics.tracing import Kernel, buffers, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -369,14 +369,14 @@ def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
 
 
 def test_without_native_calls_large_programs_are_not_copied(plain, monkeypatch):
-    monkeypatch.setattr(desk, "LARGEST", 15)
+    monkeypatch.setattr(buffers, "LARGEST", 15)
     kernel = plain(PROGRAM, defaults=DEFAULT)
     wanted = new_kernel()(*neat())
     assert same(kernel(*neat()), wanted)
     assert kernel.slow_calls == 1
 
 
-def test_without_native_calls_threads_have_desks_of_their_own(plain):
+def test_without_native_calls_threads_have_buffers_of_their_own(plain):
     kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
 
     def work(seed: int) -> None:

@@ -30,8 +30,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.arguments import Signature
+from mbs_dynamics.tracing.buffers import BufferPool
 from mbs_dynamics.tracing.c import emit_c
-from mbs_dynamics.tracing.desk import Desks
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
@@ -140,7 +140,7 @@ class Kernel:
         self.required, self.defaults = self.signature.required, self.signature.defaults
         self._machine: Machine | CompiledC | None = None
         self._native: Any = None
-        self._desks: Desks | None = None
+        self._pool: BufferPool | None = None
         if self.backend == "python":
             self._python = compile_python(program)
             return
@@ -149,7 +149,7 @@ class Kernel:
             from mbs_dynamics.tracing.compiled_c import CompiledC
 
             self._machine = CompiledC(program.expanded)
-            self._desks = Desks(program, self.defaults, self._machine.one)
+            self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
         if native.is_callable_type(type(self)):
@@ -157,7 +157,7 @@ class Kernel:
                 self, program, machine.function, self.defaults, Kernel.__call__
             )
         else:
-            self._desks = Desks(program, self.defaults, machine.one)
+            self._pool = BufferPool(program, self.defaults, machine.one)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
@@ -190,7 +190,7 @@ class Kernel:
     ) -> Any:
         """Evaluate the kernel; see the class."""
         if out is None and not named and self._native is None:
-            results = self._one_python(args) if self._desks is None else self._desks.call(args)
+            results = self._one_python(args) if self._pool is None else self._pool.call(args)
             if results is not None:
                 return results
         return self._slow(*self.signature.bound(args, named), out=out)
