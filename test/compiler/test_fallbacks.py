@@ -31,7 +31,7 @@ llvmlite = pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is chosen
 
 PROGRAM = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
