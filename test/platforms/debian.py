@@ -40,7 +40,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-MIRROR = "http://deb.debian.org/debian"
+MIRROR = "https://deb.debian.org/debian"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TIMEOUT = 60.0  # s, of a connection that says nothing
 
