@@ -66,6 +66,8 @@ VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 WITH_ROS = VERSIONS[:5]
 """Those that wheels of ROS 2 exist for."""
 ROS = ("jazzy", "kilted")
+BINARY = "numpy,llvmlite,lxml"
+"""What takes long to build, or more tools than there are: an old version is no use then either."""
 SECONDS_OF_SMOKE = 600.0
 SECONDS_IN_EMULATION = 3600.0
 
@@ -256,7 +258,7 @@ def install(row: Row, package: Path, python: Path) -> Path:
     pip = [own, "-m", "pip", "install", "--quiet"]
     if not done.exists():
         what = f"{', '.join(wanted)} for Python {row.version}"
-        call([*pip, "--only-binary=:all:", "--upgrade", *wanted], what, env=environment())
+        call([*pip, f"--only-binary={BINARY}", *wanted], what, env=environment())
         done.write_text("\n".join([str(python), *wanted]))
     command = [*pip, "--no-deps", "--force-reinstall", package]
     call(command, "the package cannot be installed", env=environment())
