@@ -273,6 +273,50 @@ def test_several_outputs_may_overlap_the_inputs(kernel):
 
 
 @pytest.fixture
+def forgetful(monkeypatch):
+    """Let the interpreter be probed again, and let the report come again, as in a new process."""
+    probes = native.unsupported_reason, native._report_once
+    for probe in probes:
+        probe.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    for probe in probes:
+        probe.cache_clear()
+
+
+UNSUPPORTED = {
+    "the interpreter is pypy": lambda patch: patch.setattr(sys.implementation, "name", "pypy"),
+    "is older than": lambda patch: patch.setattr(native, "OLDEST", (9, 9)),
+    "is a debug build": lambda patch: patch.setattr(sys, "gettotalrefcount", int, raising=False),
+    "makes arrays": lambda patch: patch.setattr(native, "_array_new", lambda: [].index(0)),
+    "layout of objects": lambda patch: patch.setattr(native, "TUPLE_ITEMS", 16),
+}
+
+
+@ordinary
+@pytest.mark.parametrize("reason", UNSUPPORTED)
+def test_an_interpreter_without_native_calls_is_reported_once(forgetful, caplog, reason):
+    assert native.unsupported_reason() is None
+    native.unsupported_reason.cache_clear()
+    UNSUPPORTED[reason](forgetful)
+    kernels = [Kernel(PROGRAM, backend="llvm", defaults=DEFAULT) for _ in range(3)]
+    assert {type(kernel) for kernel in kernels} == {Kernel}
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
+    assert reason in record.message
+    assert reason in native.unsupported_reason()
+    for found, wanted in zip(kernels[0](*neat()), expected(*neat()), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@ordinary
+@pytest.mark.parametrize("field", ["SHAPE", "STRIDES", "LIST_ITEMS", "TYPE", "REFERENCES", "NDIM"])
+def test_a_layout_with_other_offsets_is_not_followed(forgetful, field):
+    forgetful.setattr(native, field, getattr(native, field) + 8)
+    assert "layout of objects" in native.unsupported_reason()
+
+
+@pytest.fixture
 def plain(monkeypatch):
     """A function that makes kernels as interpreters do that have no native call."""
     monkeypatch.setattr(native, "supported", lambda: False)

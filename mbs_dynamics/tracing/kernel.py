@@ -30,6 +30,7 @@ from mbs_dynamics.errors import SingularError, UnknownBackendError
 from mbs_dynamics.tracing import native
 from mbs_dynamics.tracing.arguments import Signature
 from mbs_dynamics.tracing.c import emit_c
+from mbs_dynamics.tracing.desk import Desks
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
 from mbs_dynamics.tracing.machine import Machine, Rows, aligned, rows_of
@@ -116,6 +117,7 @@ class Kernel:
         self.required, self.defaults = self.signature.required, self.signature.defaults
         self._machine: Machine | CompiledC | None = None
         self._native: Any = None
+        self._desks: Desks | None = None
         if self.backend == "python":
             self._python = compile_python(program)
             return
@@ -124,12 +126,15 @@ class Kernel:
             from mbs_dynamics.tracing.compiled_c import CompiledC
 
             self._machine = CompiledC(program.expanded)
+            self._desks = Desks(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
         if native.is_callable_type(type(self)):
             self._native = native.connect(
                 self, program, machine.function, self.defaults, Kernel.__call__
             )
+        else:
+            self._desks = Desks(program, self.defaults, machine.one)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
@@ -162,11 +167,9 @@ class Kernel:
     ) -> Any:
         """Evaluate the kernel; see the class."""
         if out is None and not named and self._native is None:
-            neat = self.signature.neat(args)
-            if neat is not None:
-                results = self._one_python(neat) if self._machine is None else self._one(neat)
-                if results is not None:
-                    return results[0] if len(results) == 1 else tuple(results)
+            results = self._one_python(args) if self._desks is None else self._desks.call(args)
+            if results is not None:
+                return results
         return self._slow(*self.signature.bound(args, named), out=out)
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
@@ -189,22 +192,21 @@ class Kernel:
 
     # -- one state, given as neat arrays ----------------------------------------------------------
 
-    def _one(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
-        """Return the outputs, or None if a guard fails; for interpreters without native calls."""
-        assert self._machine is not None
-        results = [np.empty(port.shape) for port in self.outputs]
-        return None if self._machine.one([*arrays, *results]) else results
-
-    def _one_python(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
+    def _one_python(self, args: tuple[Any, ...]) -> Any:
+        """Return the results of one state, or None if it takes the way of all other calls."""
+        arrays = self.signature.neat(args)
+        if arrays is None:
+            return None
         lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
         try:
             computed = self._python(*lists)
         except Failed:
             return None
-        return [
+        results = [
             np.array(values).reshape(port.shape)
             for values, port in zip(computed, self.outputs, strict=True)
         ]
+        return results[0] if len(results) == 1 else tuple(results)
 
     # -- anything else -----------------------------------------------------------------------------
 
