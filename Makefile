@@ -45,6 +45,15 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
+.PHONY: platforms arm
+PLATFORMS = command -v "$(PYTHON)" >/dev/null || { echo "make: there is no $(PYTHON); name a Python >= 3.10 by PYTHON=..." >&2; exit 1; }; \
+	"$(PYTHON)" test/platforms/run.py
+platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
+	@$(PLATFORMS) $(ROWS)
+
+arm:  ## the smoke test and tests of kernels on 64-bit ARM, in emulation: a quarter of an hour
+	@$(PLATFORMS) --arm
+
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	@echo "== Linters"
 	$(BIN)/ruff check

@@ -25,17 +25,12 @@ in .venv/platforms; ``make clean`` deletes it.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -44,56 +39,19 @@ from typing import Any
 
 import debian
 from debian import NotAvailableError
+from environments import PLACE, ROOT, Row, environment, install, interpreter, wheel
 
-ROOT = Path(__file__).resolve().parents[2]
-PLACE = ROOT / ".venv" / "platforms"
 SMOKE = ROOT / "test" / "smoke"
-SOURCES = (
-    "LICENSE",
-    "config",
-    "launch",
-    "mbs_dynamics",
-    "package.xml",
-    "pyproject.toml",
-    "resource",
-    "setup.cfg",
-    "setup.py",
-    "urdf",
-)
-"""What the wheel is made from."""
-
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 WITH_ROS = VERSIONS[:5]
 """Those that wheels of ROS 2 exist for."""
 ROS = ("jazzy", "kilted")
-BINARY = "numpy,llvmlite,lxml"
-"""What takes long to build, or more tools than there are: an old version is no use then either."""
 SECONDS_OF_SMOKE = 600.0
 SECONDS_IN_EMULATION = 3600.0
 
-ARM = "arm64"
 ARM_SUITE, ARM_VERSION = "trixie", "3.13"
-ARM_TAGS = ("manylinux_2_28_aarch64", "manylinux_2_27_aarch64", "manylinux2014_aarch64")
 ARM_TESTS = ("test_kernel", "test_kernel_batch", "test_native_call", "test_native_batches")
-"""Test files that run in emulation beside the smoke test."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A platform: a Python, what is installed beside the package, and what is expected of it."""
-
-    name: str
-    version: str
-    extras: tuple[str, ...] = ("fast",)
-    lowest: bool = False
-    ros: str = ""
-    quick: bool = False
-    """Whether it is among those at hand that ``make test`` runs."""
-
-    @property
-    def expected(self) -> list[str]:
-        """What the smoke test must find here."""
-        return ["native"] * ("fast" in self.extras) + ["ros"] * bool(self.ros)
+"""Files of tests that run in emulation after the smoke test: batches, and calls of all kinds."""
 
 
 ROWS = (
@@ -117,155 +75,6 @@ class Result:
     reason: str = ""
     found: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-
-
-def call(command: Sequence[Any], what: str, seconds: float | None = None, **given: Any) -> str:
-    """Run a command and return its output; raise NotAvailableError with the end of it."""
-    try:
-        done = subprocess.run(
-            [str(word) for word in command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            **given,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotAvailableError(f"{what}: {error}") from None
-    if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if line.strip()]
-        told = [line for line in lines if line.startswith("ERROR")] or lines or ["it said nothing"]
-        raise NotAvailableError(f"{what}: {told[-1].removeprefix('ERROR: ')}")
-    return done.stdout
-
-
-def environment() -> dict[str, str]:
-    """Return the variables of a process that must not see what is sourced or set here."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MBS_", "VIRTUAL"))}
-    return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
-
-
-# -- interpreters ----------------------------------------------------------------------------------
-
-
-def works(python: Path | str, version: str) -> bool:
-    """Whether this is an ordinary CPython of that version that can make virtual environments."""
-    code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2], sys.abiflags)"
-    try:
-        found = call([python, "-c", code], "", 60.0, env=environment())
-    except NotAvailableError:
-        return False
-    return found.split() == [version]
-
-
-def at_hand(version: str) -> Path | None:
-    """Return a Python of this version that is installed, if there is one."""
-    named = shutil.which(f"python{version}")
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    installed = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
-    unpacked = PLACE / f"debian-{version}" / "bin" / f"python{version}"
-    for python in (sys.executable, named, *reversed(installed), unpacked):
-        if python and works(python, version):
-            return Path(python)
-    return None
-
-
-unpacking = threading.Lock()
-
-
-def interpreter(version: str, download: bool) -> Path:
-    """Return a Python of this version: one that is installed, else Debian's, unpacked."""
-    with unpacking:
-        python = at_hand(version)
-        if python is None and download:
-            print(f"platforms: unpacking Python {version} from Debian", flush=True)
-            python = debian.interpreter(version, PLACE / f"debian-{version}")
-    if python is None:
-        raise NotAvailableError(f"there is no python{version} on PATH or in pyenv, or without venv")
-    return python
-
-
-# -- what is installed -----------------------------------------------------------------------------
-
-
-def digest(paths: Sequence[Path]) -> str:
-    """Return a short name for the contents of files."""
-    found = hashlib.sha256()
-    for path in paths:
-        found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
-    return found.hexdigest()[:12]
-
-
-def wheel() -> Path:
-    """Return a wheel of the package as it is in the checkout; built if it is not that of before."""
-    files = [
-        path
-        for name in SOURCES
-        for path in sorted((ROOT / name).rglob("*") if (ROOT / name).is_dir() else [ROOT / name])
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
-    folder = PLACE / "wheels" / digest(files)
-    if not list(folder.glob("*.whl")):
-        shutil.rmtree(folder.parent, ignore_errors=True)
-        with tempfile.TemporaryDirectory() as copy:
-            for path in files:
-                target = Path(copy) / path.relative_to(ROOT)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, target)
-            builder = virtual_environment(PLACE / "builder", Path(sys.executable))
-            call(
-                [builder, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, copy],
-                "the package cannot be built",
-                env=environment(),
-            )
-    return next(folder.glob("*.whl"))
-
-
-def virtual_environment(folder: Path, python: Path) -> Path:
-    """Return the Python of a virtual environment, made unless it is there and works."""
-    own = folder / "bin" / "python"
-    if not (own.exists() and (folder / ".made").exists()):
-        shutil.rmtree(folder, ignore_errors=True)
-        call([python, "-m", "venv", folder], f"{python} cannot make a venv", env=environment())
-        (folder / ".made").touch()
-    return own
-
-
-def requirements(package: Path, row: Row) -> list[str]:
-    """Return what is installed beside the package; of the lowest versions if the row says so."""
-    with zipfile.ZipFile(package) as files:
-        name = next(name for name in files.namelist() if name.endswith("/METADATA"))
-        metadata = files.read(name).decode()
-    wanted = []
-    for line in re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE):
-        requirement, _, marker = (part.strip() for part in line.partition(";"))
-        extra = re.search(r"extra == ['\"](\w+)['\"]", marker)
-        if extra is None or extra[1] in row.extras:
-            wanted.append(requirement.replace(">=", "==") if row.lowest else requirement)
-        elif extra[1] == "ros" and row.ros:
-            wanted.append(requirement.replace("-jazzy-", f"-{row.ros}-"))
-    return wanted
-
-
-def install(row: Row, package: Path, python: Path) -> Path:
-    """Return the Python of the row's environment, with the package and what it needs in it."""
-    folder = PLACE / row.name
-    wanted = requirements(package, row)
-    done = folder / ".installed"
-    if not done.exists() or done.read_text() != "\n".join([str(python), *wanted]):
-        shutil.rmtree(folder, ignore_errors=True)
-    own = virtual_environment(folder, python)
-    pip = [own, "-m", "pip", "install", "--quiet"]
-    if not done.exists():
-        what = f"{', '.join(wanted)} for Python {row.version}"
-        call([*pip, f"--only-binary={BINARY}", *wanted], what, env=environment())
-        done.write_text("\n".join([str(python), *wanted]))
-    command = [*pip, "--no-deps", "--force-reinstall", package]
-    call(command, "the package cannot be installed", env=environment())
-    return own
-
-
-# -- the rows --------------------------------------------------------------------------------------
 
 
 def smoke(command: Sequence[Any], result: Result, seconds: float, **given: Any) -> None:
@@ -310,6 +119,36 @@ def run(row: Row, package: Path, download: bool) -> Result:
     result.seconds = time.monotonic() - start
     told = f": {result.reason}" if result.reason else ""
     print(f"platforms: {row.name} {result.state}, {result.seconds:.0f} s{told}", flush=True)
+    return result
+
+
+def run_emulated(package: Path) -> Result:
+    """Run the smoke test and some tests on 64-bit ARM, in emulation."""
+    row = Row("arm64", ARM_VERSION)
+    result, start = Result(row), time.monotonic()
+    root = PLACE / f"debian-arm64-{ARM_VERSION}"
+    tests = [path for name in ARM_TESTS for path in (ROOT / "test").rglob(f"{name}.py")]
+    try:
+        if debian.own_architecture() == "arm64":
+            raise NotAvailableError("this processor is 64-bit ARM itself: make test")
+        print(f"arm: Python {ARM_VERSION} of Debian {ARM_SUITE} for arm64, in qemu", flush=True)
+        python = debian.interpreter(ARM_VERSION, root, ARM_SUITE, "arm64")
+        own = install(row, package, python, emulated=True)
+    except NotAvailableError as error:
+        result.state, result.reason = "not available", str(error)
+        return result
+    # What a C compiler of this machine makes does not run in the emulation: none is to be found.
+    given = {"env": {**environment(), "PATH": str(own.parent)}}
+    print("arm: the smoke test, some minutes", flush=True)
+    smoke([own], result, SECONDS_IN_EMULATION, **given)
+    print((PLACE / "arm64.log").read_text(), flush=True)
+    print(f"arm: {', '.join(path.name for path in tests)}", flush=True)
+    command = [own, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    code = subprocess.run([str(word) for word in command], cwd=ROOT, **given).returncode
+    if len(tests) < len(ARM_TESTS) or code:
+        result.state = "FAILED"
+        result.reason = result.reason or "tests fail or are missing, see above"
+    result.seconds = time.monotonic() - start
     return result
 
 
@@ -365,18 +204,23 @@ def main() -> int:
         action="store_true",
         help="a few rows, of Pythons that are installed; none is downloaded",
     )
+    parser.add_argument("--arm", action="store_true", help="64-bit ARM in emulation, and no row")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     given = parser.parse_args()
+    if sys.version_info < (3, 10):
+        sys.exit(f"platforms: {sys.executable} is older than 3.10; name another by PYTHON=...")
     rows = chosen(given.rows)
     if given.at_hand and not given.rows:
         rows = [row for row in rows if row.quick]
     try:
         package = wheel()
     except NotAvailableError as error:
-        print(f"platforms: {error}\nplatforms: without it no platform can be tested")
-        return 1
-    with ThreadPoolExecutor(given.jobs) as pool:
-        results = list(pool.map(lambda row: run(row, package, not given.at_hand), rows))
+        sys.exit(f"platforms: {error}\nplatforms: no platform can be tested without the package")
+    if given.arm:
+        results = [run_emulated(package)]
+    else:
+        with ThreadPoolExecutor(given.jobs) as pool:
+            results = list(pool.map(lambda row: run(row, package, not given.at_hand), rows))
     print(table(results))
     return int(any(result.state == "FAILED" for result in results))
 
