@@ -46,7 +46,8 @@ bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
 .PHONY: platforms arm
-PLATFORMS = command -v "$(PYTHON)" >/dev/null || { echo "make: there is no $(PYTHON); name a Python >= 3.10 by PYTHON=..." >&2; exit 1; }; \
+PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
 	"$(PYTHON)" test/platforms/run.py
 platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
 	@$(PLATFORMS) $(ROWS)

@@ -250,7 +250,9 @@ def interpreter(
             variables.write_text(text.replace(WHEELS, f"{root}{WHEELS}"))
     libraries = root / "usr" / "lib" / TRIPLETS[architecture]
     if architecture == own:
-        run = f'"{libraries / LOADERS[architecture]}" --argv0 "$0" --library-path "{libraries}"'
+        # What wheels of ROS 2 start Python anew with is searched too, after what belongs to Python.
+        path = f'"{libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
+        run = f'"{libraries / LOADERS[architecture]}" --argv0 "$0" --library-path {path}'
     else:
         qemu = emulator(root.parent / "qemu")
         run = f'"{qemu}" -L "{root}" -0 "$0"'

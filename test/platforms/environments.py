@@ -91,9 +91,13 @@ def call(command: Sequence[Any], what: str, seconds: float | None = None, **give
     return done.stdout
 
 
+FOREIGN = ("AMENT_", "LD_LIBRARY_PATH", "MBS_", "PYTHON", "RMW_", "ROS_", "VIRTUAL_ENV", "_ROS_")
+"""How variables begin that belong to the Python, the ROS 2 or the settings of who runs this."""
+
+
 def environment() -> dict[str, str]:
     """Return the variables of a process that must not see what is sourced or set here."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MBS_", "VIRTUAL"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
 
 

@@ -207,8 +207,6 @@ def main() -> int:
     parser.add_argument("--arm", action="store_true", help="64-bit ARM in emulation, and no row")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     given = parser.parse_args()
-    if sys.version_info < (3, 10):
-        sys.exit(f"platforms: {sys.executable} is older than 3.10; name another by PYTHON=...")
     rows = chosen(given.rows)
     if given.at_hand and not given.rows:
         rows = [row for row in rows if row.quick]
