@@ -71,6 +71,9 @@ class Row:
         return ["native"] * ("fast" in self.extras) + ["ros"] * bool(self.ros)
 
 
+UNREACHABLE = re.compile("NewConnectionError|NameResolutionError|ConnectTimeout|connection broken")
+
+
 def call(command: Sequence[Any], what: str, seconds: float | None = None, **given: Any) -> str:
     """Run a command and return its output; raise NotAvailableError with the end of it."""
     try:
@@ -87,6 +90,8 @@ def call(command: Sequence[Any], what: str, seconds: float | None = None, **give
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         told = [line for line in lines if line.startswith("ERROR")] or lines or ["it said nothing"]
+        if UNREACHABLE.search(done.stdout):
+            told.append("pip reaches no package index")
         raise NotAvailableError(f"{what}: {told[-1].removeprefix('ERROR: ')}")
     return done.stdout
 
@@ -226,7 +231,7 @@ def install(row: Row, package: Path, python: Path, emulated: bool = False) -> Pa
         pip += ["--python-version", row.version, *(f"--platform={tag}" for tag in ARM_WHEELS)]
         pip.append("--only-binary=:all:")
     if not done.exists():
-        what = f"{', '.join(wanted)} for Python {row.version}"
+        what = f"what the package needs cannot be installed for Python {row.version}"
         call([*pip, *wanted], what, env=environment())
         done.write_text(stamp)
     command = [*pip, "--no-deps", "--force-reinstall", package]

@@ -50,7 +50,15 @@ SECONDS_OF_SMOKE = 600.0
 SECONDS_IN_EMULATION = 3600.0
 
 ARM_SUITE, ARM_VERSION = "trixie", "3.13"
-ARM_TESTS = ("test_kernel", "test_kernel_batch", "test_native_call", "test_native_batches")
+ARM_TESTS = (
+    "test_kernel",
+    "test_kernel_batch",
+    "test_kernel_iterate",
+    "test_native_batches",
+    "test_native_call",
+    "test_native_results",
+    "test_dispatch",
+)
 """Files of tests that run in emulation after the smoke test: batches, and calls of all kinds."""
 
 
