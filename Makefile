@@ -13,7 +13,7 @@ PROGRESS := sed -un -e 's/^ *\(Downloading\|Using cached\) \(.* ([0-9.]* MB)\)/ 
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \
 	spec = importlib.util.find_spec("rclpy"); \
-	wheels = (3, 10) <= sys.version_info[:2] <= (3, 13) and platform.machine() == "x86_64" and sys.platform == "linux"; \
+	wheels = (3, 10) <= sys.version_info[:2] <= (3, 14) and platform.machine() == "x86_64" and sys.platform == "linux"; \
 	print("sourced" if spec and not spec.origin.startswith(sys.prefix) else "wheels" if wheels else "none")
 
 .DEFAULT_GOAL := help
@@ -92,7 +92,7 @@ $(VENV)/.run: setup.py Makefile | $(BIN)/python
 	case $$ros in
 	    sourced) extras=fast; echo "== Installing the package beside the ROS 2 that is sourced: about half a minute" ;;
 	    wheels) extras=fast,ros; echo "== Installing the package and ROS 2 Jazzy wheels, some 130 MB: about a minute" ;;
-	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.13 on x86-64 Linux only" ;;
+	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.14 on x86-64 Linux only" ;;
 	esac
 	$(INSTALL) --editable ".[$$extras]" | $(PROGRESS)
 	touch $@

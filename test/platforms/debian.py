@@ -102,7 +102,8 @@ def release(suite: str) -> str:
             text=True,
         )
         if done.returncode:
-            raise NotAvailableError(f"the signature of Debian {suite} is wrong:\n{done.stderr}")
+            told = done.stderr.strip().splitlines()[-1:]
+            raise NotAvailableError(f"{KEYRING} does not confirm Debian {suite}: {told}")
         return text.read_text()
 
 
@@ -214,12 +215,14 @@ def own_architecture() -> str:
 
 def emulator(folder: Path, suite: str = "trixie") -> Path:
     """Return the program that runs arm64 ones here, unpacked into a folder unless it is there."""
-    program = folder / "usr" / "bin" / "qemu-aarch64"
+    program = folder / "qemu-aarch64"
     if not program.exists():
-        packages = Suite(suite, own_architecture())
-        unpack_alone = packages.packages["qemu-user"]
-        package = fetch(unpack_alone["Filename"])
-        unpack(verified(package, unpack_alone["SHA256"], "qemu-user"), folder)
+        fields = Suite(suite, own_architecture()).packages["qemu-user"]
+        package = verified(fetch(fields["Filename"]), fields["SHA256"], "qemu-user")
+        with tempfile.TemporaryDirectory(dir=folder.parent) as everything:
+            unpack(package, Path(everything))
+            folder.mkdir(exist_ok=True)
+            (Path(everything) / "usr" / "bin" / program.name).rename(program)
     return program
 
 
