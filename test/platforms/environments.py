@@ -231,6 +231,9 @@ def install(row: Row, package: Path, python: Path, emulated: bool = False) -> Pa
         pip += ["--python-version", row.version, *(f"--platform={tag}" for tag in ARM_WHEELS)]
         pip.append("--only-binary=:all:")
     if not done.exists():
+        if emulated:  # an old pip asks for what runs on its own Python
+            renew = [builder, "-m", "pip", "install", "--quiet", "--upgrade", "pip"]
+            call(renew, "pip cannot be renewed", env=environment())
         what = f"what the package needs cannot be installed for Python {row.version}"
         call([*pip, *wanted], what, env=environment())
         done.write_text(stamp)
