@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from native_bench import (
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, native, trace
+from mbs_dynamics.tracing import Kernel, buffers, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -341,6 +342,59 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
     fill = plain(filling.program)
     assert fill(x, y, out=out) is out
     assert fill(x, y).tobytes() == out.tobytes() == filling(x, y).tobytes()
+
+
+def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = neat()
+    first = kernel(x, A, s)
+    assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
+    assert same(kernel(x, A, s), first)
+    assert same(kernel(x, A, s, g), kernel(*(np.array(a) for a in (x, A, s, g))))
+    assert kernel.slow_calls == 0
+
+
+def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = neat()
+    wanted = kernel(x, A, s, g)
+    wide = np.repeat(x, 2)[::2]
+    odd = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
+    odd[:] = x
+    assert same(kernel(wide, np.asfortranarray(A), s, g), wanted)
+    assert same(kernel(odd, A, s, g), wanted)
+    assert kernel.slow_calls == 0
+    assert same(kernel(x.astype(">f8"), A, s, g.astype(np.longdouble).astype(float)), wanted)
+    assert kernel.slow_calls == 1
+
+
+def test_without_native_calls_large_programs_are_not_copied(plain, monkeypatch):
+    monkeypatch.setattr(buffers, "LARGEST", 15)
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    wanted = new_kernel()(*neat())
+    assert same(kernel(*neat()), wanted)
+    assert kernel.slow_calls == 1
+
+
+def test_without_native_calls_threads_have_buffers_of_their_own(plain):
+    kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
+
+    def work(seed: int) -> None:
+        arguments = neat(seed)
+        wanted = kernel(*arguments)
+        wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 @ordinary

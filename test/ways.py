@@ -23,7 +23,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.tracing import llvm, native
-from mbs_dynamics.tracing.desk import Desk
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.machine import Machine, Rows, Vector
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
@@ -62,8 +62,8 @@ def _in_lanes(lanes: int) -> None:
                 machine.vector = Vector(machine.program, lanes)
         return machine.vector.evaluate(states, rows)
 
-    def one(machine: Machine, desk: Desk) -> int:
-        return as_several(machine, desk.arrays)
+    def one(machine: Machine, buffers: Buffers) -> int:
+        return as_several(machine, buffers.arrays)
 
     def as_several(machine: Machine, arrays: Sequence[Any]) -> int:
         program = machine.program

@@ -49,12 +49,13 @@ def _run(node: str) -> int:
         if problem is None:
             module = importlib.import_module(f"{__package__}.{node}")
             return int(module.main())
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         name = (error.name or "").partition(".")[0]
         if name in ("", PACKAGE):
             raise
+        why, *_ = str(error).splitlines()
         problem = (
-            f"the Python package {name} of ROS 2 was not found; source ROS 2 (such as 'source "
+            f"the Python package {name} of ROS 2 was not found ({why}); source ROS 2 ('source "
             f"/opt/ros/jazzy/setup.bash'), or install its wheels: pip install '{PACKAGE}[ros]'"
         )
     print(f"{node}: {problem}", file=sys.stderr)

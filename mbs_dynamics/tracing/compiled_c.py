@@ -35,8 +35,8 @@ import numpy as np
 
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.tracing import cache
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.c import c_function
-from mbs_dynamics.tracing.desk import Desk
 from mbs_dynamics.tracing.machine import Rows, address, in_threads, thread_count
 from mbs_dynamics.tracing.program import Program
 
@@ -104,9 +104,9 @@ class CompiledC:
         self._library = _Library(emit_library(program))
         self._loop = LOOP(self._library.address("mbs_loop"))
 
-    def one(self, desk: Desk) -> int:
-        """Evaluate the state on a desk. Returns the status."""
-        return int(self._loop(1, desk.pointers, desk.no_strides, 0))
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self._loop(1, buffers.pointers, buffers.no_strides, 0)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code, which there is none of."""

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.condensed import Order, condensed
-from mbs_dynamics.tracing.desk import Desk
 from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_objects import VECTOR
 from mbs_dynamics.tracing.llvm_rows import LEAST_STATES, STATES_PER_THREAD
@@ -132,9 +132,9 @@ class Machine:
         self.vector: Vector | None = None
         """Vector code, once there is any."""
 
-    def one(self, desk: Desk) -> int:
-        """Evaluate the state on a desk. Returns the status."""
-        return int(self.plain(desk.pointers))
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self.plain(buffers.pointers)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""

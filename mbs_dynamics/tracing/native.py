@@ -25,7 +25,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import logging
 import sys
 import threading
 import weakref
@@ -221,6 +220,8 @@ def suits(program: Program) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _report_once() -> None:
+    import logging  # slow to import, and rarely needed
+
     logging.getLogger("mbs_dynamics").warning(
         "kernels are called through ctypes, which takes one to two microseconds more per call: %s",
         unsupported_reason(),

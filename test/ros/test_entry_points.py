@@ -54,7 +54,8 @@ def test_a_node_without_ros_says_what_to_install(ros, capsys, node):
     ros(None)
     assert getattr(entry_points, node)() == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{node}: the Python package rclpy of ROS 2 was not found; source ROS 2")
+    assert line.startswith(f"{node}: the Python package rclpy of ROS 2 was not found (")
+    assert "; source ROS 2 ('source /opt/ros/jazzy/setup.bash')" in line
     assert "pip install 'mbs_dynamics[ros]'" in line
 
 

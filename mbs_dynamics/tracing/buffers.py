@@ -35,7 +35,7 @@ LARGEST = 1 << 14
 FLOAT64 = np.dtype(np.float64)
 
 
-class Desk:
+class Buffers:
     """Arrays for the inputs and outputs of one call at a time."""
 
     def __init__(self, program: Program, defaults: Sequence[FloatArray] = ()) -> None:
@@ -66,17 +66,17 @@ class Desk:
         return tuple([array.copy() for array in self._outputs])
 
 
-class Desks:
-    """Desks of one kernel, by the number of arguments. Each is used by one call at a time."""
+class BufferPool:
+    """Buffers of one kernel, by the number of arguments. Each set serves one call at a time."""
 
     def __init__(
-        self, program: Program, defaults: Sequence[FloatArray], evaluate: Callable[[Desk], int]
+        self, program: Program, defaults: Sequence[FloatArray], evaluate: Callable[[Buffers], int]
     ) -> None:
         every = len(program.inputs)
         self._program, self._evaluate = program, evaluate
         self._defaults = {every: (), every - len(defaults): defaults}
         small = sum(port.size for port in (*program.inputs, *program.outputs)) <= LARGEST
-        self._spare: dict[int, list[Desk]] = {n: [] for n in self._defaults} if small else {}
+        self._spare: dict[int, list[Buffers]] = {n: [] for n in self._defaults} if small else {}
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """Return the results for one state; None if a guard fails or arguments do not suit."""
@@ -84,9 +84,9 @@ class Desks:
         if spare is None:
             return None
         try:
-            desk = spare.pop()
+            buffers = spare.pop()
         except IndexError:  # the first call, or others have not ended
-            desk = Desk(self._program, self._defaults[len(args)])
-        results = desk.results() if desk.take(args) and not self._evaluate(desk) else None
-        spare.append(desk)
+            buffers = Buffers(self._program, self._defaults[len(args)])
+        results = buffers.results() if buffers.take(args) and not self._evaluate(buffers) else None
+        spare.append(buffers)
         return results
