@@ -15,7 +15,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \
 	spec = importlib.util.find_spec("rclpy"); \
-	wheels = (3, 10) <= sys.version_info[:2] <= (3, 13) and platform.machine() == "x86_64" and sys.platform == "linux"; \
+	wheels = (3, 10) <= sys.version_info[:2] <= (3, 14) and platform.machine() == "x86_64" and sys.platform == "linux"; \
 	print("sourced" if spec and not spec.origin.startswith(sys.prefix) else "wheels" if wheels else "none")
 
 .DEFAULT_GOAL := help
@@ -60,6 +60,16 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
+.PHONY: platforms arm
+PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
+	"$(PYTHON)" test/platforms/run.py
+platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
+	@$(PLATFORMS) $(ROWS)
+
+arm:  ## the smoke test and tests of kernels on 64-bit ARM, in emulation: a quarter of an hour
+	@$(PLATFORMS) --arm
+
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	@echo "== Linters"
 	$(BIN)/ruff check
@@ -97,7 +107,7 @@ $(VENV)/.run: setup.py Makefile | $(BIN)/python
 	case $$ros in
 	    sourced) extras=fast; echo "== Installing the package beside the ROS 2 that is sourced: about half a minute" ;;
 	    wheels) extras=fast,ros; echo "== Installing the package and ROS 2 Jazzy wheels, some 130 MB: about a minute" ;;
-	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.13 on x86-64 Linux only" ;;
+	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.14 on x86-64 Linux only" ;;
 	esac
 	$(INSTALL) --editable ".[$$extras]" | $(PROGRESS)
 	touch $@
