@@ -23,7 +23,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends bench lint clean
+.PHONY: help demo check test test-all backends platforms arm bench lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -43,6 +43,8 @@ test: lint  ## the linters and the tests: some minutes on two cores
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m "serial and not slow"
+	echo "== Smoke test on other Pythons that are here"
+	$(PLATFORMS) --at-hand
 
 test-all: lint  ## every test, the slow cases too, then `make backends`: up to two hours
 	@echo "== All tests"
@@ -60,7 +62,6 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
-.PHONY: platforms arm
 PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
 	"$(PYTHON)" test/platforms/run.py
