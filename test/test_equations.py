@@ -172,7 +172,6 @@ NUMBERS_ALONE = {"model.dh.PUMA"}
 """What is no function, so that no test can enter it."""
 
 
-@pytest.mark.slow
 @pytest.mark.backend_independent
 def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
     """Each function of a row is entered by a test of that row, which traces anew what it needs."""
