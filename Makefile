@@ -9,8 +9,9 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --disable-pip-vers
 # Of all that pip says: the large files as they come in, and the last step.
 PROGRESS := sed -un -e 's/^ *\(Downloading\|Using cached\) \(.* ([0-9.]* MB)\)/    \2/p' \
 	-e 's/^Installing collected .*/    unpacking/p'
-# One process of pytest for each core, which take tests from each other when they have none left.
-PARALLEL := --numprocesses auto --dist worksteal
+# One process of pytest for each core, and one more because tests over DDS mostly wait. Those that have
+# no tests left take some from the others.
+PARALLEL = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \

@@ -341,6 +341,8 @@ class Compensator:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
         positions, rates = reading.q.tolist(), reading.qd.tolist()
         jump = arm.continuity.check(positions, arm.input.stamps)
+        if jump is not None:  # else it counted as motion, as soon as 50 ms have passed
+            arm.speeds.restart()
         fast = arm.speeds.check(positions, rates, reading.stamp)
         damped = arm.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
         received = [arm.input.received[k] for k in arm.joints]
@@ -348,7 +350,7 @@ class Compensator:
         self.joint_watch.feed(now)
         resting = self.policy.at_rest
         if resting:  # a robot may be put elsewhere, as simulated ones are
-            self._trusted, self._damped, jump = True, True, None
+            self._trusted, self._damped = True, True
             self._efforts = reading.efforts.tau.tolist()
         elif jump is not None:
             self._trusted = False

@@ -162,6 +162,10 @@ class Speeds:
         self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
+    def restart(self) -> None:
+        """Forget all states: positions after a jump say nothing of the speed."""
+        self._window.clear()
+
     def check(self, positions: Sequence[float], rates: Sequence[float], stamp: int) -> Fault | None:
         """Return what moves too fast, or None. ``positions`` and ``rates`` (n,) are kept.
 
@@ -169,7 +173,7 @@ class Speeds:
         """
         window = self._window
         if window and stamp <= window[-1][0]:
-            window.clear()
+            self.restart()
         window.append((stamp, positions, rates))
         while len(window) > 2 and 1e-9 * (stamp - window[1][0]) >= WINDOW:
             window.popleft()

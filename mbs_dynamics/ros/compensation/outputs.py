@@ -57,7 +57,12 @@ class CommandOutputs:
         self._torques = make(JointState, "~/commanded_torques", 10, event_callbacks=quiet)
 
     def close(self) -> None:
-        """Destroy the publishers."""
+        """Destroy the publishers, once what was commanded last has arrived.
+
+        A subscriber discards what it has not yet received from a publisher that is gone, and a
+        controller would hold the command before.
+        """
+        self.flush()
         for publisher in (self._commands, self._torques):
             if publisher is not None:
                 self._node.destroy_publisher(publisher)

@@ -110,9 +110,24 @@ def test_enabling_is_refused_while_two_publishers_report_one_robot():
     for k in range(20):
         bench.now += PERIOD
         bench.send((np.zeros(7), Q)[k % 2])
-    assert "joint1 moved by" in bench.core.enable(bench.now)
+    assert "joint1 jumped by" in bench.core.enable(bench.now)
     bench.run(0.1)  # a robot that was put elsewhere, as simulated ones are, is all right
     assert bench.core.enable(bench.now) == ""
+
+
+@pytest.mark.parametrize("after", [1, 3, 4, 5])
+def test_one_wrong_state_before_enabling_is_no_motion_after_it(after):
+    bench = Bench()
+    bench.run(0.2)
+    bench.now += PERIOD
+    assert bench.send(np.where(np.arange(7) == 1, 2.06, Q)).rejected.kind == "position_limit"
+    bench.now += PERIOD
+    assert bench.send().rejected.kind == "position_jump"
+    assert "joint2 jumped by" in bench.core.enable(bench.now)
+    bench.run(after * PERIOD)
+    assert bench.core.enable(bench.now) == ""
+    bench.run(1.5)
+    assert bench.state == "enabled"
 
 
 def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
