@@ -67,6 +67,7 @@ setup(
             # References and runner.
             "pytest>=7.4",
             "hypothesis",
+            "coverage>=7",
             "pin",
             "mujoco",
             "example-robot-data",
