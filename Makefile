@@ -9,6 +9,8 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --disable-pip-vers
 # Of all that pip says: the large files as they come in, and the last step.
 PROGRESS := sed -un -e 's/^ *\(Downloading\|Using cached\) \(.* ([0-9.]* MB)\)/    \2/p' \
 	-e 's/^Installing collected .*/    unpacking/p'
+# One process of pytest for each core, which take tests from each other when they have none left.
+PARALLEL := --numprocesses auto --dist worksteal
 
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \
@@ -21,25 +23,38 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo test backends mutants bench lint clean
+.PHONY: help demo check test test-all backends mutants bench lint clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 	echo "PYTHON=/path/to/python3 chooses the Python that .venv is made from."
 
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-test: lint  ## the linters, then every test; those that evaluate kernels also in plain Python
-	@echo "== Tests"
-	$(BIN)/python -m pytest
-	echo "== Tests, with the plain Python back end"
-	MBS_BACKEND=python $(BIN)/python -m pytest -m "not backend_independent"
+check: $(VENV)/.test  ## while editing: ruff, mypy, and the tests of the core and of what changed, without DDS: 90 s
+	@$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial" $$($(BIN)/python test/changed.py)
 
-backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call: some hours
-	@for way in ctypes lanes1 lanes4 lanes8 c; do
+test: lint  ## the linters and the tests: some minutes on two cores
+	@echo "== Tests"
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
+	echo "== Tests that need a quiet machine, one after the other"
+	$(BIN)/python -m pytest -q -m "serial and not slow"
+
+test-all: lint  ## every test, the slow cases too, then `make backends`: up to two hours
+	@echo "== All tests"
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not serial"
+	echo "== Tests that need a quiet machine, one after the other"
+	$(BIN)/python -m pytest -q -m serial
+	$(MAKE) --no-print-directory backends
+
+backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call
+	@for way in python ctypes lanes1 lanes4 lanes8 c; do
 	    echo "== Tests through $$way"
-	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -m "not backend_independent"
+	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -q $(PARALLEL) -m "not backend_independent and not slow and not serial"
 	done
 
 mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour

@@ -66,6 +66,7 @@ setup(
         "test": [
             # References and runner.
             "pytest>=7.4",
+            "pytest-xdist>=3.5",
             "hypothesis",
             "coverage>=7",
             "pin",

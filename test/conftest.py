@@ -29,13 +29,25 @@ from ways import evaluate_through
 
 from mbs_dynamics.ros.domain import unused_domain
 
-# A robot in the same network must neither be heard nor, above all, be moved by the tests.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
+def domain_of_worker() -> int:
+    """Return an unused ROS domain that no other worker of this run chooses."""
+    while True:
+        domain = unused_domain()
+        if domain % WORKERS == WORKER:
+            return domain
+
+
+# The tests must not reach a robot in the same network.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
+os.environ["ROS_DOMAIN_ID"] = str(domain_of_worker())
 os.environ.pop("ROS_STATIC_PEERS", None)
 
-# The tests share compiled kernels with each other, but neither with the user nor with other runs.
-if "MBS_CACHE" not in os.environ:
+# All workers of a run share compiled kernels, but neither with the user nor with other runs.
+if "MBS_CACHE" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")
     atexit.register(shutil.rmtree, os.environ["MBS_CACHE_DIR"], ignore_errors=True)
 

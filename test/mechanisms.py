@@ -25,6 +25,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pytest
+from cases import mostly_slow
 
 from mbs_dynamics import Model
 
@@ -219,6 +221,13 @@ MECHANISMS = {
         offset=(0.0, 0.0, 0.0, 0.3, 0.0, -0.4, 1.2),
     ),
 }
+
+VARIED = ("forest", "aligned tree", "mimics")
+"""Several roots, zeros and ones, joints that share coordinates; each with branches and joints of
+every kind. What holds for these holds for the others, by all that the code can tell apart."""
+
+most_mechanisms_slow = pytest.mark.parametrize("name", mostly_slow(MECHANISMS, VARIED))
+"""For tests in which each mechanism is compiled many times."""
 
 _LINK = """
   <link name="{}"><inertial>

@@ -18,11 +18,16 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
+import os
 import re
+import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import entered
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -118,20 +123,24 @@ def test_every_row_names_a_function_and_a_test_or_says_that_there_is_none():
             assert cell == (listed or NOT_YET), row
 
 
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("name", named(row.functions + row.remark for row in ROWS))
-def test_every_function_exists(name):
+def found(name):
+    """Return what a name of the table stands for, as it is defined."""
     parts = ["mbs_dynamics", *name.split(".")]
     for k in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:k]))
+            named = importlib.import_module(".".join(parts[:k]))
         except ModuleNotFoundError:
             continue
         for part in parts[k:]:
-            found = getattr(found, part)
-        assert not inspect.ismodule(found)
-        return
-    pytest.fail(f"no module {name}")
+            named = inspect.getattr_static(named, part)
+        return named
+    raise LookupError(f"no module {name}")
+
+
+@pytest.mark.backend_independent
+def test_every_function_exists():
+    for name in named(row.functions + row.remark for row in ROWS):
+        assert not inspect.ismodule(found(name)), name
 
 
 @lru_cache
@@ -141,8 +150,43 @@ def functions_in(file):
 
 
 @pytest.mark.backend_independent
-@pytest.mark.parametrize("name", named(row.tests for row in ROWS))
-def test_every_test_exists(name):
-    file, test = name.split("::")
-    assert test.startswith("test_")
-    assert test in functions_in(file)
+def test_every_test_exists():
+    for name in named(row.tests for row in ROWS):
+        file, test = name.split("::")
+        assert test.startswith("test_")
+        assert test in functions_in(file), name
+
+
+def places(thing):
+    """Return the places ``file:line`` of the functions that a thing consists of."""
+    if isinstance(thing, type):
+        return {place for part in vars(thing).values() for place in places(part)}
+    for attribute in ("__func__", "fget", "func", "equations"):
+        thing = getattr(thing, attribute, thing)
+    return {entered.place(thing.__code__)} if hasattr(thing, "__code__") else set()
+
+
+@pytest.mark.slow
+@pytest.mark.backend_independent
+def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
+    """Each function of a row is entered by a test of that row, traced anew in its own process."""
+    tests = named(row.tests for row in ROWS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "entered", "-p", "no:cacheprovider"]
+    command += ["--entered", str(tmp_path / "found.json"), *(f"test/{test}" for test in tests)]
+    path = os.pathsep.join([str(ROOT / "test"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout + done.stderr
+    by_test = json.loads((tmp_path / "found.json").read_text())
+    assert [test for test in tests if test not in by_test] == []
+    failed = {test: by_test[test]["failed"] for test in tests if by_test[test]["failed"]}
+    assert not failed
+    missing = []
+    for row in ROWS:
+        seen = {place for test in named([row.tests]) for place in by_test[test]["entered"]}
+        for name in named([row.functions]):
+            defined = places(found(name))
+            if defined and not defined & seen:
+                missing.append(f"{row.paper} {row.equation}: {name} by {row.tests}")
+    assert not missing, "\n".join(missing)

@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The package as a whole: layers, headers, optional dependencies, metadata, installed files."""
+"""The package as a whole: headers, optional dependencies, metadata, installed files."""
 
 from __future__ import annotations
 
@@ -101,16 +101,10 @@ CORE = [
 ]
 
 
-def test_imports_go_down_the_layers_and_third_parties_stay_in_their_place() -> None:
-    linter = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_source_file_starts_with_the_license(path: Path) -> None:
+def test_every_source_file_starts_with_the_license() -> None:
     assert "Apache License, Version 2.0" in HEADER
-    assert path.read_text().startswith(HEADER)
+    without = [path for path in SOURCES if not path.read_text().startswith(HEADER)]
+    assert not without
 
 
 def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:

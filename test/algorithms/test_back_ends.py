@@ -25,6 +25,7 @@ import warnings
 import numpy as np
 import pytest
 from backends import LLVM
+from cases import mostly_slow
 from reference import assert_close
 from robots import robot_files
 
@@ -35,6 +36,7 @@ from mbs_dynamics.tracing import Kernel
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
 MOVING = re.compile(r"""<joint[^>]*type\s*=\s*["'](?:revolute|continuous|prismatic)["']""")
+REPRESENTATIVE = ("talos_data/robots/talos_full_v2.urdf",)
 LARGE = [name for name, path in robot_files().items() if len(MOVING.findall(path.read_text())) > 20]
 
 FUNCTIONS = {
@@ -46,7 +48,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", mostly_slow(LARGE, REPRESENTATIVE))
 def test_machine_code_is_what_plain_python_is(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)

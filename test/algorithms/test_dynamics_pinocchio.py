@@ -32,6 +32,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from robots import robot as robot_file
 from test_pinocchio import STATES, Robot, angular_first
 
@@ -72,6 +73,14 @@ LARGE = (
     "pr2.urdf",
     "simple_humanoid.urdf",
     "talos_reduced.urdf",
+)
+QUICK = (
+    "allegro_left_hand.urdf",
+    "baxter.urdf",
+    "panda.urdf",
+    "talos_reduced.urdf",
+    "tiago_no_hand.urdf",
+    "ur5_robot.urdf",
 )
 FEW = 7
 TOLERANCE = 1e-10
@@ -124,12 +133,14 @@ def symmetric(upper):
     return np.triu(upper) + np.triu(upper, 1).T
 
 
-@pytest.fixture(scope="module", params=[*ROBOTS, *LARGE])
+@pytest.fixture(scope="module", params=mostly_slow([*ROBOTS, *LARGE], QUICK))
 def robot(request):
     return Asked(robot_file(request.param))
 
 
-all_but_the_large = pytest.mark.parametrize("robot", ROBOTS, indirect=True)
+all_but_the_large = pytest.mark.parametrize(
+    "robot", mostly_slow(ROBOTS, set(QUICK) & set(ROBOTS)), indirect=True
+)
 
 
 def assert_agrees(robot, algorithm, arrays, *expected, **options):

@@ -23,12 +23,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, most_mechanisms_slow
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 both = pytest.mark.parametrize("function", [mbs.joint_wrenches, mbs.joint_reactions])
 
@@ -122,7 +121,7 @@ def test_a_nut_on_a_spindle():
 
 
 @every_representation
-@every_mechanism
+@most_mechanisms_slow
 def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
     mechanism, motion, loads = state(name)
     model, reference = mechanism.model, Reference(mechanism, motion[0])
@@ -142,7 +141,7 @@ def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
 
 
 @both
-@every_mechanism
+@most_mechanisms_slow
 def test_representations_agree(name, function):
     mechanism, motion, loads = state(name)
     poses = Reference(mechanism, motion[0]).C[:-1]
@@ -157,7 +156,7 @@ def test_representations_agree(name, function):
     np.testing.assert_array_equal(auto, function(mechanism.model, *motion))
 
 
-@every_mechanism
+@most_mechanisms_slow
 def test_actuators_exert_a_couple_or_a_force_along_the_axis(name):
     mechanism, motion, _ = state(name)
     W = mbs.joint_wrenches(mechanism.model, *motion)

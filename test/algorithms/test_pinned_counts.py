@@ -124,10 +124,8 @@ def test_every_algorithm_is_pinned(counted):
 
 @pytest.mark.parametrize("name", PINNED)
 def test_no_algorithm_takes_more_operations(name, counted):
-    found, pinned = counted[name], PINNED[name]
-    for arm, now, before in zip(ARMS, found, pinned, strict=True):
-        assert now <= before, f"{name} grew on {arm} from {before} to {now} operations"
-    assert found == pinned, f'improved: update "{name}": {found},'
+    for arm, now, most in zip(ARMS, counted[name], PINNED[name], strict=True):
+        assert now <= most, f"{name} takes {now} operations on {arm}; at most {most} are allowed"
 
 
 @pytest.mark.parametrize("name", [*MANY, "tree", "forest", "revolute chain"])

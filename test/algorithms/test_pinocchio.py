@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Every robot of example-robot-data, in every representation, by both back ends, is Pinocchio's.
+"""Robots of example-robot-data, in every representation, by both back ends, are Pinocchio's.
 
 For each of the 68 files that are not empty, up to 101 joints, at three random states:
 
@@ -23,6 +23,8 @@ The equations are traced once for both back ends. Compiling takes most of the ti
 more than 20 bodies, llvm gets the Jacobians of the merged link alone, the torques of gravity and at
 zero acceleration in the body-fixed representation alone, and of those in the representation that
 auto chooses gravity alone.
+
+All but the robots in REPRESENTATIVE are slow cases.
 
 Differences are measured as in :func:`reference.assert_close`, and the bound is 1e-10. Each kernel
 is called with all states at once and with a single one.
@@ -40,6 +42,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from reference import assert_close
 from robots import NAMELESS, all_files
 from robots import robot as robot_file
@@ -53,6 +56,13 @@ ROBOTS = {name: path for name, path in all_files().items() if name not in NAMELE
 BACKENDS = ("python", "llvm")
 MANY = 20
 STATES = 3
+REPRESENTATIVE = (
+    "allegro_hand_description/urdf/allegro_left_hand.urdf",  # branches
+    "iris_description/robots/iris_simple.urdf",  # nothing moves
+    "panda_description/urdf/panda.urdf",  # prismatic joints, of which one mimics the other
+    "talos_data/robots/talos_full_v2.urdf",  # more than MANY bodies, mimic joints
+    "ur_description/urdf/ur5_robot.urdf",  # aligned axes
+)
 TOLERANCE = 1e-10
 FRAMES = {
     "body_fixed": pin.LOCAL,
@@ -130,7 +140,7 @@ class Robot:
         return self.pin.getJointId(body.joint.name)
 
 
-@pytest.fixture(scope="module", params=ROBOTS)
+@pytest.fixture(scope="module", params=mostly_slow(ROBOTS, REPRESENTATIVE))
 def robot(request):
     return Robot(ROBOTS[request.param])
 

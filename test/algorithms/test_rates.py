@@ -20,7 +20,8 @@ import itertools
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import ARM_URDF, MECHANISMS
+from cases import mostly_slow
+from mechanisms import ARM_URDF, MECHANISMS, VARIED
 from reference import assert_close
 from robots import robot
 
@@ -43,7 +44,9 @@ def mechanism(name):
     return mbs.Model.from_urdf(ARM_URDF) if name == "arm" else MECHANISMS[name].model
 
 
-CASES = [*MECHANISMS, "arm"]
+most_cases_slow = pytest.mark.parametrize(
+    "name", mostly_slow([*MECHANISMS, "arm"], [*VARIED, "arm"])
+)
 
 
 def motion_at(model, t, order, seed=0):
@@ -60,7 +63,7 @@ def along(function, h=2e-3):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", CASES)
+@most_cases_slow
 def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
     model = mechanism(name)
     for order in (1, 2, 4):
@@ -110,7 +113,7 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", CASES)
+@most_cases_slow
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
     model = mechanism(name)
     q, qd, qdd, qddd = motion_at(model, -0.4, 3)
@@ -126,7 +129,7 @@ def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", CASES)
+@most_cases_slow
 def test_partial_derivatives_are_derivatives_of_lower_ones(name, representation):
     model = mechanism(name)
     q = motion_at(model, 0.1, 0)[0]
@@ -160,7 +163,7 @@ def test_the_order_of_differentiation_does_not_matter(representation):
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", CASES)
+@most_cases_slow
 def test_the_hessian_contracts_to_the_jacobian_rate(name, representation):
     model = mechanism(name)
     q, qd = motion_at(model, 0.6, 1)

@@ -19,7 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, pose
+from cases import mostly_slow
+from mechanisms import MECHANISMS, most_mechanisms_slow, pose
 from reference import Reference, assert_close, exponential, hat, twist
 from test_algorithms import POSITIONS
 
@@ -30,8 +31,7 @@ from mbs_dynamics.model import Frame
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 STEP = 1e-3
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
-every_position = pytest.mark.parametrize("where", POSITIONS)
+most_positions_slow = pytest.mark.parametrize("where", mostly_slow(POSITIONS, ("tiny", "generic")))
 every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
@@ -75,8 +75,8 @@ class Case:
         return np.stack(slopes, axis=-1)
 
 
-@every_position
-@every_mechanism
+@most_positions_slow
+@most_mechanisms_slow
 def test_pose_and_jacobian(name, where):
     case = Case(name, where)
     C = case.reference(np.zeros(len(case.joints))).pose(case.body, case.placement)
@@ -184,8 +184,8 @@ def test_bad_input_is_refused(sensitivity):
             sensitivity(model, q, *args, **named)
 
 
-@every_position
-@every_mechanism
+@most_positions_slow
+@most_mechanisms_slow
 def test_torques(name, where):
     case = Case(name, where)
     mechanism, rng = case.mechanism, np.random.default_rng(7)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import FOREST, TREE, random_mechanism
 from reference import assert_close
 
@@ -103,7 +104,7 @@ def together(kernel: Any, vector: Vector, arrays: list[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", mostly_slow(TREES, ("chain of 8", "several roots")))
 def test_halves_give_what_single_states_and_straight_code_give(name, loops):
     for function in ALGORITHMS if name == "branches of a chain" else FEW:
         loops(False)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism
 from reference import assert_close
 
@@ -77,7 +78,7 @@ def results(kernel: Any, arguments: list[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", mostly_slow(MECHANISMS, ("several roots", "zeros and ones")))
 def test_loops_give_what_straight_code_gives(name, loops):
     for function in ALGORITHMS if name == "tree in another order" else SEVERAL:
         loops(False)
@@ -90,7 +91,9 @@ def test_loops_give_what_straight_code_gives(name, loops):
             assert_close(a, b, 1e-11 * max(1.0, np.abs(b).max(initial=0.0)), function.__name__)
 
 
-@pytest.mark.parametrize("name", ["tree in another order", "chain of 11"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["tree in another order", "chain of 11"], ["chain of 11"])
+)
 def test_batches(name, loops):
     loops(True)
     for function in (mbs.coriolis_matrix, mbs.forward_dynamics_derivatives):
@@ -104,7 +107,7 @@ def test_batches(name, loops):
                 assert_close(a[k], b, 1e-11 * np.abs(b).max())
 
 
-@pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
+@pytest.mark.parametrize("representation", mostly_slow(["spatial", "hybrid", "mixed"], ["mixed"]))
 def test_every_representation_gives_the_same(representation, loops):
     model = made("tree in another order").model
     of_pairs = mbs.mass_matrix, mbs.inverse_mass_matrix
@@ -168,7 +171,9 @@ def test_out_and_iterate(loops):
     assert_close(states[1:], np.array([compiled(x) for x in states[:-1]]))
 
 
-@pytest.mark.parametrize("name", ["tree in another order", "several roots"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["tree in another order", "several roots"], ["several roots"])
+)
 def test_payloads_are_inputs_of_loops(name, loops):
     def loaded() -> mbs.Model:
         model = made(name).model
@@ -217,7 +222,7 @@ def test_what_was_traced_is_freed(loops, young, monkeypatch):
     assert not any(found() for found in traced)
 
 
-@pytest.mark.parametrize("name", ["chain", "tree in another order"])
+@pytest.mark.parametrize("name", mostly_slow(["chain", "tree in another order"], ["chain"]))
 def test_every_method_gives_the_same(name, loops):
     loops(True)
     model = made(name).model

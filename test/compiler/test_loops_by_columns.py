@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import random_mechanism
 from reference import assert_close
 
@@ -58,7 +59,7 @@ def has_columns(kernel: Any) -> bool:
     return program.in_loops and any(step.sort == COLUMNS for step in program.steps)
 
 
-@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("n", mostly_slow(LENGTHS, (4, 9)))
 @pytest.mark.parametrize("function", ALGORITHMS, ids=lambda x: algorithm_of(x).name)
 def test_chains_give_what_straight_code_gives(loops, halved, function, n):
     halved()

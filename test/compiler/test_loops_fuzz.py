@@ -32,8 +32,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.tracing.loop_program import LoopProgram
 
-CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "80"))
-SEED = 57 if CASES == 80 else int(np.random.default_rng().integers(1 << 32))
+CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "40"))
+SEED = 57 if CASES == 40 else int(np.random.default_rng().integers(1 << 32))
 
 FUNCTIONS = [function for function in mbs.ALGORITHMS if algorithm_of(function).generic]
 

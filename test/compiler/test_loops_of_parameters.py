@@ -19,9 +19,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
-from test_loops_of_paths import MECHANISMS, compare, made
+from test_loops_of_paths import (
+    compare,
+    made,
+    most_mechanisms_slow,
+    most_representations_slow,
+)
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
@@ -37,6 +43,7 @@ LARGE = {
     "tree": [(i - 1) // 2 for i in range(90)],
     "forest": [-1 if i % 30 == 0 else i - 1 - i % 2 for i in range(75)],
 }
+most_large_slow = pytest.mark.parametrize("name", mostly_slow(LARGE, ("forest",)))
 
 
 def arguments(function: Any, model: mbs.Model, joints: Any) -> list[Any]:
@@ -53,7 +60,7 @@ def orders(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return names, (*names[::-1], *names[:2], names[-1]), names[-1:]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@most_mechanisms_slow
 def test_of_a_body(name, loops):
     for joints in orders(made(name).joint_names)[: 2 if "tree" in name else 1]:
         for function in OF_A_BODY:
@@ -63,15 +70,15 @@ def test_of_a_body(name, loops):
                 compare(function, lambda: made(name), loops, given, **options)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@most_mechanisms_slow
 def test_torques(name, loops):
     for joints in orders(made(name).joint_names)[:: 1 if "tree" in name else 2]:
         given = arguments(mbs.torque_sensitivity, made(name), joints)
         compare(mbs.torque_sensitivity, lambda: made(name), loops, given, joints=joints)
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", LARGE)
+@most_representations_slow
+@most_large_slow
 def test_the_screws_of_the_joints_themselves_act_as_their_coordinates(name, representation):
     """Also where most joints do not move the body."""
     model = random_mechanism(4, LARGE[name]).model
@@ -85,7 +92,7 @@ def test_the_screws_of_the_joints_themselves_act_as_their_coordinates(name, repr
         assert_close(kernel(q, U), expected, 1e-11 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", LARGE)
+@most_large_slow
 def test_torques_by_the_screws_of_the_joints_themselves(name):
     model = random_mechanism(4, LARGE[name]).model
     q, qd, qdd = model.random_state(3)
@@ -99,7 +106,7 @@ def test_torques_by_the_screws_of_the_joints_themselves(name):
         assert_close(found, expected[:, chosen], 1e-11 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", LARGE)
+@most_large_slow
 def test_batches(name):
     """Of states that fill the lanes, and of rows that do."""
     model = random_mechanism(4, LARGE[name]).model

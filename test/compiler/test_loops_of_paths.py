@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism, with_mimics
 from reference import assert_close
 
@@ -30,6 +31,9 @@ from mbs_dynamics.model.body import Frame
 from mbs_dynamics.tracing.loop_program import LoopProgram
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+most_representations_slow = pytest.mark.parametrize(
+    "representation", mostly_slow(REPRESENTATIONS, ("spatial", "mixed"))
+)
 OF_A_BODY = (
     mbs.jacobian,
     mbs.jacobian_rate,
@@ -54,6 +58,9 @@ MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sliding": (CHAIN, {"kinds": ("prismatic",)}),
     "zeros and ones": ((-1, 0, 1, 2, 2, 1, -1, 6), {"aligned": True}),
 }
+most_mechanisms_slow = pytest.mark.parametrize(
+    "name", mostly_slow(MECHANISMS, ("several roots", "zeros and ones"))
+)
 
 
 def made(name: str) -> mbs.Model:
@@ -92,8 +99,8 @@ def compare(function: Any, make: Any, loops: Any, arguments: list[Any], **option
     return looped
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("name", MECHANISMS)
+@most_representations_slow
+@most_mechanisms_slow
 def test_of_a_body(name, representation, loops):
     for function in OF_A_BODY if "tree" in name else OF_A_BODY[1:4:2]:
         for body in ("hand", made(name).body_names[-1])[: 2 if "tree" in name else 1]:
@@ -102,7 +109,7 @@ def test_of_a_body(name, representation, loops):
             compare(function, lambda: made(name), loops, arrays(function, n), **options)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@most_mechanisms_slow
 def test_of_all_bodies(name, loops):
     """Twists, wrenches and torques, and their derivatives by time."""
     for function in OF_ALL_BODIES if "tree" in name else OF_ALL_BODIES[1::3]:
@@ -126,7 +133,7 @@ def test_results_that_are_put_together(name, loops):
     compare(mbs.linearize, lambda: made(name), loops, arguments)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@most_mechanisms_slow
 def test_triples(name, loops):
     q = arrays(mbs.christoffel_symbols, made(name).n)
     kernel = compare(mbs.christoffel_symbols, lambda: made(name), loops, q)
@@ -136,7 +143,7 @@ def test_triples(name, loops):
     assert_close(kernel(q[0]), np.moveaxis(np.array(C), 0, -1), 1e-11 * max(1.0, np.abs(C).max()))
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@most_representations_slow
 @pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(90)]])
 def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):
     model = random_mechanism(4, parents).model
@@ -228,7 +235,7 @@ def test_payloads_do_not_matter_to_kinematics(loops):
 
 
 @pytest.mark.backend_independent
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@most_representations_slow
 def test_neither_operations_of_a_turn_nor_code_grow_with_the_path(representation):
     sizes = []
     for n in (60, 120):

@@ -80,11 +80,3 @@ def test_a_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["heavy_top.py", str(tmp_path / "top.png")])
     heavy_top.main()
     assert (tmp_path / "top.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("name", NAMES)
-def test_examples_are_short(name):
-    """Under a hundred lines below the licence."""
-    lines = (EXAMPLES / f"{name}.py").read_text().splitlines()
-    assert len(lines) - next(k for k, line in enumerate(lines) if not line.startswith("#")) < 100

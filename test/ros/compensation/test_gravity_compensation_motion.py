@@ -36,6 +36,7 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = [
     pytest.mark.backend_independent,
+    pytest.mark.serial,
     pytest.mark.skipif(not all_files(), reason="the package example-robot-data is not installed"),
 ]
 
