@@ -47,6 +47,8 @@ BUDGET = 40.0
 """Seconds of tests, as recorded, that a mutant must survive."""
 SLOWER, STARTUP = 4.0, 20.0
 """A batch of tests may take this many times the recorded duration, plus seconds to start."""
+QUICK = "not slow and not serial"
+"""The tests that count: those of `make test` that do not need a quiet machine."""
 MEMORY = 12 * 2**30
 """Bytes of address space of a fork."""
 HEAVY = (
@@ -117,9 +119,9 @@ def run_tests(files: Sequence[str], *plugins: object) -> int:
     """Run pytest in this process."""
     import pytest
 
-    quiet = ("-q", "--no-header", "--tb=short", "-p", "no:cacheprovider")
-    place = f"--basetemp={STORE / 'tmp' / str(os.getpid())}"
-    return int(pytest.main([*quiet, place, "--rootdir", str(ROOT), *files], list(plugins)))
+    quiet = ("-q", "--no-header", "--tb=short", "-o", f"cache_dir={STORE / 'pytest'}")
+    own = ("--basetemp", str(STORE / "tmp" / str(os.getpid())), "--rootdir", str(ROOT))
+    return int(pytest.main([*quiet, *own, "-m", QUICK, *files], list(plugins)))
 
 
 class Quick:
