@@ -176,6 +176,8 @@ def _left_alone(node: ast.AST, parent: ast.AST) -> bool:
             return name in MESSAGES
         case ast.Call(func=ast.Name(id=name)) if isinstance(parent, ast.expr | ast.Return):
             return name.endswith("Error")
+        case ast.AugAssign(value=value):
+            return _is_text(value)
         case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
             return _is_text(left) or _is_text(right)
     return False
@@ -195,8 +197,8 @@ def _alternatives(node: ast.AST, parent: ast.AST, name: str) -> Iterator[ast.AST
     if name == "ifs":
         yield _constant(node, True)
     match node:
-        case ast.BinOp(op=ast.MatMult()):
-            yield _with(node, left=node.right, right=node.left)
+        case ast.BinOp(op=ast.MatMult()):  # v @ w is w @ v for vectors
+            yield ast.copy_location(ast.UnaryOp(ast.USub(), node), node)
         case ast.BinOp(op=ast.Mult(), right=ast.Constant(value=1)):
             pass  # x / 1 is x * 1
         case ast.BinOp(op=op) if type(op) in ARITHMETIC:

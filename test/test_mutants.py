@@ -60,7 +60,7 @@ def changes(source: str) -> list[str]:
     [
         ("x = a + b", ["x = a {+ => -} b"]),
         ("x = a * b", ["x = a {* => /} b"]),
-        ("x = A @ B", ["x = {A @ B => B @ A}"]),
+        ("x = A @ B", ["x = {A @ B => -(A @ B)}"]),
         ("x = -a", ["x = {- => }a"]),
         ("x = not a", ["x = {not  => }a"]),
         ("x = a < b", ["x = a {< => <=} b", "x = a {< => >=} b"]),
