@@ -43,7 +43,7 @@ ROOMS = (
     *("lie", "model", "representation", "algorithms", "closed_form", "integrate"),
     *("ros/compensation", "ros/dynamics", "ros/simulator"),
 )
-BUDGET = 40.0
+BUDGET = 120.0
 """Seconds of tests, as recorded, that a mutant must survive."""
 SLOWER, STARTUP = 4.0, 20.0
 """A batch of tests may take this many times the recorded duration, plus seconds to start."""
@@ -249,17 +249,20 @@ def batches(
     """Return tests to run one after the other, in lists with their duration: likely finders first.
 
     First those that execute the statement, or functions that use what a statement outside of
-    functions assigns; then others of the same module. A kernel that a test has traced serves the
-    tests after it, which then do not execute what they depend on: hence the rest of each file.
+    functions assigns; then, where the statement is executed as the module is imported, those that
+    execute anything of the module. A kernel that a test has traced serves the tests after it, which
+    then do not execute what they depend on: hence the rest of each file.
     """
+    executed = [lines.get(mutant.file, 0) for f in known.values() for lines in f.lines.values()]
     near = mutant.lines | (lines_with(tree, mutant.names) if mutant.names else frozenset())
     statement, room = sum(1 << line for line in near), mutant.file.split("/")[-2]
+    whole = bool(mutant.names) or not any(lines & statement for lines in executed)
     files: list[tuple[float, list[list[str]]]] = []
     for name, file in known.items():
         ranks: list[list[str]] = [[], [], []]
         for test in file.durations:
             lines = file.lines.get(test, {}).get(mutant.file, 0)
-            ranks[0 if lines & statement else 1 if lines and mutant.names else 2].append(test)
+            ranks[0 if lines & statement else 1 if lines and whole else 2].append(test)
         if ranks[0] or ranks[1]:
             for tests in ranks:
                 tests.sort(key=file.durations.__getitem__)

@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from mutant_runs import (
+    BUDGET,
     PACKAGE,
     ROOMS,
     TESTS,
@@ -98,7 +99,8 @@ def known_survivors(text: str) -> set[tuple[str, str, str]]:
 class Trials:
     """Mutants of the package, and the tests to try them on."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
         self.trees: dict[str, ast.Module] = {}
         self.mutants: list[Mutant] = []
         for path in sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")):
@@ -121,7 +123,7 @@ class Trials:
 
     def _task(self, mutant: Mutant, changed: bool) -> tuple[Any, Callable[[], int], Path]:
         tree = self.trees[mutant.file]
-        tests = batches(mutant, tree, self.record)
+        tests = batches(mutant, tree, self.record, self.budget)
         mutant.put(changed)
         code = compile(ast.fix_missing_locations(tree), str(PACKAGE / mutant.file), "exec")
         mutant.put(False)
@@ -155,13 +157,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=COUNT, help="about as many mutants")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", default="", help="folder or file in mbs_dynamics")
-    parser.add_argument("--mutant", default="", help="one mutant; prints the tests' output")
+    parser.add_argument("--mutant", nargs="+", help="by their ids; prints the tests' output")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds to survive")
     arguments = parser.parse_args()
     start = time.monotonic()
     prepare()
-    trials = Trials()
+    trials = Trials(arguments.budget)
     if arguments.mutant:
-        found = trials.run([m for m in trials.mutants if m.id == arguments.mutant])
+        found = trials.run([m for m in trials.mutants if m.id in arguments.mutant])
         print(*(log_of(mutant.id).read_text() for mutant, _ in found))
         return int(any(word == "survived" for _, word in found))
     of_these = [m for m in trials.mutants if m.file.startswith(arguments.only)]
