@@ -37,6 +37,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import json
 import re
 import signal
 import sys
@@ -50,7 +51,9 @@ from mutant_runs import (
     BUDGET,
     PACKAGE,
     ROOMS,
+    STORE,
     TESTS,
+    TestFile,
     batches,
     in_forks,
     log_of,
@@ -62,6 +65,7 @@ from mutant_runs import (
 from mutant_sites import Mutant, mutants
 
 KNOWN = TESTS / "mutants.md"
+KILLERS = STORE / "killers.json"
 COUNT, LEAST_PER_ROOM, CONTROLS = 600, 30, 12
 SEED = 20261123
 REQUIRED = 0.95
@@ -108,6 +112,7 @@ class Trials:
             self.trees[file], found = mutants(path.read_text(), file)
             self.mutants += found
         self.record = record()
+        self.killers: dict[str, str] = json.loads(KILLERS.read_text()) if KILLERS.exists() else {}
 
     def run(self, chosen: list[Mutant], changed: bool = True) -> list[tuple[Mutant, str]]:
         """Return what became of mutants, or of as many copies without a change."""
@@ -119,11 +124,17 @@ class Trials:
             took = time.monotonic() - began
             print(f"{'' if changed else 'unchanged '}{word} {where}{by} [{took:.1f} s]", flush=True)
             found.append((mutant, word))
+            if changed and word == "killed":
+                self.killers[str(mutant.key)] = verdict.read_text()
+                KILLERS.write_text(json.dumps(self.killers))
         return found
 
     def _task(self, mutant: Mutant, changed: bool) -> tuple[Any, Callable[[], int], Path]:
         tree = self.trees[mutant.file]
         tests = batches(mutant, tree, self.record, self.budget)
+        killer = self.killers.get(str(mutant.key), "")
+        if killer in self.record.get(killer.split("::")[0], TestFile()).durations:
+            tests.insert(0, (0.0, [killer]))  # found it the last time
         mutant.put(changed)
         code = compile(ast.fix_missing_locations(tree), str(PACKAGE / mutant.file), "exec")
         mutant.put(False)

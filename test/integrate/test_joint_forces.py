@@ -21,7 +21,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.joint_forces import joint_torques
+from mbs_dynamics.integrate.joint_forces import joint_torques, middle
 
 JOINTS = {  # type, coordinate, ratio, damping, friction
     "lead": ("revolute", 0, 1.0, 0.3, 0.5),
@@ -78,3 +78,44 @@ def test_energy_that_geared_joints_lose_is_what_they_dissipate(method):
     power = [dissipated(qd).sum() for _, qd in states]
     lost = h * (sum(power) - 0.5 * (power[0] + power[-1]))
     assert_close((energy[0] - energy[1]) / lost, 1.0, 1e-3)
+
+
+def test_friction_is_smooth_within_a_hundredth_of_a_radian_per_second():
+    """Unless told otherwise, friction has risen to tanh(1) of its size at that speed."""
+    robot = geared_robot()
+    forces = JointForces.of(robot, damping=0.0, friction=2.0)
+    tau = joint_torques(forces.table, forces.features, np.zeros(2), np.array([0.01, -0.02]))
+    assert_close(np.array(tau, dtype=float), -2.0 * np.tanh([1.0, -2.0]), 1e-12)
+
+
+def test_arrays_are_own_copies_that_nobody_writes_to():
+    columns = [[0.0, 1.0], [0.5, 0.0], [0.1, 0.2], [-1.0, -2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    given = [np.array(column) for column in columns]
+    forces = JointForces(*given)
+    given[0][:] = 7.0
+    assert_close(forces.table, columns)
+    assert_close(JointForces(*columns).table, columns)
+    with pytest.raises(ValueError, match="read-only"):
+        forces.friction[0] = 1.0
+
+
+def test_middle_of_a_range():
+    """In the middle where both limits are stated, else as near zero as the stated one allows."""
+    infinite = np.inf
+    lower = np.array([-1.0, 0.5, -infinite, 3.0, -infinite, -2.0])
+    upper = np.array([2.0, 1.5, -4.0, infinite, infinite, infinite])
+    assert_close(middle(lower, upper), [0.5, 1.0, -4.0, 3.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_stop_pushes_back_and_damps_only_what_moves_further_in(side):
+    """-k (q - bound) - c qd beyond the bound; c is zero on the way out."""
+    robot = geared_robot()
+    forces = JointForces.of(robot, damping=0.0, friction=0.0, stops=True)
+    assert forces.features == (False, False, True)
+    bound = (forces.lower if side < 0.0 else forces.upper)[1]
+    q = np.array([0.0, bound + side * 0.01])
+    for qd, damping in ((side * 0.3, forces.stop_damping[1]), (-side * 0.3, 0.0)):
+        tau = joint_torques(forces.table, forces.features, q, np.array([0.0, qd]))
+        expected = -forces.stiffness[1] * side * 0.01 - damping * qd
+        assert_close(np.array(tau, dtype=float), [0.0, expected], 1e-12)
