@@ -253,7 +253,11 @@ def batches(
     execute anything of the module. A kernel that a test has traced serves the tests after it, which
     then do not execute what they depend on: hence the rest of each file.
     """
-    executed = [lines.get(mutant.file, 0) for f in known.values() for lines in f.lines.values()]
+    executed = [
+        file.lines[test].get(mutant.file, 0)
+        for file in known.values()
+        for test in file.durations.keys() & file.lines.keys()  # not what is executed on import
+    ]
     near = mutant.lines | (lines_with(tree, mutant.names) if mutant.names else frozenset())
     statement, room = sum(1 << line for line in near), mutant.file.split("/")[-2]
     whole = bool(mutant.names) or not any(lines & statement for lines in executed)
