@@ -249,9 +249,10 @@ def batches(
     """Return tests to run one after the other, in lists with their duration: likely finders first.
 
     First those that execute the statement, or functions that use what a statement outside of
-    functions assigns; then, where the statement is executed as the module is imported, those that
-    execute anything of the module. A kernel that a test has traced serves the tests after it, which
-    then do not execute what they depend on: hence the rest of each file.
+    functions assigns, in the folder of the same name and then elsewhere. Next, where the statement
+    is executed as the module is imported, those that execute anything of the module. A kernel that
+    a test has traced serves the tests after it, which then do not execute what they depend on:
+    hence the rest of each file.
     """
     executed = [
         file.lines[test].get(mutant.file, 0)
@@ -261,23 +262,25 @@ def batches(
     near = mutant.lines | (lines_with(tree, mutant.names) if mutant.names else frozenset())
     statement, room = sum(1 << line for line in near), mutant.file.split("/")[-2]
     whole = bool(mutant.names) or not any(lines & statement for lines in executed)
-    files: list[tuple[float, list[list[str]]]] = []
+    files: list[tuple[bool, float, list[list[str]]]] = []
     for name, file in known.items():
         ranks: list[list[str]] = [[], [], []]
-        for test in file.durations:
+        for test in sorted(file.durations, key=file.durations.__getitem__):
             lines = file.lines.get(test, {}).get(mutant.file, 0)
             ranks[0 if lines & statement else 1 if lines and whole else 2].append(test)
         if ranks[0] or ranks[1]:
-            for tests in ranks:
-                tests.sort(key=file.durations.__getitem__)
-            cost = file.overhead + sum(sorted(file.durations[t] for t in ranks[0])[:10])
-            files.append((cost * (0.5 if f"/{room}/" in name else 1.0), ranks))
-    files.sort(key=lambda entry: entry[0])
-    first = [test for _, ranks in files for test in ranks[0][:10]]
-    later = [test for k in range(3) for _, ranks in files for test in ranks[k]]
+            cost = file.overhead + sum(file.durations[test] for test in ranks[0][:10])
+            files.append((f"/{room}/" not in name, cost, ranks))
+    files.sort(key=lambda entry: entry[:2])
+    order: list[str] = []
+    for elsewhere in (False, True):
+        own = [ranks for other, _, ranks in files if other == elsewhere]
+        order += [test for ranks in own for test in ranks[0][:10]]
+        order += [test for ranks in own for test in ranks[0]]
+    order += [test for rank in (1, 2) for _, _, ranks in files for test in ranks[rank]]
     found: list[tuple[float, list[str]]] = [(0.0, [])]
     imported: set[str] = set()
-    for test in dict.fromkeys((*first, *later)):
+    for test in dict.fromkeys(order):
         name = test.split("::")[0]
         duration = known[name].durations[test]
         if name not in imported:
