@@ -69,6 +69,8 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     expected = np.stack([motion.kinetic, motion.potential, motion.energy], -1)
     assert_close(curves(energy), expected)
     assert [text.get_text() for text in place.get_legend().get_texts()] == list(arm.joint_names)
+    shown = [text.get_text() for text in energy.get_legend().get_texts()]
+    assert shown == ["kinetic", "potential", "sum"]
     for axes in figure.axes:
         lines = [line.get_xdata() for line in axes.lines if len(line.get_ydata()) == 2]
         assert_close(np.array(lines)[:, 0], [event.t for event in motion.events])

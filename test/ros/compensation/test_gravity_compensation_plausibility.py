@@ -537,3 +537,12 @@ def test_settling_is_slower_where_states_are_rare():
     bench.run(0.05, Q, qd, 0.05)
     expected = G - 0.95 / (5.0 * 0.05) * mbs.mass_matrix(MODEL, Q) @ qd
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-6)
+
+
+def test_gravity_alone_needs_no_command_without_news():
+    """Where nothing damps, assists or stops, a command stands until the next state."""
+    bench = Bench().enabled()
+    assert bench.core.policy.due_in(bench.now) == np.inf
+    assert bench.core.policy.latest != ()
+    damped = Bench(damping=(1.0,) * 7).enabled()
+    assert damped.core.policy.due_in(damped.now) < 3 * PERIOD
