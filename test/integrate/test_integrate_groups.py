@@ -177,6 +177,30 @@ def test_batch_and_every():
     assert "generalized_alpha" in repr(many)
 
 
+def test_power_of_a_batch_is_the_rate_of_the_energy():
+    body = free_body(INERTIA, GRAVITY)
+    poses = se3.exp(np.random.default_rng(1).normal(size=(2, 3, 6)))
+    twists, wrench = np.random.default_rng(2).normal(size=(2, 3, 6)), START
+    found = simulate_body(body, poses, twists, wrenches=wrench, duration=0.02, step=1e-3)
+    assert found.power.shape == (21, 2, 3)
+    rate = (found.energy[2:] - found.energy[:-2]) / 2e-3
+    assert_close(found.power[1:-1], rate, 1e-5)
+
+
+@pytest.mark.backend_independent
+def test_one_matrix_of_a_batch_that_is_no_pose_is_refused():
+    poses = np.tile(np.eye(4), (2, 3, 1, 1))
+    for entry, value, said in (((0, 0), 1.1, "no rotation"), ((3, 2), 0.1, "last row")):
+        bad = poses.copy()
+        bad[1, 2][entry] = value
+        with pytest.raises(ArgumentError, match=said):
+            simulate_body(BODIES["free"], bad, np.zeros((2, 3, 6)), duration=0.1)
+    mirrored = poses.copy()
+    mirrored[0, 1, 2, 2] = -1.0
+    with pytest.raises(ArgumentError, match="no rotation"):
+        simulate_body(BODIES["free"], mirrored, np.zeros((2, 3, 6)), duration=0.1)
+
+
 @pytest.mark.backend_independent
 def test_truncated_series():
     """The truncation errs by the first power that it leaves out."""
