@@ -108,5 +108,9 @@ def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_pa
     assert_close(last[0], [np.zeros(3), origins[0]])
     for i in range(1, arm.nb):
         assert_close(last[i], [origins[arm.parents[i]], origins[i]])
+    tool = mbs.forward_kinematics(arm, motion.q[-1], bodies=["tool"])[0, :3, 3]
+    assert len(last) > arm.nb
+    assert_close(np.array([line[0] for line in last[arm.nb :]]), [origins[-1]] * (len(last) - 7))
+    assert any(np.allclose(line[1], tool) for line in last[arm.nb :])
     widths = [np.diff(limits)[0] for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     assert_close(widths, np.full(3, widths[0]), 1e-6)

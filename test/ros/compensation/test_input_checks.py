@@ -156,6 +156,9 @@ def test_speeds_are_judged_over_the_window_alone():
     ]
     assert faults[0] is None  # 40 ms at 1.9 and 10 ms at 2.2 are below 2 on average
     assert faults[5] is not None
+    jumped = Speeds(robot(), [1])
+    after(jumped, 0.0, 0.0)
+    assert jumped.check([0.0, 0.0], [0.0, 3.0], 900 * MILLISECOND).kind == "velocity_limit"
     back = Speeds(robot(), [1])
     assert back.check([0.0, 0.0], [0.0, 0.0], 1000 * MILLISECOND) is None
     assert back.check([0.0, 1.0], [0.0, 0.0], 900 * MILLISECOND) is None
