@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -281,3 +282,14 @@ def test_bad_bodies():
         BodyStepper("top")
     with pytest.raises(UnknownMethodError, match="did you mean 'munthe_kaas_4'"):
         BodyStepper(BODIES["top"], "munthe_kaas_5")
+
+
+@pytest.mark.backend_independent
+def test_orthogonality_is_the_largest_entry_of_what_is_wrong():
+    found = simulate_body(BODIES["free"], np.eye(4), START, duration=0.01)
+    assert found.orthogonality.max() < 1e-12
+    C = found.C.copy()
+    C[3, :3, 1] *= 1.5
+    off = replace(found, C=C).orthogonality
+    assert_close(off[3], 1.25, 1e-12)
+    assert off[2] < 1e-12
