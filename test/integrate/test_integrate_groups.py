@@ -299,7 +299,7 @@ def test_orthogonality_is_the_largest_entry_of_what_is_wrong():
 @pytest.mark.parametrize("body", [pivoted_body(np.eye(3), (0.3, 0.4, 0.5)), free_body(INERTIA)])
 def test_without_gravity_nothing_acts_on_a_body(body):
     size = body.group.dim
-    found = simulate_body(body, np.eye(body.group.size), START[:size], duration=0.2, step=0.01)
+    found = simulate_body(body, np.eye(body.group.size), START[:size], duration=0.02)
     assert_close(found.potential, np.zeros(21), 1e-15)
-    assert_close(found.kinetic, np.full(21, found.kinetic[0]), 1e-9)
-    assert_close(found.momentum, np.tile(found.momentum[0], (21, 1)), 1e-9)
+    assert_close(found.kinetic, np.full(21, found.kinetic[0]), 1e-8)
+    assert_close(found.momentum, np.tile(found.momentum[0], (21, 1)), 1e-8)
