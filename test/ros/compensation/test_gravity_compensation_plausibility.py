@@ -207,10 +207,11 @@ def test_a_velocity_that_is_stuck_at_zero_hides_no_runaway(k):
     assert slower.state == "enabled"
 
 
-def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit(sign):
     bench = Bench(damping=(1.0,) * 7, effort_rate_limit=1e6).enabled()
-    bench.run(PERIOD, Q, 1.4 * FASTEST * ONE[6])
-    np.testing.assert_allclose(bench.torques[-1], G - FASTEST * ONE[6], atol=1e-9)
+    bench.run(PERIOD, Q, sign * 1.4 * FASTEST * ONE[6])
+    np.testing.assert_allclose(bench.torques[-1], G - sign * FASTEST * ONE[6], atol=1e-9)
 
 
 def test_the_velocity_filter_smooths_what_damping_takes():
