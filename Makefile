@@ -15,7 +15,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 # Where ROS 2 comes from: sourced, wheels, or none.
 FIND_ROS := import importlib.util, platform, sys; \
 	spec = importlib.util.find_spec("rclpy"); \
-	wheels = (3, 10) <= sys.version_info[:2] <= (3, 13) and platform.machine() == "x86_64" and sys.platform == "linux"; \
+	wheels = (3, 10) <= sys.version_info[:2] <= (3, 14) and platform.machine() == "x86_64" and sys.platform == "linux"; \
 	print("sourced" if spec and not spec.origin.startswith(sys.prefix) else "wheels" if wheels else "none")
 
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends mutants bench lint clean
+.PHONY: help demo check test test-all backends mutants platforms arm bench lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -43,6 +43,8 @@ test: lint  ## the linters and the tests: some minutes on two cores
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m "serial and not slow"
+	echo "== Smoke test on other Pythons that are here"
+	$(PLATFORMS) --at-hand
 
 test-all: lint  ## every test, the slow cases too, then `make backends`: up to two hours
 	@echo "== All tests"
@@ -62,6 +64,15 @@ mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COU
 
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
+
+PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
+	"$(PYTHON)" test/platforms/run.py
+platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
+	@$(PLATFORMS) $(ROWS)
+
+arm:  ## the smoke test and tests of kernels on 64-bit ARM, in emulation: a quarter of an hour
+	@$(PLATFORMS) --arm
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	@echo "== Linters"
@@ -100,7 +111,7 @@ $(VENV)/.run: setup.py Makefile | $(BIN)/python
 	case $$ros in
 	    sourced) extras=fast; echo "== Installing the package beside the ROS 2 that is sourced: about half a minute" ;;
 	    wheels) extras=fast,ros; echo "== Installing the package and ROS 2 Jazzy wheels, some 130 MB: about a minute" ;;
-	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.13 on x86-64 Linux only" ;;
+	    none) extras=fast; echo "== Installing the package without ROS 2, so that the nodes will not run: none is sourced, and wheels exist for Python 3.10 to 3.14 on x86-64 Linux only" ;;
 	esac
 	$(INSTALL) --editable ".[$$extras]" | $(PROGRESS)
 	touch $@

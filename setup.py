@@ -93,10 +93,10 @@ setup(
     entry_points={
         "console_scripts": [
             f"mbs-dynamics = {NAME}.cli:main",
-            f"command_watchdog_node = {NAME}.ros.command_watchdog_node:main",
-            f"dynamics_node = {NAME}.ros.dynamics_node:main",
-            f"gravity_compensation_node = {NAME}.ros.gravity_compensation_node:main",
-            f"simulator_node = {NAME}.ros.simulator_node:main",
+            f"command_watchdog_node = {NAME}.ros.entry_points:command_watchdog_node",
+            f"dynamics_node = {NAME}.ros.entry_points:dynamics_node",
+            f"gravity_compensation_node = {NAME}.ros.entry_points:gravity_compensation_node",
+            f"simulator_node = {NAME}.ros.entry_points:simulator_node",
         ],
     },
 )

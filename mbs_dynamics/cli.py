@@ -27,7 +27,7 @@ from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
-from mbs_dynamics.tracing import Operations
+from mbs_dynamics.tracing import Operations, default_backend, way_of_calling
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -173,6 +173,8 @@ def _info(options: argparse.Namespace) -> int:
     model = _robot(options.robot, root=options.root, tip=options.tip)  # describe() says its doubts
     for line in describe(model):
         print(line)
+    backend = default_backend()
+    print(f"\nKernels: back end {backend}, called through {way_of_calling(backend)}")
     return 0
 
 

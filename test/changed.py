@@ -39,7 +39,7 @@ CORE = (
 ROOMS = {
     "tracing": ("compiler",),
     "checks.py": ("test_bad_arguments.py",),
-    "c_export.py": ("test_c_export.py",),
+    "c_export.py": ("compiler/test_c_export.py",),
     "operation_counts.py": ("algorithms/test_operation_counts.py",),
     "cli.py": ("test_cli.py",),
     "cli_simulate.py": ("test_simulate_cli.py",),

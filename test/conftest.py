@@ -16,14 +16,10 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
 
-import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
@@ -58,38 +54,3 @@ if "MBS_TEST_THROUGH" in os.environ:
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
 settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mbs_dynamics")
-
-
-@pytest.fixture
-def young() -> Iterator[None]:
-    """Collections look at what the test itself has made, not at all that tests before it keep."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Return a switch: whether loops over bodies stay loops, whatever the model."""
-    from mbs_dynamics.algorithms import _in_loops as in_loops
-
-    deep = in_loops.DEEP
-
-    def switch(on: bool) -> None:
-        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
-        monkeypatch.setattr(in_loops, "DEEP", deep if on else float("inf"))
-        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
-
-    return switch
-
-
-@pytest.fixture
-def halved(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return what lets programs with loops come in two halves, however few rows there are."""
-    from mbs_dynamics.tracing import loop_halves
-
-    def switch() -> None:
-        for name in ("LEAST_ROWS", "LEAST_ROWS_OF_COLUMNS"):
-            monkeypatch.setattr(loop_halves, name, 1)
-
-    return switch

@@ -11,12 +11,13 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Which functions of the package a test enters: a plugin of pytest.
+"""Which functions of the package tests enter: a plugin of pytest.
 
-``pytest -p entered --entered FILE TESTS`` runs each test in a process of its own, forked before any
-fixture is made, because what one test has compiled the next one does not trace again. FILE receives
-JSON: for each test function without its parameters the places ``file:line`` of the functions that
-it entered, and its outcome.
+``pytest -p entered --wanted FILE TESTS`` runs each test in a process of its own, forked before any
+fixture is made, because what one test has compiled the next one does not trace again. FILE contains
+a JSON list of demands, each a pair: places ``file:line`` of functions, of which one is to be
+entered, and the test functions, of which one is to enter it. Tests run only as long as they can
+meet a demand. FILE is replaced by the indices of the unmet demands, and what failed.
 """
 
 from __future__ import annotations
@@ -27,14 +28,11 @@ import os
 import sys
 import threading
 import traceback
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
-
-PACKAGE = str(Path(__file__).parents[1] / "mbs_dynamics")
-PARAMETERS = 6
-"""Of how many parameters of a test functions are gathered, at most."""
 
 
 def place(code):
@@ -43,45 +41,73 @@ def place(code):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--entered", type=Path, help="where to write what each test entered")
+    parser.addoption("--wanted", type=Path, help="the demands, which the unmet ones replace")
 
 
 def pytest_configure(config):
-    config.found = {}
+    config.unmet = dict(enumerate(json.loads(config.option.wanted.read_text())))
+    config.failed = []
 
 
-def name_of(item):
-    file, function = item.nodeid.split("[")[0].rsplit("::", 1)
-    return f"{file.removeprefix('test/')}::{function}"
+def function_of(item):
+    return item.nodeid.removeprefix("test/").split("[")[0]
+
+
+def names_of(item):
+    """Return the names that a demand may have for a test, with its parameters and without."""
+    return {item.nodeid.removeprefix("test/"), function_of(item)}
+
+
+def pytest_collection_modifyitems(items):
+    """Run the first case of every test, then every second one, and so on: few are then needed."""
+    before = Counter()
+    for item in items:
+        item.rank = before[function_of(item)]
+        before[function_of(item)] += 1
+    items.sort(key=lambda item: item.rank)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
-    found = item.config.found.setdefault(name_of(item), {"entered": [], "failed": [], "runs": 0})
-    if found["runs"] < PARAMETERS:
-        found["runs"] += 1
-        entered, failed = in_fork(lambda: run(item))
-        found["entered"] = sorted({*found["entered"], *entered})
-        found["failed"] += failed
+    config, names = item.config, names_of(item)
+    demands = {k: places for k, (places, tests) in config.unmet.items() if names & set(tests)}
+    if demands:
+        met, failed = in_fork(lambda: run(item, demands))
+        config.unmet = {k: demand for k, demand in config.unmet.items() if k not in met}
+        config.failed += failed
     return True
 
 
-def run(item):
-    """Run one test; return the places entered, and what failed."""
-    codes = set()
+def pytest_sessionfinish(session):
+    config = session.config
+    config.option.wanted.write_text(json.dumps([list(config.unmet), config.failed]))
+
+
+def run(item, demands):
+    """Run one test; return which demands it meets, and what failed."""
+    remaining, codes = dict(demands), set()
 
     def enter(frame, event, _):
-        if event == "call":
+        if event == "call" and frame.f_code not in codes:
             codes.add(frame.f_code)
+            here = place(frame.f_code)
+            for k in [k for k, places in remaining.items() if here in places]:
+                remaining.pop(k, None)  # another thread may have done so
+            if not remaining:
+                stop()
+
+    def stop():
+        threading.setprofile(None)
+        sys.setprofile(None)
 
     threading.setprofile(enter)
     sys.setprofile(enter)
     try:
         reports = runtestprotocol(item, nextitem=None, log=False)
     finally:
-        sys.setprofile(None)
-    entered = {place(code) for code in codes if code.co_filename.startswith(PACKAGE)}
-    return sorted(entered), [report.longreprtext for report in reports if report.failed]
+        stop()
+    met = [k for k in demands if k not in remaining]
+    return met, [report.longreprtext for report in reports if report.failed]
 
 
 def in_fork(function):
@@ -104,7 +130,3 @@ def in_fork(function):
         text = pipe.read()
     os.waitpid(child, 0)
     return json.loads(text) if text else ([], ["the process ended"])
-
-
-def pytest_sessionfinish(session):
-    session.config.option.entered.write_text(json.dumps(session.config.found))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.tracing import llvm, native
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.machine import Machine, Rows, Vector
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
@@ -61,7 +62,10 @@ def _in_lanes(lanes: int) -> None:
                 machine.vector = Vector(machine.program, lanes)
         return machine.vector.evaluate(states, rows)
 
-    def one(machine: Machine, arrays: Sequence[Any]) -> int:
+    def one(machine: Machine, buffers: Buffers) -> int:
+        return as_several(machine, buffers.arrays)
+
+    def as_several(machine: Machine, arrays: Sequence[Any]) -> int:
         program = machine.program
         several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in arrays[: len(program.inputs)]]
         several += [np.full((lanes + 1, port.size), np.nan) for port in program.outputs]
@@ -82,7 +86,7 @@ def _in_lanes(lanes: int) -> None:
             for row, port in zip(rows, ports, strict=True)
         ]
         for k in range(states):
-            status = one(machine, [table[k] for table in tables])
+            status = as_several(machine, [table[k] for table in tables])
             if status:
                 return k * len(machine.program.guards) + status
         return 0

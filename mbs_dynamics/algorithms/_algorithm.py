@@ -102,7 +102,7 @@ class Algorithm(Dispatcher):
 
     def __call__(self, model: Model, *args: Any, **named: Any) -> Any:
         required = len(self.required)
-        shortcut = self, args[required:], tuple(named.items())
+        shortcut = self, args[required:], tuple(named.items()) if named else ()
         if len(args) >= required:
             try:  # most calls: the arrays first, and options known from before
                 kernel, properties = model.bound[shortcut]

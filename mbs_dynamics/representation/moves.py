@@ -21,6 +21,7 @@ of its own. ``K`` stands for Mueller (kinematics), ``D`` for Mueller (dynamics).
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -79,13 +80,13 @@ Move = TypeVar("Move", bound=Callable[..., Any])
 def _once(move: Move) -> Move:
     """Compute a move of a body once and keep it."""
 
+    @functools.wraps(move)
     def kept(self: Any, i: int) -> Any:
         key = (move.__name__, i)
         if key not in self._kept:
             self._kept[key] = move(self, i)
         return self._kept[key]
 
-    kept.__doc__ = move.__doc__
     return kept  # type: ignore[return-value]
 
 

@@ -16,7 +16,13 @@
 from mbs_dynamics.tracing.dispatch import Dispatcher
 from mbs_dynamics.tracing.elementary import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.tracing.graph import Graph, Symbol
-from mbs_dynamics.tracing.kernel import BACKENDS, Kernel, checked_backend, default_backend
+from mbs_dynamics.tracing.kernel import (
+    BACKENDS,
+    Kernel,
+    checked_backend,
+    default_backend,
+    way_of_calling,
+)
 from mbs_dynamics.tracing.program import Operations, Port, Program, trace
 from mbs_dynamics.tracing.taylor import Series, derivative_of, series_of
 
@@ -42,4 +48,5 @@ __all__ = [
     "sin",
     "sqrt",
     "trace",
+    "way_of_calling",
 ]

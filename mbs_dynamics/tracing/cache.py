@@ -81,7 +81,8 @@ def load(name: str) -> bytes | None:
     try:
         if not _private(os.stat(place), stat.S_ISDIR):
             return None
-        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # O_NONBLOCK: to open a FIFO would wait for a writer
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with contextlib.suppress(OSError), open(opened, "rb") as file:

@@ -33,9 +33,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.tracing import cache
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.c import c_function
 from mbs_dynamics.tracing.machine import Rows, address, in_threads, thread_count
 from mbs_dynamics.tracing.program import Program
@@ -103,21 +103,10 @@ class CompiledC:
         self.program = program
         self._library = _Library(emit_library(program))
         self._loop = LOOP(self._library.address("mbs_loop"))
-        self._spare: list[_Desk] = []
 
-    def one(self, arrays: Sequence[FloatArray]) -> int:
-        """Evaluate one state, of inputs and outputs in order. Returns the status."""
-        try:
-            desk = self._spare.pop()
-        except IndexError:  # the first call, or others have not ended
-            desk = _Desk(self.program)
-        for place, x in zip(desk.inputs, arrays, strict=False):
-            place[...] = x
-        status = self._loop(1, desk.pointers, desk.no_strides, 0)
-        for x, place in zip(arrays[len(desk.inputs) :], desk.outputs, strict=True):
-            x[...] = place
-        self._spare.append(desk)
-        return int(status)
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self._loop(1, buffers.pointers, buffers.no_strides, 0)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code, which there is none of."""
@@ -139,17 +128,6 @@ class CompiledC:
         return in_threads(states, 1 if in_turn else thread_count(states), part)
 
 
-class _Desk:
-    """Places for the ports of one call. Copies are sooner made than addresses are asked for."""
-
-    def __init__(self, program: Program) -> None:
-        self.inputs = [np.empty(port.shape) for port in program.inputs]
-        self.outputs = [np.empty(port.shape) for port in program.outputs]
-        places = [*self.inputs, *self.outputs]
-        self._words = np.array([[address(x) for x in places], [0] * len(places)], dtype=np.int64)
-        self.pointers, self.no_strides = (row.ctypes.data for row in self._words)
-
-
 class _Library:
     """A loaded shared object, unloaded when nobody has it any more."""
 
@@ -161,7 +139,9 @@ class _Library:
             if kept is None or not self._opened(place, kept):
                 code = _compiled(source, place)
                 if not self._opened(place, code):
-                    raise BackendError(f"what {COMPILER} compiled cannot be loaded: {self._why}")
+                    raise BackendError(
+                        f"what {COMPILER} compiled cannot be loaded: {self._why}{_remedy(place)}"
+                    )
                 cache.store(name, code)
         weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
 
@@ -180,6 +160,16 @@ class _Library:
     def address(self, name: str) -> int:
         """Return the address of a function."""
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+
+def _remedy(folder: Path) -> str:
+    """Return what to do where the system runs no code from files in a folder."""
+    if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return ""
+    return (
+        f"; {folder.parent} does not permit execution (it is mounted noexec): set TMPDIR to a "
+        "folder that does"
+    )
 
 
 def _compiled(source: str, folder: Path) -> bytes:

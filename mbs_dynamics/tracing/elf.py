@@ -172,9 +172,22 @@ def _let_run(address: int, size: int) -> None:
     if _process().mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 1 | 4):  # read, execute
         error = ctypes.get_errno()
         raise BackendError(
-            f"the system does not let new machine code run ({os.strerror(error)}); use "
-            "backend='python' or MBS_BACKEND=python"
+            f"the system does not let new machine code run ({os.strerror(error)}); permit it (see "
+            "SELinux's execmem, systemd's MemoryDenyWriteExecute), or use backend='python' or "
+            "MBS_BACKEND=python"
         )
+
+
+@functools.lru_cache(maxsize=1)
+def check_execution() -> None:
+    """Raise BackendError if the system lets no memory run that was written to.
+
+    SELinux and systemd can be configured so, and prctl(PR_SET_MDWE).
+    """
+    if hasattr(mmap, "MAP_ANONYMOUS"):  # elsewhere LLVM finds out
+        memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory[0] = 0
+        _let_run(ctypes.addressof(ctypes.c_char.from_buffer(memory)), len(memory))
 
 
 @functools.lru_cache(maxsize=1)

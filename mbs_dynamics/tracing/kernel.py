@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import math
@@ -27,8 +28,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import SingularError, UnknownBackendError
-from mbs_dynamics.tracing import native
+from mbs_dynamics.tracing import llvm, native
 from mbs_dynamics.tracing.arguments import Signature
+from mbs_dynamics.tracing.buffers import BufferPool
 from mbs_dynamics.tracing.c import emit_c
 from mbs_dynamics.tracing.iteration import iterate
 from mbs_dynamics.tracing.llvm_segments import emit_llvm
@@ -47,13 +49,35 @@ def default_backend() -> str:
 
     The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
     installed, and plain Python where it is not: the C compiler takes a quarter of a second for each
-    kernel that it has not seen, and runs only where it is asked for. Raises UnknownBackendError for
-    another value of the variable.
+    kernel that it has not seen, and runs only where it is asked for. Where llvmlite is installed
+    and cannot be used, a warning is logged once. Raises UnknownBackendError for another value of
+    the variable.
     """
     named = os.environ.get("MBS_BACKEND")
     if named:
         return checked_backend(named)
-    return "llvm" if importlib.util.find_spec("llvmlite") else "python"
+    return "llvm" if importlib.util.find_spec("llvmlite") and _can_use_llvm() else "python"
+
+
+@functools.lru_cache(maxsize=1)
+def _can_use_llvm() -> bool:
+    problem = llvm.problem()
+    if problem is not None:
+        import logging  # slow to import, and rarely needed
+
+        logging.getLogger("mbs_dynamics").warning("kernels are plain Python: %s", problem)
+    return problem is None
+
+
+def way_of_calling(backend: str) -> str:
+    """Return how kernels of a back end are called here, and why if there is a faster way."""
+    if backend == "llvm":
+        reason = native.unsupported_reason()
+        return "machine code" if reason is None else f"ctypes: {reason}"
+    if backend == "c":
+        return "ctypes"
+    reason = None if os.environ.get("MBS_BACKEND") else llvm.problem()
+    return "plain Python" if reason is None else f"plain Python: {reason}"
 
 
 def checked_backend(name: str) -> str:
@@ -116,6 +140,7 @@ class Kernel:
         self.required, self.defaults = self.signature.required, self.signature.defaults
         self._machine: Machine | CompiledC | None = None
         self._native: Any = None
+        self._pool: BufferPool | None = None
         if self.backend == "python":
             self._python = compile_python(program)
             return
@@ -124,12 +149,15 @@ class Kernel:
             from mbs_dynamics.tracing.compiled_c import CompiledC
 
             self._machine = CompiledC(program.expanded)
+            self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
         if native.is_callable_type(type(self)):
             self._native = native.connect(
                 self, program, machine.function, self.defaults, Kernel.__call__
             )
+        else:
+            self._pool = BufferPool(program, self.defaults, machine.one)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
@@ -162,11 +190,9 @@ class Kernel:
     ) -> Any:
         """Evaluate the kernel; see the class."""
         if out is None and not named and self._native is None:
-            neat = self.signature.neat(args)
-            if neat is not None:
-                results = self._one_python(neat) if self._machine is None else self._one(neat)
-                if results is not None:
-                    return results[0] if len(results) == 1 else tuple(results)
+            results = self._one_python(args) if self._pool is None else self._pool.call(args)
+            if results is not None:
+                return results
         return self._slow(*self.signature.bound(args, named), out=out)
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
@@ -189,22 +215,21 @@ class Kernel:
 
     # -- one state, given as neat arrays ----------------------------------------------------------
 
-    def _one(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
-        """Return the outputs, or None if a guard fails; for interpreters without native calls."""
-        assert self._machine is not None
-        results = [np.empty(port.shape) for port in self.outputs]
-        return None if self._machine.one([*arrays, *results]) else results
-
-    def _one_python(self, arrays: Sequence[FloatArray]) -> list[FloatArray] | None:
+    def _one_python(self, args: tuple[Any, ...]) -> Any:
+        """Return the results of one state, or None if it takes the way of all other calls."""
+        arrays = self.signature.neat(args)
+        if arrays is None:
+            return None
         lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
         try:
             computed = self._python(*lists)
         except Failed:
             return None
-        return [
+        results = [
             np.array(values).reshape(port.shape)
             for values, port in zip(computed, self.outputs, strict=True)
         ]
+        return results[0] if len(results) == 1 else tuple(results)
 
     # -- anything else -----------------------------------------------------------------------------
 

@@ -30,6 +30,9 @@ from mbs_dynamics.tracing.llvm_batch import emit_batch
 from mbs_dynamics.tracing.llvm_body import PER_CALL, WIDTH
 from mbs_dynamics.tracing.llvm_shared import emit_shared
 
+OLDEST = (0, 45)
+"""The first version of llvmlite whose LLVM reads the IR of this package."""
+
 LEVEL = 1
 """Of optimisation: as fast as 3 on straight-line code, and compiles far sooner."""
 
@@ -99,7 +102,25 @@ def _version() -> str:
             f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
             "or use backend='python' or MBS_BACKEND=python"
         ) from error
-    return str(llvmlite.__version__)
+    version = str(llvmlite.__version__)
+    numbers = re.match(r"(\d+)\.(\d+)", version)  # of builds without one nothing is known
+    if numbers and tuple(map(int, numbers.groups())) < OLDEST:
+        raise BackendError(
+            f"the llvm backend needs llvmlite {OLDEST[0]}.{OLDEST[1]} or later, and found "
+            f"{version}; upgrade it, or use backend='python' or MBS_BACKEND=python"
+        )
+    return version
+
+
+@functools.lru_cache(maxsize=1)
+def problem() -> str | None:
+    """Return why this back end cannot be used here; None if it can."""
+    try:
+        _version()
+        elf.check_execution()
+    except BackendError as error:
+        return str(error)
+    return None
 
 
 @functools.lru_cache(maxsize=1)
@@ -139,6 +160,7 @@ class _Engine:
     """An object in memory, placed there by LLVM."""
 
     def __init__(self, code: bytes) -> None:
+        elf.check_execution()
         with _lock:
             llvm = _binding()
             for name, address in _symbols.items():
@@ -218,7 +240,7 @@ _batch: dict[int, _Batch] = {}
 def shared() -> Shared:
     """Return what the kernels of this process share; compiled once. Code that calls it needs it.
 
-    Raises BackendError if llvmlite is not installed.
+    Raises BackendError if llvmlite is not installed or too old, or if no new code may run.
     """
     global _shared
     with _shared_lock:

@@ -21,6 +21,11 @@ IR holds no address: those of Python and NumPy are symbols.
 To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
 of each output, and once nobody else has one of them any more, returns it again as a new one. Who
 still holds a result, or a view of it, keeps it as it is.
+
+That nobody else has a result is a reference count of 1, which is the kernel's own. CPython counts
+no reference for a value that it loads from a variable to the stack (since 3.14), but then the
+variable has a counted one until the value has left the stack, even if the variable is assigned to
+meanwhile. So a result that is on a stack has a count of at least 2.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ REFERENCES, TYPE = 0, 8
 DATA, NDIM, SHAPE, STRIDES, DESCR, ARRAY_FLAGS, WEAK_REFERENCES = 16, 24, 32, 40, 56, 64, 72
 """Offsets in bytes of the fields of an array object."""
 
-TUPLE_SIZE, TUPLE_ITEMS = 16, 24
-"""Offsets in bytes of the fields of a tuple."""
+TUPLE_SIZE, TUPLE_ITEMS = 16, getattr(tuple, "__basicsize__", 24)
+"""Offsets in bytes of the fields of a tuple. Items follow the hash since CPython 3.14."""
 
 LIST_ITEMS = 24
 """Offset in bytes of the address of a list's items."""

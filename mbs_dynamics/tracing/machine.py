@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.tracing import llvm
+from mbs_dynamics.tracing.buffers import Buffers
 from mbs_dynamics.tracing.condensed import Order, condensed
 from mbs_dynamics.tracing.llvm_batch import FIELDS
 from mbs_dynamics.tracing.llvm_objects import VECTOR
@@ -131,10 +132,9 @@ class Machine:
         self.vector: Vector | None = None
         """Vector code, once there is any."""
 
-    def one(self, arrays: Sequence[FloatArray]) -> int:
-        """Evaluate one state; inputs and outputs are contiguous. Returns the status."""
-        addresses = [address(x) for x in arrays]
-        return int(self.plain((ctypes.c_void_p * len(arrays))(*addresses)))
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self.plain(buffers.pointers)  # type: ignore[no-any-return]
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""

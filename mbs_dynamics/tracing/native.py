@@ -16,7 +16,8 @@
 The call path of a kernel costs more than many kernels. So kernels are objects of a type whose
 vectorcall function is that of :mod:`mbs_dynamics.tracing.llvm_call`, which takes neat arrays and
 hands anything else to Python. It relies on the layout of objects in ordinary builds of CPython;
-:func:`supported` tests that layout, and where it does not hold, kernels are called through ctypes.
+:func:`supported` tests that layout, and where it does not hold, kernels are called through ctypes,
+which :func:`suits` reports once.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ from mbs_dynamics.tracing.llvm_objects import (
 from mbs_dynamics.tracing.llvm_rows import MOST_AXES, emit_rows
 from mbs_dynamics.tracing.program import Program
 
-VERSIONS = (3, 10), (3, 13)
-"""The first and the last version of CPython with which this is tested."""
+OLDEST = (3, 10)
+"""The first version of CPython with the functions that are called. Later ones are probed."""
 
 PYARRAY_NEW = 93  # index of PyArray_New in NumPy's table of functions
 
@@ -110,24 +111,39 @@ class _Member(ctypes.Structure):
     )
 
 
-@functools.lru_cache(maxsize=1)
 def supported() -> bool:
     """Whether objects of this interpreter and of NumPy have the layout that calls rely on."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return False
-    if not VERSIONS[0] <= sys.version_info[:2] <= VERSIONS[1]:
-        return False
+    return unsupported_reason() is None
+
+
+@functools.lru_cache(maxsize=1)
+def unsupported_reason() -> str | None:
+    """Return why kernels cannot be called through machine code here; None if they can."""
+    here = f"Python {sys.version.split()[0]} with NumPy {np.__version__}"
+    if sys.implementation.name != "cpython":
+        return f"the interpreter is {sys.implementation.name}, not CPython"
+    if sys.version_info < OLDEST or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return f"{here} is older than {OLDEST[0]}.{OLDEST[1]} or not a 64-bit build"
     if hasattr(sys, "_is_gil_enabled"):  # since 3.13; the variables are slow to import
         import sysconfig
 
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
-            return False
+            return f"{here} is a free-threaded build"
     if hasattr(sys, "gettotalrefcount"):
-        return False
+        return f"{here} is a debug build"
     try:
-        _array_new()
-    except (ImportError, AttributeError, ValueError):
-        return False
+        known = _has_known_layout()
+    except (ImportError, AttributeError, ValueError) as error:
+        return f"{here} has no function that makes arrays ({error})"
+    return None if known else f"the layout of objects of {here} is not known"
+
+
+def _has_known_layout() -> bool:
+    """Whether probes find all fields where calls expect them.
+
+    No address is followed before sizes and neighbouring fields are right.
+    """
+    _array_new()
     probe = np.arange(6.0).reshape(2, 3)
     strided = probe[:, ::2]
     frozen = np.zeros(2)
@@ -136,21 +152,35 @@ def supported() -> bool:
     names = ("first", "second")
     items = list(names)
     return (
-        ctypes.c_void_p.from_address(at + TYPE).value == id(np.ndarray)
+        (object.__basicsize__, list.__basicsize__) == (TYPE + 8, LIST_ITEMS + 16)
+        and ctypes.c_void_p.from_address(at + TYPE).value == id(np.ndarray)
         and ctypes.c_void_p.from_address(at + DATA).value == probe.ctypes.data
         and ctypes.c_int.from_address(at + NDIM).value == 2
+        and _pointer(at + STRIDES) - _pointer(at + SHAPE) == 16
         and list((ctypes.c_int64 * 2).from_address(_pointer(at + SHAPE))) == [2, 3]
         and list((ctypes.c_int64 * 2).from_address(_pointer(at + STRIDES))) == [24, 8]
         and ctypes.c_void_p.from_address(at + DESCR).value == id(np.dtype(np.float64))
         and [_flags(x) & WRITEABLE for x in (probe, frozen)] == [WRITEABLE, READABLE]
         and [_flags(x) & OWN for x in (frozen.copy(), probe[:1])] == [OWN, WRITEABLE]
         and _flags(strided) & READABLE != READABLE
-        and ctypes.c_int32.from_address(id(items) + REFERENCES).value == 1
+        and _counts_references()
         and [_pointer(id(x) + WEAK_REFERENCES) for x in (frozen, strided)] == [0, id(watch)]
         and _pointer(_pointer(id(items) + LIST_ITEMS) + 8) == id(names[1])
         and ctypes.c_ssize_t.from_address(id(names) + TUPLE_SIZE).value == 2
-        and _pointer(id(names) + TUPLE_ITEMS) == id(names[0])
+        and [_pointer(id(names) + TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(x) for x in names]
     )
+
+
+def _counts_references() -> bool:
+    """Whether an array that only a list holds has one reference, and two if it is there twice.
+
+    The bits above the count must not change with it: calls write 32 bits.
+    """
+    held = [np.zeros(2)]
+    count = ctypes.c_uint64.from_address(id(held[0]) + REFERENCES)
+    once = count.value
+    held.append(held[0])
+    return once & 0xFFFFFFFF == 1 and count.value == once + 1
 
 
 def _flags(array: FloatArray) -> int:
@@ -181,9 +211,21 @@ _forever: list[Any] = []
 
 def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
+    if not supported():
+        _report_once()
+        return False
     ports = (*program.inputs, *program.outputs)
-    plain = len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
-    return plain and supported()
+    return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
+
+
+@functools.lru_cache(maxsize=1)
+def _report_once() -> None:
+    import logging  # slow to import, and rarely needed
+
+    logging.getLogger("mbs_dynamics").warning(
+        "kernels are called through ctypes, which takes one to two microseconds more per call: %s",
+        unsupported_reason(),
+    )
 
 
 def callable_type(base: type, *, at_once: bool = True) -> type:

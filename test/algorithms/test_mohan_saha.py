@@ -66,7 +66,7 @@ def block(matrix, i, j):
 
 @every_arm
 def test_decoupled_natural_orthogonal_complement(arm):
-    """(1) to (8): N_l and N_d, of positions and axes alone, are A^h and X^h."""
+    """(1) to (8), (21), (22): N_l and N_d, of positions and axes alone, are A^h and X^h."""
     system, swap, N_l, N_d, _ = robot(arm)
     n, O = system.model.n, system.r
     for i in range(n):
@@ -80,13 +80,15 @@ def test_decoupled_natural_orthogonal_complement(arm):
             for k in range(j + 1):  # (6), corrected
                 assert_close(block(N_l, i, j) @ block(N_l, j, k), block(N_l, i, k))
         assert not N_l[6 * i : 6 * i + 6, 6 * i + 6 :].any()
+    assert_close(N_l @ N_d, swap @ system.J_h)
     V = mbs.twists(system.model, system.position, system.qd, representation="hybrid")
-    assert_close(N_l @ N_d @ system.qd, swap @ V.reshape(-1))
+    for t in (V.reshape(-1), system.V_h):
+        assert_close(N_l @ N_d @ system.qd, swap @ t)
 
 
 @every_arm
 def test_dynamics_with_the_orthogonal_complement(arm):
-    """(16) to (29), corrected: phi keeps gamma and gravity."""
+    """(10), and (16) to (29), corrected: phi keeps gamma and gravity."""
     system, swap, N_l, N_d, M = robot(arm)
     model, q, qd, qdd = system.model, system.position, system.qd, system.qdd
     N, M_all = N_l @ N_d, system.diagonal(M)
@@ -104,6 +106,7 @@ def test_dynamics_with_the_orthogonal_complement(arm):
     motions = zip(system.bodies(system.V_h), system.bodies(system.Vd_h), strict=True)
     for M_i, motion, expected in zip(M, motions, inertia_wrenches, strict=True):
         assert_close(hybrid_wrench(SWAP @ M_i @ SWAP, *motion), expected)
+    assert_close(mbs.kinetic_energy(model, q, qd), 0.5 * qd @ N.T @ M_all @ N @ qd)  # (10)
     gim = N_d.T @ N_l.T @ M_all @ N_l @ N_d  # (26)
     assert_close(gim, mbs.mass_matrix(model, q))
     assert_close(gim, system.mass_matrix)

@@ -156,7 +156,7 @@ def test_derivatives_of_relative_poses():
 
 @pytest.mark.backend_independent
 def test_columns_from_each_description_of_a_joint():
-    """(16), (28), (38) to (40): by X_j, by Y_j, and by Z_j with any joint frame."""
+    """(16), (28), (38) to (40), (50): by X_j, by Y_j, and by Z_j with any joint frame."""
     S = pose(np.random.default_rng(6))
     for mechanism, system, q, reference in free_mechanisms():
         rep = {kind: mbs.REPRESENTATIONS[kind](mechanism.model, q) for kind in REPRESENTATIONS}
@@ -168,9 +168,13 @@ def test_columns_from_each_description_of_a_joint():
                 for kind, C in (("body_fixed", system.C_rel(i, j)), ("spatial", system.C[j])):
                     for found in (Ad(C) @ X, Ad(C @ inverse(A)) @ Y, Ad(C @ S) @ Z):
                         assert_close(found, J[kind][:, j])
+                assert_close(column(system, i, j), J["body_fixed"][:, j])
                 R, R_j = system.R[i], system.R[j]
                 hybrid = turn(R_j, R_j) @ X
+                assert_close(system.X_h[6 * j : 6 * j + 6, j], hybrid)
                 assert_close(shift(system.r_rel(i, j)) @ hybrid, J["hybrid"][:, j])
+                A_ij = system.A_h[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+                assert_close(A_ij @ hybrid, J["hybrid"][:, j])
                 assert_close(turn(R, R) @ J["body_fixed"][:, j], J["hybrid"][:, j])
                 if i == j:
                     assert_close(hybrid, rep["hybrid"].screw(j))

@@ -167,6 +167,20 @@ def test_links_and_folders_are_no_objects(place, tmp_path):
     assert [x.name for x in place.iterdir()] == [file.name]
 
 
+def test_a_fifo_is_no_object_and_is_not_waited_for(place):
+    cache.store(NAME, b"contents")
+    file = the_file(place)
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.append(cache.load(NAME)), daemon=True)
+    reader.start()
+    reader.join(timeout=10.0)
+    assert found == [None]
+    cache.store(NAME, b"contents")
+    assert cache.load(NAME) == b"contents"
+
+
 def test_a_folder_that_cannot_be_made_is_done_without(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.delenv("MBS_CACHE", raising=False)

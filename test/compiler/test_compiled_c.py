@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import gc
 import math
+import os
+import re
 import stat
 import sys
 import weakref
@@ -94,6 +96,21 @@ def test_a_compiler_that_fails_is_said(compiler, place):
 def test_an_object_that_cannot_be_loaded_is_said(compiler, place):
     compiler('while [ "$1" != -o ]; do [ "$1" = --version ] && exit; shift; done; echo no >"$2"')
     with pytest.raises(BackendError, match="what cc compiled cannot be loaded"):
+        Kernel(program(), backend="c")
+    assert not place.exists()
+
+
+def test_a_temporary_folder_without_execution_is_named(compiler, place, monkeypatch, tmp_path):
+    def refuse(path: str) -> None:
+        raise OSError(f"{path}: failed to map segment from shared object")
+
+    compiler('while [ "$1" != -o ]; do [ "$1" = --version ] && exit; shift; done; echo no >"$2"')
+    monkeypatch.setattr(compiled_c.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(compiled_c.tempfile, "tempdir", str(tmp_path))
+    mounted = os.statvfs_result((0,) * 8 + (os.ST_NOEXEC, 255))
+    monkeypatch.setattr(compiled_c.os, "statvfs", lambda folder: mounted)
+    said = f"failed to map segment.*; {re.escape(str(tmp_path))} does not permit execution.* TMPDIR"
+    with pytest.raises(BackendError, match=said):
         Kernel(program(), backend="c")
     assert not place.exists()
 

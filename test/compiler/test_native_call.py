@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from native_bench import (
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, native, trace
+from mbs_dynamics.tracing import Kernel, buffers, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -273,6 +274,50 @@ def test_several_outputs_may_overlap_the_inputs(kernel):
 
 
 @pytest.fixture
+def forgetful(monkeypatch):
+    """Let the interpreter be probed again, and let the report come again, as in a new process."""
+    probes = native.unsupported_reason, native._report_once
+    for probe in probes:
+        probe.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    for probe in probes:
+        probe.cache_clear()
+
+
+UNSUPPORTED = {
+    "the interpreter is pypy": lambda patch: patch.setattr(sys.implementation, "name", "pypy"),
+    "is older than": lambda patch: patch.setattr(native, "OLDEST", (9, 9)),
+    "is a debug build": lambda patch: patch.setattr(sys, "gettotalrefcount", int, raising=False),
+    "makes arrays": lambda patch: patch.setattr(native, "_array_new", lambda: [].index(0)),
+    "layout of objects": lambda patch: patch.setattr(native, "TUPLE_ITEMS", 16),
+}
+
+
+@ordinary
+@pytest.mark.parametrize("reason", UNSUPPORTED)
+def test_an_interpreter_without_native_calls_is_reported_once(forgetful, caplog, reason):
+    assert native.unsupported_reason() is None
+    native.unsupported_reason.cache_clear()
+    UNSUPPORTED[reason](forgetful)
+    kernels = [Kernel(PROGRAM, backend="llvm", defaults=DEFAULT) for _ in range(3)]
+    assert {type(kernel) for kernel in kernels} == {Kernel}
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
+    assert reason in record.message
+    assert reason in native.unsupported_reason()
+    for found, wanted in zip(kernels[0](*neat()), expected(*neat()), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@ordinary
+@pytest.mark.parametrize("field", ["SHAPE", "STRIDES", "LIST_ITEMS", "TYPE", "REFERENCES", "NDIM"])
+def test_a_layout_with_other_offsets_is_not_followed(forgetful, field):
+    forgetful.setattr(native, field, getattr(native, field) + 8)
+    assert "layout of objects" in native.unsupported_reason()
+
+
+@pytest.fixture
 def plain(monkeypatch):
     """A function that makes kernels as interpreters do that have no native call."""
     monkeypatch.setattr(native, "supported", lambda: False)
@@ -297,6 +342,59 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
     fill = plain(filling.program)
     assert fill(x, y, out=out) is out
     assert fill(x, y).tobytes() == out.tobytes() == filling(x, y).tobytes()
+
+
+def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = neat()
+    first = kernel(x, A, s)
+    assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
+    assert same(kernel(x, A, s), first)
+    assert same(kernel(x, A, s, g), kernel(*(np.array(a) for a in (x, A, s, g))))
+    assert kernel.slow_calls == 0
+
+
+def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = neat()
+    wanted = kernel(x, A, s, g)
+    wide = np.repeat(x, 2)[::2]
+    odd = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
+    odd[:] = x
+    assert same(kernel(wide, np.asfortranarray(A), s, g), wanted)
+    assert same(kernel(odd, A, s, g), wanted)
+    assert kernel.slow_calls == 0
+    assert same(kernel(x.astype(">f8"), A, s, g.astype(np.longdouble).astype(float)), wanted)
+    assert kernel.slow_calls == 1
+
+
+def test_without_native_calls_large_programs_are_not_copied(plain, monkeypatch):
+    monkeypatch.setattr(buffers, "LARGEST", 15)
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    wanted = new_kernel()(*neat())
+    assert same(kernel(*neat()), wanted)
+    assert kernel.slow_calls == 1
+
+
+def test_without_native_calls_threads_have_buffers_of_their_own(plain):
+    kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
+
+    def work(seed: int) -> None:
+        arguments = neat(seed)
+        wanted = kernel(*arguments)
+        wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 @ordinary

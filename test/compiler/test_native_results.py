@@ -18,6 +18,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -115,6 +116,118 @@ def test_whoever_sees_the_entries_holds_the_result(holder):
     for k, found in enumerate(later, 1):
         assert np.array_equal(found, 2.0 * x_of(k))
     del seen
+
+
+def in_a_variable(kernel: Kernel) -> list[Any]:
+    first = kernel(x_of(0))
+    kernel(x_of(1))
+    kernel(x_of(2))
+    return [first]
+
+
+def among_arguments(kernel: Kernel) -> list[Any]:
+    first = kernel(x_of(0))
+    return as_list(first, kernel(x_of(1)), kernel(x_of(2)), kernel(first / 2.0), first)[:3]
+
+
+def assigned_among_arguments(kernel: Kernel) -> list[Any]:
+    found = kernel(x_of(0))
+    return as_list(found, (found := kernel(x_of(1))), (found := kernel(x_of(2))))
+
+
+def overwritten_among_arguments(kernel: Kernel) -> list[Any]:
+    found = kernel(x_of(0))
+    return as_list(found, overwrite(), kernel(x_of(1)), kernel(x_of(2)))[::2]
+
+
+def in_a_generator(kernel: Kernel) -> list[Any]:
+    def values() -> Any:
+        found = kernel(x_of(0))
+        yield as_list(found, (yield), kernel(x_of(1)), (found := None))[0]
+
+    generator = values()
+    next(generator)
+    kernel(x_of(3))
+    found = generator.send(None)
+    generator.close()
+    return [found, kernel(x_of(1))]
+
+
+def in_an_iteration(kernel: Kernel) -> list[Any]:
+    entries = [(entry, kernel(x_of(5)), kernel(x_of(6)))[0] for entry in kernel(x_of(0))]
+    return [np.array(entries)]
+
+
+def in_an_expression(kernel: Kernel) -> list[Any]:
+    one, two = x_of(1), x_of(2)
+    return [kernel(x_of(0)) + (kernel(one) - (kernel(two) - (kernel(two) - kernel(one))))]
+
+
+def in_an_exception(kernel: Kernel) -> list[Any]:
+    def fail() -> None:
+        found = kernel(x_of(0))
+        raise ValueError(len(found))
+
+    with pytest.raises(ValueError, match="3") as raised:
+        fail()
+    for k in range(5):
+        kernel(x_of(k))
+    return [raised.traceback[-1].locals["found"]]
+
+
+def as_list(*found: Any) -> list[Any]:
+    return list(found)
+
+
+def overwrite() -> None:
+    """Take a result from the variable of the caller, which CPython can do since 3.13."""
+    sys._getframe(1).f_locals["found"] = None
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        in_a_variable,
+        among_arguments,
+        assigned_among_arguments,
+        overwritten_among_arguments,
+        in_a_generator,
+        in_an_iteration,
+        in_an_expression,
+        in_an_exception,
+    ],
+)
+def test_results_that_a_frame_holds_stay_as_they_are(calls):
+    """CPython counts no reference for some values on the stack of a frame (since 3.14)."""
+    kernel = kernel_of()
+    kept: list[list[Any]] = []
+    for _ in range(300):  # enough for calls to be specialized, and compiled by a JIT
+        kept = [*kept[-3:], calls(kernel)]
+        for found in kept:
+            for when, x in enumerate(found):
+                assert np.array_equal(x, 2.0 * x_of(when)), when
+
+
+def test_results_of_several_threads_stay_as_they_are():
+    kernel, wrong = kernel_of(), []
+
+    def work(seed: int) -> None:
+        held: list[tuple[int, Any]] = []
+        for k in range(seed, seed + 20_000, 10):
+            held = [*held[-(k % 4) :], (k, kernel(x_of(k)))]
+            wrong.extend(when for when, x in held if not np.array_equal(x, 2.0 * x_of(when)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 def changed_shape(x: Any) -> None:

@@ -24,6 +24,7 @@ from mbs_dynamics.ros.compensation.command_policy import State
 from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
+from mbs_dynamics.tracing import way_of_calling
 
 
 class Traffic(NamedTuple):
@@ -81,6 +82,7 @@ def model_status(core: Compensator) -> DiagnosticStatus:
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "backend": arm.backend,
+            "kernels called through": way_of_calling(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
             "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
             "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",

@@ -26,6 +26,7 @@ from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.tracing import way_of_calling
 
 
 def diagnostics(
@@ -73,6 +74,7 @@ def model_status(supervisor: Supervisor) -> DiagnosticStatus:
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
             "backend": robot.backend,
+            "kernels called through": way_of_calling(robot.backend),
             "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",
             "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in supervisor.loads)
             or "none",

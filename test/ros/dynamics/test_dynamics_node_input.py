@@ -25,7 +25,7 @@ from ros_bench import NodeProcess, Probe
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import BACKENDS
+from mbs_dynamics.tracing import BACKENDS, way_of_calling
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -272,6 +272,8 @@ def test_diagnostics_say_what_runs(arm):
     assert arm.model_value("model") == "arm7"
     assert arm.model_value("joints") == "7"
     assert arm.model_value("backend") in BACKENDS
+    way = way_of_calling(arm.model_value("backend"))
+    assert arm.model_value("kernels called through") == way
     assert arm.input_value("lifecycle state") == "active"
     assert float(arm.input_value("rate [Hz]")) > 0.0
     median = float(arm.input_value("latency computed median [ms]"))

@@ -1,0 +1,57 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Fixtures of the tests that reach into thresholds of the compiler."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+
+@pytest.fixture
+def young() -> Iterator[None]:
+    """Collections look at what the test itself has made, not at all that tests before it keep."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Return a switch: whether loops over bodies stay loops, whatever the model."""
+    from mbs_dynamics.algorithms import _in_loops as in_loops
+
+    deep = in_loops.DEEP
+
+    def switch(on: bool) -> None:
+        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(in_loops, "DEEP", deep if on else float("inf"))
+        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
+
+    return switch
+
+
+@pytest.fixture
+def halved(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return what lets programs with loops come in two halves, however few rows there are."""
+    from mbs_dynamics.tracing import loop_halves
+
+    def switch() -> None:
+        for name in ("LEAST_ROWS", "LEAST_ROWS_OF_COLUMNS"):
+            monkeypatch.setattr(loop_halves, name, 1)
+
+    return switch

@@ -1,0 +1,148 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Back ends that cannot be used here: what is chosen instead, and what is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.errors import BackendError
+from mbs_dynamics.tracing import Kernel, default_backend, elf, kernel, llvm, trace, way_of_calling
+
+llvmlite = pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.backend_independent  # the back end is chosen
+
+PROGRAM = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def anew(monkeypatch):
+    """Let the choice of the back end be made anew, with nothing said in the environment."""
+    monkeypatch.delenv("MBS_BACKEND", raising=False)
+    found = llvm.problem, kernel._can_use_llvm, elf.check_execution
+    for function in found:
+        function.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    for function in found:
+        function.cache_clear()
+
+
+def old_llvmlite(patch):
+    patch.setattr(llvmlite, "__version__", "0.39.1")
+
+
+def no_new_code(patch):
+    system = elf._process()
+    patch.setattr(elf, "_process", lambda: Refusing(system))
+
+
+class Refusing:
+    """The C library on a system that makes no memory executable."""
+
+    def __init__(self, system):
+        self.system = system
+
+    def __getattr__(self, name):
+        return getattr(self.system, name)
+
+    def mprotect(self, *_):
+        return -1
+
+
+PROBLEMS = {
+    old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
+    no_new_code: "the system does not let new machine code run",
+}
+if not elf.SUPPORTED:  # where LLVM places objects
+    del PROBLEMS[no_new_code]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, caplog, problem):
+    problem(anew)
+    assert default_backend() == "python"
+    kernels = [Kernel(PROGRAM) for _ in range(3)]
+    assert {made.backend for made in kernels} == {"python"}
+    np.testing.assert_array_equal(kernels[0](np.arange(3.0)), [0.0, 2.0, 4.0])
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
+    assert record.message.startswith("kernels are plain Python: ")
+    assert way_of_calling("python") == record.message.removeprefix("kernels are ")
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("named", [True, False], ids=["by argument", "by the environment"])
+def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, named):
+    problem(anew)
+    anew.setenv("MBS_CACHE", "0")
+    anew.setattr(llvm, "_shared", None)
+    anew.setenv("MBS_BACKEND", "" if named else "llvm")
+    with pytest.raises(BackendError, match=PROBLEMS[problem]):
+        Kernel(PROGRAM, backend="llvm" if named else None)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("version", ["0.45.0", "0.45.0rc1", "0.50.0", "1.0.0", "0+unknown", "new"])
+def test_other_versions_of_llvmlite_are_taken(anew, version):
+    anew.setattr(llvmlite, "__version__", version)
+    assert default_backend() == "llvm"
+
+
+def test_the_way_of_calling_is_said(monkeypatch):
+    monkeypatch.setenv("MBS_BACKEND", "python")
+    assert way_of_calling("python") == "plain Python"
+    assert way_of_calling("c") == "ctypes"
+    reason = kernel.native.unsupported_reason()
+    assert way_of_calling("llvm") == (f"ctypes: {reason}" if reason else "machine code")
+
+
+HARDENED = """
+import ctypes, json, logging, sys
+PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
+    sys.exit(77)
+import numpy as np
+import mbs_dynamics as mbs
+from mbs_dynamics.tracing import Kernel, trace
+program = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
+kernel = Kernel(program)
+try:
+    Kernel(program, backend="llvm")
+except mbs.BackendError as error:
+    print(json.dumps([kernel.backend, kernel(np.ones(3)).tolist(), str(error)]))
+"""
+
+
+@pytest.mark.skipif(not elf.SUPPORTED, reason="LLVM places objects here")
+def test_a_process_that_may_not_run_new_code_uses_plain_python():
+    environment = {name: x for name, x in os.environ.items() if name != "MBS_BACKEND"}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHON_JIT": "0"}  # CPython's own cannot run either
+    command = [sys.executable, "-c", HARDENED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("Linux has no PR_SET_MDWE before 6.3")
+    assert done.returncode == 0, done.stderr
+    backend, found, error = json.loads(done.stdout)
+    assert (backend, found) == ("python", [2.0, 2.0, 2.0])
+    assert error.startswith("the system does not let new machine code run (Permission denied)")
+    assert done.stderr.count("kernels are plain Python") == 1

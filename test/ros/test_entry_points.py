@@ -1,0 +1,108 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The commands that start nodes, where ROS 2 is missing or too old."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from mbs_dynamics.ros import entry_points
+
+pytestmark = pytest.mark.backend_independent
+
+ROOT = Path(__file__).resolve().parents[2]
+NODES = ["command_watchdog_node", "dynamics_node", "gravity_compensation_node", "simulator_node"]
+
+
+@pytest.fixture
+def ros(monkeypatch):
+    """Return a function that puts a class in place of the nodes of rclpy; None for no rclpy."""
+
+    def replace(node: type | None) -> None:
+        package, module = ModuleType("rclpy"), ModuleType("rclpy.node")
+        module.Node = node
+        package.node = module
+        monkeypatch.setitem(sys.modules, "rclpy", package if node else None)
+        monkeypatch.setitem(sys.modules, "rclpy.node", module if node else None)
+
+    return replace
+
+
+class Current:
+    def add_post_set_parameters_callback(self):
+        """Stand for the method that Jazzy has and Humble has not."""
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_node_without_ros_says_what_to_install(ros, capsys, node):
+    ros(None)
+    assert getattr(entry_points, node)() == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{node}: the Python package rclpy of ROS 2 was not found (")
+    assert "; source ROS 2 ('source /opt/ros/jazzy/setup.bash')" in line
+    assert "pip install 'mbs_dynamics[ros]'" in line
+
+
+@pytest.mark.parametrize(
+    ("distribution", "said"), [("humble", "ROS 2 Humble is not"), ("", "ROS 2 of this version is")]
+)
+def test_a_node_of_humble_is_refused(ros, capsys, monkeypatch, distribution, said):
+    ros(SimpleNamespace)
+    monkeypatch.setenv("ROS_DISTRO", distribution)
+    assert entry_points.dynamics_node() == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"dynamics_node: {said}")
+    assert line.endswith("Jazzy or later is needed\n")
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_command_runs_the_main_function_of_its_node(ros, monkeypatch, node):
+    ros(Current)
+    module = ModuleType(node)
+    module.main = lambda: 3
+    monkeypatch.setitem(sys.modules, f"mbs_dynamics.ros.{node}", module)
+    assert getattr(entry_points, node)() == 3
+
+
+def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(ros, capsys, monkeypatch):
+    ros(Current)
+    for name, known in (("sensor_msgs.msg", True), ("mbs_dynamics.ros.lost", False)):
+
+        def fail(_: str, name: str = name) -> None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        monkeypatch.setattr(entry_points.importlib, "import_module", fail)
+        if known:
+            assert entry_points.simulator_node() == 1
+            assert "the Python package sensor_msgs of ROS 2" in capsys.readouterr().err
+        else:
+            with pytest.raises(ModuleNotFoundError, match="lost"):
+                entry_points.simulator_node()
+
+
+def test_setup_names_these_functions():
+    text = (ROOT / "setup.py").read_text()
+    assert all(f"{node} = {{NAME}}.ros.entry_points:{node}" in text for node in NODES)
+    assert all(callable(getattr(entry_points, node)) for node in NODES)
+
+
+def test_the_module_needs_no_ros():
+    code = "import sys, mbs_dynamics.ros.entry_points; print('rclpy' in sys.modules)"
+    found = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    assert found == "False\n"

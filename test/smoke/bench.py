@@ -1,0 +1,72 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the checks share: the robot, a state of it, and the list of all checks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+
+FOLDER = Path(tempfile.mkdtemp(prefix="mbs_dynamics-smoke-"))
+os.environ["MBS_CACHE_DIR"] = str(FOLDER / "cache")  # what is found there is what is stored here
+os.environ.pop("MBS_CACHE", None)
+
+PATIENCE = 120.0  # s, for a node; nothing is measured by it
+STEP = 1e-6  # of finite differences
+
+checks: list[Callable[[set[str]], str | None]] = []
+
+
+def check(function: Callable[[set[str]], str | None]) -> Callable[[set[str]], str | None]:
+    """Have a function called with what is expected here; it may return a remark."""
+    checks.append(function)
+    return function
+
+
+@cache
+def arm() -> mbs.Model:
+    """Return the robot that is installed with the package."""
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+@cache
+def state() -> Any:
+    """Return q, qd, qdd and qddd of a motion away from singular postures."""
+    motion = np.random.default_rng(7).uniform(-1.0, 1.0, (4, arm().n))
+    motion[0] += 0.3
+    return motion
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-11) -> None:
+    """Compare, relative to the largest entry."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape, f"shape {found.shape}, not {expected.shape}"
+    error = np.abs(found - expected).max(initial=0.0)
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    assert error <= tolerance * scale, f"the error is {error:.1e}, of values up to {scale:.1e}"
+
+
+def slope(function: Callable[[Any], Any], x: Any, direction: Any) -> Any:
+    """Return the derivative along a direction by central differences."""
+    h = STEP * np.asarray(direction)
+    return (np.asarray(function(x + h)) - np.asarray(function(x - h))) / (2 * STEP)

@@ -1,0 +1,160 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Kernels: calls, back ends, batches, the cache, exported C, the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import importlib.util
+import json
+import pkgutil
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+from bench import FOLDER, arm, check, close, state
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.tracing import default_backend, native
+
+STATES = 200  # of a batch, more than vector code needs
+OPTIONS = {"body": "tool", "joints": ("joint2", "joint4"), "order": 2, "bodies": None}
+
+
+def options_of(function: Any) -> dict[str, Any]:
+    """Return a value for each option that an algorithm has no default for."""
+    known = mbs.algorithms.algorithm_of(function).options
+    return {name: OPTIONS[name] for name in OPTIONS if name in known}
+
+
+@check
+def call(expected: set[str]) -> str:
+    """Kernels are called the way that this platform is said to have."""
+    kernel = mbs.compile(mbs.gravity_torques, arm())
+    used = native.is_callable_type(type(kernel))
+    assert used == (default_backend() == "llvm" and native.supported())
+    why = native.unsupported_reason() or f"the back end is {default_backend()}"
+    assert used or "native" not in expected, f"no native call: {why}"
+    return f"{default_backend()}, {'native call' if used else why}"
+
+
+@check
+def back_ends(expected: set[str]) -> str:
+    """Each algorithm computes what the plain Python back end computes."""
+    rng = np.random.default_rng(1)
+    others = ["llvm"] if importlib.util.find_spec("llvmlite") else []
+    if shutil.which("cc"):
+        others.append("c")
+    for function in mbs.ALGORITHMS:
+        options = options_of(function)
+        plain = mbs.compile(function, arm(), backend="python", **options)
+        given = [rng.uniform(-1.0, 1.0, port.shape) for port in plain.inputs[: plain.required]]
+        wanted = plain(*given)
+        for backend in others[: 1 if function is not mbs.inverse_dynamics else None]:
+            found = mbs.compile(function, arm(), backend=backend, **options)(*given)
+            several = isinstance(wanted, tuple)
+            for one, other in zip(*(x if several else [x] for x in (found, wanted)), strict=True):
+                close(one, other, 1e-10)
+    return f"{len(mbs.ALGORITHMS)} algorithms, python beside {', '.join(others) or 'nothing'}"
+
+
+@check
+def batches(expected: set[str]) -> None:
+    """Batches of either layout have the results of single states."""
+    rows = np.random.default_rng(2).uniform(-1.0, 1.0, (3, STATES, arm().n))
+    columns = [np.asfortranarray(x) for x in rows]
+    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
+        kernel = mbs.compile(function, arm())
+        single = np.array([kernel(*given) for given in zip(*rows, strict=True)])
+        for given in (rows, columns):
+            close(kernel(*given), single, 1e-10)
+    poses = mbs.forward_kinematics(arm(), rows[0])
+    close(poses, [mbs.forward_kinematics(arm(), q) for q in rows[0]])
+    single = mbs.compile(mbs.gravity_torques, arm())
+    out = np.empty((STATES, arm().n))
+    assert single(rows[0], out=out) is out
+    close(out[3], single(rows[0, 3]))
+
+
+@check
+def errors(expected: set[str]) -> None:
+    """Bad input is refused by name."""
+    with contextlib.suppress(mbs.ArgumentError):
+        mbs.gravity_torques(arm(), [0.0, 1.0])
+        raise AssertionError("two positions were taken for seven joints")
+
+
+@check
+def kept(expected: set[str]) -> str:
+    """The next start finds the compiled kernels."""
+    if default_backend() != "llvm":
+        return "only llvm keeps kernels"
+    q = state()[0]
+    tau = mbs.gravity_torques(arm(), q).tolist()
+    place = FOLDER / "cache"
+    stored = {path.name for path in place.iterdir()}
+    assert stored, "nothing was stored"
+    code = (
+        "import json, sys, mbs_dynamics as mbs\n"
+        "from mbs_dynamics.resources import robot_path\n"
+        "arm = mbs.Model.from_urdf(robot_path('arm7'))\n"
+        f"tau = mbs.gravity_torques(arm, {q.tolist()}).tolist()\n"
+        "print(json.dumps([tau, 'llvmlite.binding' in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, with_llvm = json.loads(done.stdout)
+    assert found == tau
+    assert {path.name for path in place.iterdir()} == stored, "it was compiled again"
+    return f"{len(stored)} objects, loaded {'with' if with_llvm else 'without'} LLVM"
+
+
+@check
+def exported_c(expected: set[str]) -> str:
+    """Exported C compiles without warnings and computes the same."""
+    compiler = shutil.which("cc")
+    source, _ = mbs.export_c(arm(), [mbs.gravity_torques], FOLDER / "c")
+    if compiler is None:
+        return "written; there is no cc to compile it"
+    library = source.with_suffix(".so")
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    done = subprocess.run([compiler, *flags, source, "-o", library, "-lm"], stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr.decode()
+    given = state()[0].copy(), np.array(arm().gravity), np.empty(arm().n)
+    function = getattr(ctypes.CDLL(str(library)), f"{source.stem}_gravity_torques")
+    assert function(*(ctypes.c_void_p(x.ctypes.data) for x in given)) == 0
+    close(given[-1], mbs.gravity_torques(arm(), given[0]))
+    return "compiled"
+
+
+@check
+def modules(expected: set[str]) -> None:
+    """Every module that needs no ROS can be imported."""
+    for _, name, _ in pkgutil.walk_packages(mbs.__path__, "mbs_dynamics."):
+        if not name.startswith("mbs_dynamics.ros"):
+            importlib.import_module(name)
+
+
+@check
+def command_line(expected: set[str]) -> None:
+    """The command that is installed beside this Python reports on a robot."""
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "info", str(robot_path("arm7"))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "link7" in done.stdout

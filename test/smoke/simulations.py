@@ -1,0 +1,60 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Simulation: arms, floating bases and free bodies, and the files of their motions."""
+
+from __future__ import annotations
+
+import numpy as np
+from bench import FOLDER, arm, check, close, state
+
+import mbs_dynamics as mbs
+from mbs_dynamics import integrate
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
+
+START = np.eye(4), np.array([0.1, 2.0, 0.2, 0.3, 0.0, 0.1])  # pose and twist of what floats
+
+
+@check
+def simulation(expected: set[str]) -> None:
+    """Arms, floating bases and free bodies keep their energy; motions are kept in files."""
+    q, qd, *_ = state()
+    given = {"duration": 0.02, "step": 1e-3, "progress": False}
+    ends = []
+    for method in integrate.METHODS:
+        motion = integrate.simulate(arm(), q, qd, method=method, **given)
+        ends.append(motion.q[-1])
+        close(ends[-1], ends[0], 1e-2)
+    motion = integrate.simulate(arm(), q, qd, method="dormand_prince", **given)
+    energy = motion.kinetic + motion.potential
+    close(energy, np.full_like(energy, energy[0]), 1e-7)
+    motion.save(FOLDER / "motion.npz")
+    close(integrate.load_motion(FOLDER / "motion.npz").q, motion.q)
+    forces = integrate.JointForces.of(arm(), damping=0.5)
+    stops = integrate.stop_events(arm())
+    damped = integrate.simulate(arm(), q, qd, forces=forces, events=stops, **given)
+    assert (damped.kinetic + damped.potential)[-1] < energy[0]
+    held = integrate.simulate(
+        arm(), q, control=lambda t, q, qd: mbs.gravity_torques(arm(), q), **given
+    )
+    close(held.q[-1], q, 1e-6)
+    inertia = mbs.spatial_inertia(2.0, (0.01, 0.02, 0.03), np.diag([0.1, 0.2, 0.3]))
+    body = integrate.free_body(inertia)
+    for method in integrate.BODY_METHODS:
+        flight = integrate.simulate_body(body, *START, method=method, **given)
+        close(flight.kinetic[-1], flight.kinetic[0], 1e-3)
+    base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=inertia)
+    model = mbs.Model.from_joints([base], gravity=(0.0, 0.0, 0.0))
+    floating = integrate.simulate_floating(model, *START, [], **given)
+    flight = integrate.simulate_body(body, *START, **given)
+    close(floating.C, flight.C, 1e-9)

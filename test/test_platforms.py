@@ -1,0 +1,191 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The platforms that are said to be supported, and the script that tests them, offline."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import re
+import sys
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.backend_independent
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "test" / "platforms"))
+debian, environments, run = map(importlib.import_module, ("debian", "environments", "run"))
+
+HUMBLE, JAZZY = (3, 3), (7, 1)  # versions of rclpy
+
+
+def setup() -> dict[str, Any]:
+    """Return the arguments in setup.py that are constants."""
+    calls = [
+        x for x in ast.walk(ast.parse((ROOT / "setup.py").read_text())) if isinstance(x, ast.Call)
+    ]
+    (found,) = (x for x in calls if isinstance(x.func, ast.Name) and x.func.id == "setup")
+    constants = {}
+    for keyword in found.keywords:
+        try:
+            constants[str(keyword.arg)] = ast.literal_eval(keyword.value)
+        except ValueError:
+            continue
+    return constants
+
+
+def bound(requirements: list[str], name: str) -> str:
+    """Return the lowest version of a distribution."""
+    (found,) = (x.partition(">=")[2] for x in requirements if re.match(rf"{name}\b", x))
+    return found
+
+
+def oldest(name: str) -> str | None:
+    """Return the lowest version of a package in package.xml."""
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    (found,) = (tag for tag in manifest.iter("exec_depend") if tag.text == name)
+    return found.get("version_gte")
+
+
+def section() -> str:
+    """Return what the README says of platforms."""
+    return (ROOT / "README.md").read_text().split("\n## Platforms\n")[1].split("\n## ")[0]
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+
+def test_setup_readme_and_rows_name_the_same_lowest_versions() -> None:
+    given = setup()
+    python, numpy = (
+        given["python_requires"].removeprefix(">="),
+        bound(given["install_requires"], "numpy"),
+    )
+    llvmlite = bound(given["extras_require"]["fast"], "llvmlite")
+    assert python == run.VERSIONS[0]
+    assert [row.version for row in run.ROWS if row.lowest] == [python]
+    assert f"{python} | {numpy} | {llvmlite} |" in section()
+    assert f"Python {python} or newer" in (ROOT / "README.md").read_text()
+
+
+def test_the_manifest_and_setup_name_the_same_numpy() -> None:
+    assert oldest("python3-numpy") == bound(setup()["install_requires"], "numpy")
+
+
+def test_the_manifest_admits_jazzy_and_no_humble() -> None:
+    version = tuple(int(part) for part in (oldest("rclpy") or "0").split("."))
+    assert HUMBLE < version <= JAZZY
+
+
+def test_the_readme_names_every_row() -> None:
+    for row in run.ROWS:
+        name = row.ros.capitalize() or "none"
+        cells = [line.split("|") for line in section().splitlines() if line.startswith("| ")]
+        spans = [re.findall(r"3\.(\d+)", cell[2]) for cell in cells if name in cell[1]]
+        minor = int(row.version.partition(".")[2])
+        assert any(int(s[0]) <= minor <= int(s[-1]) for s in spans if s), row.name
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def test_rows_are_chosen_by_name_or_by_its_start() -> None:
+    names = [row.name for row in run.chosen(["3.14", "kilted"])]
+    assert names == ["3.14", *(f"kilted-{version}" for version in run.WITH_ROS)]
+    assert run.chosen([]) == list(run.ROWS)
+
+
+def test_an_unknown_row_is_refused_and_those_that_exist_are_listed() -> None:
+    with pytest.raises(SystemExit, match=r"no 3\.9; there are 3\.10, .*jazzy-3\.12"):
+        run.chosen(["3.9", "3.10"])
+
+
+def test_a_python_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "at_hand", lambda version: None)
+    with pytest.raises(debian.NotAvailableError, match=r"no python3\.14"):
+        environments.interpreter("3.14", download=False)
+
+
+def test_a_mirror_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "MIRROR", "http://127.0.0.1:9")
+    with pytest.raises(debian.NotAvailableError, match=r"127\.0\.0\.1:9/dists/sid/.* downloaded"):
+        debian.Suite("sid", "amd64")
+
+
+# -- Debian's packages -----------------------------------------------------------------------------
+
+
+def package(**files: str) -> bytes:
+    """Return a Debian package of files and, where the text starts with "->", links."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as archive:
+        for name, text in files.items():
+            file = tarfile.TarInfo(name)
+            if text.startswith("->"):
+                file.type, file.linkname = tarfile.SYMTYPE, text[2:]
+                archive.addfile(file)
+            else:
+                file.size = len(text)
+                archive.addfile(file, io.BytesIO(text.encode()))
+    parts = {"debian-binary": b"2.0\n", "data.tar.xz": data.getvalue()}
+    return b"!<arch>\n" + b"".join(
+        f"{name:16}{0:<12}{0:<6}{0:<6}{'100644':8}{len(part):<10}`\n".encode()
+        + part
+        + b"\n" * (len(part) % 2)
+        for name, part in parts.items()
+    )
+
+
+def test_packages_are_unpacked_below_the_folder(tmp_path: Path) -> None:
+    files = {"./lib/x/libc.so": "code", "./usr/bin/tool": "->/lib/x/libc.so", "./etc/conf": "set"}
+    debian.unpack(package(**files), tmp_path)
+    assert (tmp_path / "usr/lib/x/libc.so").read_text() == "code"
+    assert (tmp_path / "etc/conf").read_text() == "set"
+    (tmp_path / "lib").symlink_to("usr/lib")  # as where a suite is unpacked
+    assert (tmp_path / "usr/bin/tool").read_text() == "code"
+    assert not (tmp_path / "usr/bin/tool").readlink().is_absolute()
+
+
+def test_a_package_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "root"
+    with pytest.raises(debian.NotAvailableError, match=r"has a file \.\./outside"):
+        debian.unpack(package(**{"../outside": "x"}), inner)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_contents_that_are_not_those_of_the_index_are_refused() -> None:
+    with pytest.raises(debian.NotAvailableError, match="libc6 does not have the SHA-256"):
+        debian.verified(b"other", 64 * "0", "libc6")
+
+
+def test_dependencies_are_followed_through_alternatives_and_provided_names() -> None:
+    suite = object.__new__(debian.Suite)
+    suite.name, suite.architecture = "sid", "amd64"
+    suite.provided = {"libssl-virtual": "libssl3t64"}
+    suite.packages = {
+        "python": {"Package": "python", "Depends": "libc6 (>= 2.38), mime | other, libssl-virtual"},
+        "libc6": {"Package": "libc6", "Pre-Depends": "python:any"},
+        "mime": {"Package": "mime"},
+        "libssl3t64": {"Package": "libssl3t64", "Depends": "libc6, debconf"},
+    }
+    found = [fields["Package"] for fields in suite.closure(["python"])]
+    assert sorted(found) == sorted(suite.packages)
+    with pytest.raises(debian.NotAvailableError, match=r"sid has no package python3\.9 for amd64"):
+        suite.closure(["python3.9"])
