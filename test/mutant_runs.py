@@ -112,6 +112,7 @@ def in_forks(tasks: Iterator[tuple[Any, Callable[[], int], Path]]) -> Iterator[t
             pid, status = os.wait()
             with contextlib.suppress(ProcessLookupError):  # whatever tests have started
                 os.killpg(pid, signal.SIGKILL)
+            shutil.rmtree(STORE / "tmp" / str(pid), ignore_errors=True)
             yield running.pop(pid), os.waitstatus_to_exitcode(status)
 
 
