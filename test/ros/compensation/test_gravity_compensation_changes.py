@@ -328,3 +328,21 @@ def test_limits_that_do_not_fit_each_other_are_a_problem_before_enabling():
     bench = Bench(ramp_time=0.1, effort_rate_limit=500.0)
     bench.send()
     assert any("needs 0.36 s to go" in problem for problem in bench.core.problems(bench.now))
+
+
+def test_another_gravity_of_the_settings_comes_in_along_the_ramp():
+    vector = (0.0, 6.0, -7.76)
+    bench = Bench().enabled()
+    bench.core.change(bench.core.settings.changed({"gravity": vector}), bench.now)
+    assert bench.core.gravity == Gravity("", vector)
+    goal = mbs.gravity_torques(MODEL.with_gravity(vector), Q)
+    bench.run(0.25)
+    np.testing.assert_allclose(bench.torques[-1], 0.75 * G + 0.25 * goal, atol=1e-9)
+    bench.run(1.0)
+    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
+    waiting = Bench(None)
+    waiting.core.change(waiting.core.settings.changed({"gravity": vector}), waiting.now)
+    waiting.core.describe(ARM7, waiting.now)
+    waiting.adopt()
+    waiting.enabled()
+    np.testing.assert_allclose(waiting.torques[-1], goal, atol=1e-9)
