@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.integrate import progress as progress_module
+from mbs_dynamics.integrate import runge_kutta
 from mbs_dynamics.integrate.events import between_joints, between_poses
 from mbs_dynamics.integrate.groups import SE3, SO3
 from mbs_dynamics.integrate.progress import Progress
@@ -139,3 +140,22 @@ def test_positions_between_two_states_move_with_their_rates():
         np.testing.assert_allclose(at(s), (q, v), atol=1e-14)
     slope = (at(0.4 + 1e-5)[0] - at(0.4 - 1e-5)[0]) / (2e-5 * 0.5)
     np.testing.assert_allclose(at(0.4)[1], slope, atol=1e-8)
+
+
+def test_coefficients_of_dormand_and_prince_satisfy_the_conditions_of_their_order():
+    """Quadrature conditions of order 5, of order 4 for the error, and of the dense output."""
+    A = np.array([[*row, *[0.0] * (7 - len(row))] for row in runge_kutta._PAIR.A])
+    b, c = np.array(runge_kutta._PAIR.b), np.array(runge_kutta._PAIR.c)
+    np.testing.assert_allclose(A.sum(axis=1), c, atol=1e-14)
+    np.testing.assert_array_equal(A[-1], b)  # the last stage is the first of the next step
+    for k in range(5):
+        np.testing.assert_allclose(b @ c**k, 1.0 / (k + 1), atol=1e-15)
+    np.testing.assert_allclose(b @ A @ c, 1.0 / 6.0, atol=1e-15)
+    for k in range(4):
+        np.testing.assert_allclose(runge_kutta._ERROR @ c**k, 0.0, atol=1e-15)
+    assert abs(runge_kutta._ERROR @ c**4) > 1e-4
+    dense = runge_kutta._DENSE
+    np.testing.assert_allclose(dense.sum(axis=1), b, atol=1e-12)
+    for k in range(4):  # the integral of t^k from 0 to s
+        power = np.eye(4)[k] / (k + 1)
+        np.testing.assert_allclose(c**k @ dense, power, atol=1e-12)
