@@ -22,6 +22,7 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import itertools
 import os
 import pickle
 import re
@@ -116,12 +117,17 @@ def in_forks(tasks: Iterator[tuple[Any, Callable[[], int], Path]]) -> Iterator[t
             yield running.pop(pid), os.waitstatus_to_exitcode(status)
 
 
+_calls = itertools.count()
+
+
 def run_tests(files: Sequence[str], *plugins: object) -> int:
     """Run pytest in this process."""
     import pytest
 
     quiet = ("-q", "--no-header", "--tb=short", "-o", f"cache_dir={STORE / 'pytest'}")
-    own = ("--basetemp", str(STORE / "tmp" / str(os.getpid())), "--rootdir", str(ROOT))
+    place = STORE / "tmp" / str(os.getpid()) / str(next(_calls))  # a library is loaded by its path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    own = ("--basetemp", str(place), "--rootdir", str(ROOT))
     return int(pytest.main([*quiet, *own, "-m", QUICK, *files], list(plugins)))
 
 
