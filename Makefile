@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends platforms arm bench lint clean
+.PHONY: help demo check test test-all backends mutants platforms arm bench lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -60,6 +60,9 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -q $(PARALLEL) -m "not backend_independent and not slow and not serial"
 	done
 
+mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour
+	@$(BIN)/python test/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
 
@@ -81,7 +84,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 
 clean:  ## delete all that make, pip and colcon made here, .venv too
 	@rm -rf $(VENV) build install log *.egg-info
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # A ROS 2 that is sourced is used, through the system's site-packages. Otherwise its wheels are

@@ -68,6 +68,7 @@ setup(
             "pytest>=7.4",
             "pytest-xdist>=3.5",
             "hypothesis",
+            "coverage>=7",
             "pin",
             "mujoco",
             "example-robot-data",

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -177,6 +178,30 @@ def test_batch_and_every():
     assert "generalized_alpha" in repr(many)
 
 
+def test_power_of_a_batch_is_the_rate_of_the_energy():
+    body = free_body(INERTIA, GRAVITY)
+    poses = se3.exp(np.random.default_rng(1).normal(size=(2, 3, 6)))
+    twists, wrench = np.random.default_rng(2).normal(size=(2, 3, 6)), START
+    found = simulate_body(body, poses, twists, wrenches=wrench, duration=0.02, step=1e-3)
+    assert found.power.shape == (21, 2, 3)
+    rate = (found.energy[2:] - found.energy[:-2]) / 2e-3
+    assert_close(found.power[1:-1], rate, 1e-5)
+
+
+@pytest.mark.backend_independent
+def test_one_matrix_of_a_batch_that_is_no_pose_is_refused():
+    poses = np.tile(np.eye(4), (2, 3, 1, 1))
+    for entry, value, said in (((0, 0), 1.1, "no rotation"), ((3, 2), 0.1, "last row")):
+        bad = poses.copy()
+        bad[1, 2][entry] = value
+        with pytest.raises(ArgumentError, match=said):
+            simulate_body(BODIES["free"], bad, np.zeros((2, 3, 6)), duration=0.1)
+    mirrored = poses.copy()
+    mirrored[0, 1, 2, 2] = -1.0
+    with pytest.raises(ArgumentError, match="no rotation"):
+        simulate_body(BODIES["free"], mirrored, np.zeros((2, 3, 6)), duration=0.1)
+
+
 @pytest.mark.backend_independent
 def test_truncated_series():
     """The truncation errs by the first power that it leaves out."""
@@ -257,3 +282,24 @@ def test_bad_bodies():
         BodyStepper("top")
     with pytest.raises(UnknownMethodError, match="did you mean 'munthe_kaas_4'"):
         BodyStepper(BODIES["top"], "munthe_kaas_5")
+
+
+@pytest.mark.backend_independent
+def test_orthogonality_is_the_largest_entry_of_what_is_wrong():
+    found = simulate_body(BODIES["free"], np.eye(4), START, duration=0.01)
+    assert found.orthogonality.max() < 1e-12
+    C = found.C.copy()
+    C[3, :3, 1] *= 1.5
+    off = replace(found, C=C).orthogonality
+    assert_close(off[3], 1.25, 1e-12)
+    assert off[2] < 1e-12
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("body", [pivoted_body(np.eye(3), (0.3, 0.4, 0.5)), free_body(INERTIA)])
+def test_without_gravity_nothing_acts_on_a_body(body):
+    size = body.group.dim
+    found = simulate_body(body, np.eye(body.group.size), START[:size], duration=0.02)
+    assert_close(found.potential, np.zeros(21), 1e-15)
+    assert_close(found.kinetic, np.full(21, found.kinetic[0]), 1e-8)
+    assert_close(found.momentum, np.tile(found.momentum[0], (21, 1)), 1e-8)

@@ -245,6 +245,9 @@ def test_every():
     stopped = simulate(CHAIN, *START, every=7, stop=lambda t, q, qd: t - 0.0305, **given)
     assert_close(stopped.t, [*some.t[:5], 0.0305], 1e-12)
     assert_close(stopped.tau[-1], rows[30])
+    all_of_it = simulate(CHAIN, *START, stop=lambda t, q, qd: t - 0.0305, **given)
+    assert_close(stopped.q[-1], all_of_it.q[-1], 1e-14)
+    assert_close(stopped.qd[-1], all_of_it.qd[-1], 1e-14)
 
 
 def test_stop_events():

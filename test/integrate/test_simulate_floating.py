@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -25,6 +26,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, SimulationError
 from mbs_dynamics.integrate import JointForces, free_body, simulate_body, simulate_floating
+from mbs_dynamics.integrate.floating_base import has_floating_base
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
@@ -199,6 +201,15 @@ def test_models_without_a_floating_base():
         simulate_floating(arm, POSE, TWIST, [], duration=1.0)
     with pytest.raises(ArgumentError, match="must be a Model"):
         simulate_floating("arm", POSE, TWIST, [], duration=1.0)
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_joints_that_are_no_free_joint_are_no_floating_base(k):
+    model = model_of(1)
+    assert has_floating_base(model)
+    bodies = list(model.bodies)
+    bodies[k] = replace(bodies[k], joint=replace(bodies[k].joint, name="knee"))
+    assert not has_floating_base(replace(model, bodies=tuple(bodies)))
 
 
 @pytest.mark.parametrize(

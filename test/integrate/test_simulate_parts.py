@@ -21,6 +21,10 @@ import math
 import numpy as np
 import pytest
 
+from mbs_dynamics.integrate import progress as progress_module
+from mbs_dynamics.integrate import runge_kutta
+from mbs_dynamics.integrate.events import between_joints, between_poses
+from mbs_dynamics.integrate.groups import SE3, SO3
 from mbs_dynamics.integrate.progress import Progress
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, DormandPrince, runge_kutta_step
 
@@ -67,3 +71,91 @@ def test_progress():
     progress.close()
     assert "5 of 10 s" in stream.getvalue()
     assert stream.getvalue().endswith("\n")
+
+
+class FlushedText(io.StringIO):
+    """A stream whose text counts only once it is flushed, as that of a terminal may."""
+
+    seen = ""
+
+    def flush(self):
+        self.seen = self.getvalue()
+
+
+def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
+    stream = FlushedText()
+    progress = Progress(10.0, True, stream)
+    now += 3.0
+    progress.update(2.5)
+    assert stream.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
+    now += 0.1
+    progress.update(5.0)
+    assert stream.seen.count("left") == 1
+    now += 0.2
+    progress.update(11.0)
+    assert stream.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")
+    progress.close()
+    assert stream.seen.endswith("\n")
+
+
+def test_progress_on_a_terminal_begins_after_two_seconds(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
+    stream = FlushedText()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    progress = Progress(10.0, None, stream)
+    now += 1.9
+    progress.update(2.5)
+    progress.close()
+    assert stream.getvalue() == ""
+    now += 0.2
+    progress.update(2.5)
+    assert "2.5 of 10 s" in stream.seen
+
+
+@pytest.mark.parametrize("group", [SO3, SE3])
+def test_poses_between_two_states_move_with_their_twists(group):
+    """C(s) is a smooth path from one state to the other, and V(s) its body-fixed twist."""
+    rng = np.random.default_rng(2)
+    h, size = 0.1, group.dim
+    C0 = group.exp(rng.uniform(-1.0, 1.0, size))
+    C1 = C0 @ group.exp(h * rng.uniform(-1.0, 1.0, size))
+    V0, V1 = rng.uniform(-1.0, 1.0, (2, size))
+    at = between_poses(group, (C0, V0), (C1, V1), h)
+    for s, C, V in ((0.0, C0, V0), (1.0, C1, V1)):
+        np.testing.assert_allclose(at(s)[0], C, atol=1e-14)
+        np.testing.assert_allclose(at(s)[1], V, atol=1e-13)
+    for s in (0.2, 0.7):
+        before, after = at(s - 1e-5)[0], at(s + 1e-5)[0]
+        moved = group.log(group.inverse(before) @ after)
+        np.testing.assert_allclose(at(s)[1], moved / (2e-5 * h), atol=1e-7)
+
+
+def test_positions_between_two_states_move_with_their_rates():
+    q0, q1, v0, v1 = np.random.default_rng(3).uniform(-1.0, 1.0, (4, 3))
+    at = between_joints((q0, v0), (q1, v1), 0.5)
+    for s, q, v in ((0.0, q0, v0), (1.0, q1, v1)):
+        np.testing.assert_allclose(at(s), (q, v), atol=1e-14)
+    slope = (at(0.4 + 1e-5)[0] - at(0.4 - 1e-5)[0]) / (2e-5 * 0.5)
+    np.testing.assert_allclose(at(0.4)[1], slope, atol=1e-8)
+
+
+def test_coefficients_of_dormand_and_prince_satisfy_the_conditions_of_their_order():
+    """Quadrature conditions of order 5, of order 4 for the error, and of the dense output."""
+    A = np.array([[*row, *[0.0] * (7 - len(row))] for row in runge_kutta._PAIR.A])
+    b, c = np.array(runge_kutta._PAIR.b), np.array(runge_kutta._PAIR.c)
+    np.testing.assert_allclose(A.sum(axis=1), c, atol=1e-14)
+    np.testing.assert_array_equal(A[-1], b)  # the last stage is the first of the next step
+    for k in range(5):
+        np.testing.assert_allclose(b @ c**k, 1.0 / (k + 1), atol=1e-15)
+    np.testing.assert_allclose(b @ A @ c, 1.0 / 6.0, atol=1e-15)
+    for k in range(4):
+        np.testing.assert_allclose(runge_kutta._ERROR @ c**k, 0.0, atol=1e-15)
+    assert abs(runge_kutta._ERROR @ c**4) > 1e-4
+    dense = runge_kutta._DENSE
+    np.testing.assert_allclose(dense.sum(axis=1), b, atol=1e-12)
+    for k in range(4):  # the integral of t^k from 0 to s
+        power = np.eye(4)[k] / (k + 1)
+        np.testing.assert_allclose(c**k @ dense, power, atol=1e-12)

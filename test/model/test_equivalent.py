@@ -20,12 +20,13 @@ import warnings
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS
+from reference import assert_close
 from robots import robot, robot_files
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.equivalent import equivalent, regrouped
+from mbs_dynamics.model.equivalent import _Line, equivalent, regrouped
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed
 
@@ -170,3 +171,27 @@ def test_the_equations_of_a_body_that_keeps_its_frame_see_the_old_pose():
     q = model.random_state(1).q
     old, new = (BodyFixed(m, q).C(3) for m in (model, other))
     np.testing.assert_allclose(new.astype(float), old.astype(float), atol=1e-13)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_common_normal_joins_the_points_of_two_axes_that_are_nearest(parallel):
+    rng = np.random.default_rng(5)
+    e, p, other_e, other_p = rng.uniform(-1.0, 1.0, (4, 3))
+    e /= np.linalg.norm(e)
+    other_e = e if parallel else other_e / np.linalg.norm(other_e)
+    line, other = _Line(e, p), _Line(other_e, other_p)
+    foot, other_foot = line.foot(other), other.foot(line)
+    if parallel:  # each foot is opposite the other line's own point
+        other_foot = other_p
+    joining = other_foot - foot
+    assert_close(np.cross(foot - p, e), np.zeros(3), 1e-12)
+    assert_close([joining @ e, joining @ other_e], np.zeros(2), 1e-12)
+    normal = line.normal(other)
+    assert_close(np.linalg.norm(normal), 1.0, 1e-12)
+    assert_close(np.cross(normal, joining), np.zeros(3), 1e-12)
+
+
+def test_axes_that_coincide_have_no_common_normal():
+    e = np.array([0.6, 0.0, 0.8])
+    assert _Line(e, np.zeros(3)).normal(_Line(e, 0.3 * e)) is None
+    assert _Line(e, np.zeros(3)).normal(_Line(-e, 0.3 * e)) is None

@@ -214,3 +214,16 @@ def test_impossible_gravity_is_refused(gravity):
     ):
         with pytest.raises(mbs.ArgumentError, match="gravity"):
             make()
+
+
+def test_payload_without_further_data_is_a_point_mass_at_the_origin_of_its_link():
+    """It takes the torques J^T F of its weight at that point, and inertia m J^T J."""
+    model, mass, g = Model.from_urdf(ARM_URDF), 2.0, np.array([1.0, -2.0, 3.0])
+    q = model.random_state(4).q
+    model = model.with_gravity(g)
+    loaded = model.with_payload("tool", mass)
+    J = mbs.jacobian(model, q, "tool", representation="hybrid")[3:]
+    weight = mbs.gravity_torques(loaded, q) - mbs.gravity_torques(model, q)
+    assert_close(weight, -J.T @ (mass * g), 1e-12)
+    added = mbs.mass_matrix(loaded, q) - mbs.mass_matrix(model, q)
+    assert_close(added, mass * J.T @ J, 1e-12)

@@ -302,3 +302,15 @@ def test_wrong_matrices(error, matrix, message):
     Inertia.from_matrix(M)
     with pytest.raises(error, match=message):
         Inertia.from_matrix(matrix)
+
+
+@pytest.mark.backend_independent
+def test_rounding_of_a_small_body_far_from_its_frame_is_no_doubt():
+    """Its tensor about the centre of mass is a small difference of large numbers."""
+    coms = np.random.default_rng(8).uniform(-1e3, 1e3, (20, 3))
+    coms[::2, 1:] = 0.0
+    for com in coms:
+        for tensor in (np.zeros((3, 3)), np.diag([1e-9, 1e-9, 2e-9])):
+            assert Inertia.from_com(3.0, com, tensor).doubts() == []
+            assert Inertia.from_com(3.0, 0.0 * com, tensor).shifted(com).doubts() == []
+    assert Inertia.from_com(3.0, (1.0, 2.0, 3.0), np.diag([1.0, 1.0, 2.1])).doubts()

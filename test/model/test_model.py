@@ -255,3 +255,16 @@ def test_doubts_are_one_warning_where_the_model_is_made():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.with_gravity((0, 0, 0)).with_payload("body1", 1.0).loaded()
+
+
+def test_screw_of_a_joint_is_of_unit_length_and_has_exact_zeros():
+    axis = np.array([0.6, 1e-15, 0.8]) * (1.0 + 5e-7)
+    given = np.concatenate([axis, np.cross((0.1, 0.2, 0.3), axis)])
+    joint = Joint("turn", given, 0)
+    assert abs(np.linalg.norm(joint.screw[:3]) - 1.0) < 1e-15
+    assert joint.screw[1] == 0.0
+    assert_close(joint.screw, given / (1.0 + 5e-7), 1e-15)
+    with pytest.raises(ValueError, match="read-only"):
+        joint.screw[0] = 1.0
+    slide = Joint("slide", np.array([0, 0, 0, 0, 0, 1.0 - 5e-7]), 0)
+    assert slide.screw.tolist() == [0, 0, 0, 0, 0, 1]

@@ -215,3 +215,14 @@ def test_a_named_controller_needs_no_name_in_the_topic():
 def test_every_setting_is_described_and_documented_with_its_default():
     assert all(i.metadata["description"].endswith(".") for i in fields(CommandWatchdogSettings))
     assert missing_parameters("command_watchdog_node", CommandWatchdogSettings) == []
+
+
+def test_age_of_the_last_command():
+    bench = Bench()
+    assert bench.core.since_command(bench.now) is None
+    bench.hear(1.0)
+    assert bench.core.since_command(bench.now + 0.5) == 0.5
+    bench.now += 2.0
+    bench.hear(0.0)
+    assert bench.core.since_command(bench.now + 0.25) == 0.25
+    assert bench.core.commands == 2

@@ -305,3 +305,44 @@ def test_what_the_limits_stand_on_changes_only_at_rest(values):
 def test_bad_settings_are_refused(values, said):
     with pytest.raises(ArgumentError, match=said):
         settings(**values)
+
+
+def test_gravity_and_loads_that_fit_another_robot_act_on_it_from_the_start():
+    """Torques come in for the gravity and the payload of before, without a ramp from others."""
+    bench = Bench()
+    bench.core.set_load(load(2.0), bench.now)
+    bench.core.set_gravity(Gravity("", (0.0, 3.0, -9.0)), bench.now)
+    bench.core.describe(OTHER, bench.now)
+    assert bench.adopt()
+    assert bench.core.remarks == []
+    bench.enabled(1.0)
+    model = mbs.Model.from_urdf(OTHER).with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    goal = mbs.gravity_torques(model.with_gravity((0.0, 3.0, -9.0)), Q)
+    assert np.abs(goal - mbs.gravity_torques(mbs.Model.from_urdf(OTHER), Q)).max() > 1.0
+    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
+    ramp = np.linspace(0.0, 1.0, len(bench.torques) + 1)[1:, None]
+    np.testing.assert_allclose(bench.torques, ramp * goal, atol=1e-2 * np.abs(goal).max())
+
+
+def test_limits_that_do_not_fit_each_other_are_a_problem_before_enabling():
+    bench = Bench(ramp_time=0.1, effort_rate_limit=500.0)
+    bench.send()
+    assert any("needs 0.36 s to go" in problem for problem in bench.core.problems(bench.now))
+
+
+def test_another_gravity_of_the_settings_comes_in_along_the_ramp():
+    vector = (0.0, 6.0, -7.76)
+    bench = Bench().enabled()
+    bench.core.change(bench.core.settings.changed({"gravity": vector}), bench.now)
+    assert bench.core.gravity == Gravity("", vector)
+    goal = mbs.gravity_torques(MODEL.with_gravity(vector), Q)
+    bench.run(0.25)
+    np.testing.assert_allclose(bench.torques[-1], 0.75 * G + 0.25 * goal, atol=1e-9)
+    bench.run(1.0)
+    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
+    waiting = Bench(None)
+    waiting.core.change(waiting.core.settings.changed({"gravity": vector}), waiting.now)
+    waiting.core.describe(ARM7, waiting.now)
+    waiting.adopt()
+    waiting.enabled()
+    np.testing.assert_allclose(waiting.torques[-1], goal, atol=1e-9)

@@ -207,10 +207,11 @@ def test_a_velocity_that_is_stuck_at_zero_hides_no_runaway(k):
     assert slower.state == "enabled"
 
 
-def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit(sign):
     bench = Bench(damping=(1.0,) * 7, effort_rate_limit=1e6).enabled()
-    bench.run(PERIOD, Q, 1.4 * FASTEST * ONE[6])
-    np.testing.assert_allclose(bench.torques[-1], G - FASTEST * ONE[6], atol=1e-9)
+    bench.run(PERIOD, Q, sign * 1.4 * FASTEST * ONE[6])
+    np.testing.assert_allclose(bench.torques[-1], G - sign * FASTEST * ONE[6], atol=1e-9)
 
 
 def test_the_velocity_filter_smooths_what_damping_takes():
@@ -537,3 +538,12 @@ def test_settling_is_slower_where_states_are_rare():
     bench.run(0.05, Q, qd, 0.05)
     expected = G - 0.95 / (5.0 * 0.05) * mbs.mass_matrix(MODEL, Q) @ qd
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-6)
+
+
+def test_gravity_alone_needs_no_command_without_news():
+    """Where nothing damps, assists or stops, a command stands until the next state."""
+    bench = Bench().enabled()
+    assert bench.core.policy.due_in(bench.now) == np.inf
+    assert bench.core.policy.latest != ()
+    damped = Bench(damping=(1.0,) * 7).enabled()
+    assert damped.core.policy.due_in(damped.now) < 3 * PERIOD

@@ -22,6 +22,7 @@ import pytest
 from gravity_bench import JOINTS, Bench, G
 
 from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros.compensation.command_policy import Fault
 from mbs_dynamics.ros.compensation.controllers import Controller
 from mbs_dynamics.ros.compensation.handover import Handover
 
@@ -165,6 +166,21 @@ def test_an_arm_that_something_else_holds_already_is_not_switched_again():
     assert scene.give_back() == "positions holds the arm again"
     assert len(scene.manager.switches) == count
     assert scene.bench.core.policy.at_rest
+
+
+def test_a_fault_while_controllers_are_switched_is_said():
+    scene = Scene(Manager(), position_controller="positions")
+    switch = scene.manager.switch
+
+    async def slow(activate, deactivate):
+        await switch(activate, deactivate)
+        scene.bench.core.policy.trip(scene.now(), Fault("stale", "nothing came"))
+
+    scene.manager.switch = slow
+    done, said = scene.enable()
+    assert not done
+    assert said.startswith("efforts has taken over, but by then: ")
+    assert "nothing came" in said
 
 
 def test_a_refused_switch_ramps_out_and_is_said():

@@ -22,9 +22,12 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
+from mbs_dynamics.ros.compensation import orderly_end
 from mbs_dynamics.ros.compensation.orderly_end import Signals, spin_until_left
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
@@ -77,3 +80,19 @@ def test_an_error_does_not_end_it_and_a_signal_lets_it_leave():
     assert set(node.errors) == {"spoilt"}
     assert node.leaving
     assert node.spoke
+
+
+def test_ros_is_up_without_its_signal_handlers_until_the_end(monkeypatch):
+    """Whatever ends the block: SIGTERM must leave time to bring torques to zero."""
+    calls = []
+    monkeypatch.setattr(rclpy, "init", lambda **given: calls.append(given))
+    monkeypatch.setattr(orderly_end, "shut_down", lambda: calls.append("down"))
+    monkeypatch.setattr(orderly_end, "Signals", lambda: "signals")
+    up = {"args": ["--ros-args"], "signal_handler_options": SignalHandlerOptions.NO}
+    with orderly_end.ros_until_asked(["--ros-args"]) as signals:
+        assert signals == "signals"
+        assert calls == [up]
+    assert calls == [up, "down"]
+    with pytest.raises(ValueError, match="spoilt"), orderly_end.ros_until_asked(["--ros-args"]):
+        raise ValueError("spoilt")
+    assert calls == [up, "down"] * 2

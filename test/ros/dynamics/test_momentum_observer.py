@@ -301,3 +301,12 @@ def test_friction_opposes_motion_through_mimic_joints_too():
     friction = JointFriction(mbs.Model.from_urdf(text), 0.01)
     assert friction.torques(np.zeros(1)) == pytest.approx(0.0)
     assert friction.torques(np.array([0.5])) == pytest.approx(-(2.0 * 0.5 + 3.0 + 4.0 * 0.5))
+
+
+def test_fewer_than_six_joints_do_not_feel_all_of_a_tool_wrench():
+    J = mbs.jacobian(ARM, START, "tool")
+    assert tool_wrench(J, np.zeros(7), 0.02).weakest == pytest.approx(np.linalg.svd(J)[1][-1])
+    for torques in (np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan])):
+        found = tool_wrench(J[:, : len(torques)], torques, 0.02)
+        assert found.weakest == 0.0
+        assert found.felt <= 5

@@ -193,6 +193,7 @@ def test_a_push_replaces_the_one_on_the_same_link_and_adds_to_others():
         ("ceiling", np.ones(6), ModelError, "does not move"),
         ("rod", np.full(6, np.nan), ArgumentError, "finite"),
         ("rod", np.full(6, 1e7), ArgumentError, "at most 1e\\+06"),
+        ("rod", np.array([0.0, 0.0, 0.0, 0.0, -1e7, 0.0]), ArgumentError, "at most 1e\\+06"),
     ],
 )
 def test_a_push_that_cannot_be_is_refused(link, W, error, said):

@@ -155,6 +155,26 @@ def test_another_pace_begins_at_once():
     assert pacer.due(0.09) == 10
 
 
+def test_each_report_counts_from_the_one_before():
+    pacer, now = Pacer(0.002, 1.0, 0.0), 0.0
+    for length in (0.5, 0.25):
+        for _ in range(round(length / 0.002)):
+            now += 0.002
+            pacer.did(pacer.due(now), 0.001)
+        pace = pacer.report(now)
+        assert pace.rate == pytest.approx(500.0, abs=1e-6)
+        assert pace.load == pytest.approx(0.5)
+        assert pace.lost == 0.0
+
+
+def test_one_period_is_due_at_a_time_where_periods_are_longer_than_any_lag():
+    pacer = Pacer(0.4, 1.0, 0.0)
+    assert pacer.due(1.2) == 1
+    pacer.did(1, 0.0)
+    assert pacer.report(1.2).lost == pytest.approx(0.8)
+    assert pacer.due(1.2) == 0
+
+
 # -- settings --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,116 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Figures and animations: they show what the motion holds, read from the axes that are drawn."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.integrate import figures, simulate, simulate_body, stop_events
+from mbs_dynamics.integrate.groups import free_body
+from mbs_dynamics.resources import robot_path
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return the figures that are made, which stay open."""
+    plt, made = figures._pyplot(), []
+
+    def kept(make):
+        def call(*args, **named):
+            result = make(*args, **named)
+            made.append(result[0] if isinstance(result, tuple) else result)
+            return result
+
+        return call
+
+    shown = SimpleNamespace(
+        subplots=kept(plt.subplots), figure=kept(plt.figure), close=lambda _: None
+    )
+    monkeypatch.setattr(figures, "_pyplot", lambda: shown)
+    yield made
+    for figure in made:
+        plt.close(figure)
+
+
+def curves(axes):
+    """Return the values of the curves in axes, without the vertical lines of events."""
+    return np.array([line.get_ydata() for line in axes.lines if len(line.get_ydata()) > 2]).T
+
+
+def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, drawn):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    motion = simulate(arm, np.full(7, 1.9), duration=0.5, step=0.01, events=stop_events(arm))
+    assert motion.events
+    figures.write_figure(motion, tmp_path / "m.png")
+    (figure,) = drawn
+    place, rate, torque, energy = figure.axes
+    assert_close(curves(place), motion.q)
+    assert_close(curves(rate), motion.qd)
+    assert_close(curves(torque), motion.tau)
+    expected = np.stack([motion.kinetic, motion.potential, motion.energy], -1)
+    assert_close(curves(energy), expected)
+    assert [text.get_text() for text in place.get_legend().get_texts()] == list(arm.joint_names)
+    shown = [text.get_text() for text in energy.get_legend().get_texts()]
+    assert shown == ["kinetic", "potential", "sum"]
+    for axes in figure.axes:
+        lines = [line.get_xdata() for line in axes.lines if len(line.get_ydata()) == 2]
+        assert_close(np.array(lines)[:, 0], [event.t for event in motion.events])
+        assert all(len(line.get_xdata()) in (2, len(motion)) for line in axes.lines)
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "position, rad or m",
+        "rate, rad/s or m/s",
+        "torque, N m or N",
+        "energy, J",
+    ]
+
+
+def test_figure_of_a_body_shows_position_twist_and_wrench(tmp_path, drawn):
+    body = free_body(mbs.spatial_inertia(2.0, (0.1, 0.0, 0.0), np.eye(3)), gravity=(0, 0, -9.81))
+    motion = simulate_body(body, np.eye(4), [0.3, 0.2, 0.1, 1.0, 0.0, 0.0], duration=0.1, step=0.01)
+    figures.write_figure(motion, tmp_path / "m.svg")
+    place, twist, wrench, _ = drawn[0].axes
+    assert_close(curves(place), motion.C[:, :3, 3])
+    assert_close(curves(twist), motion.V)
+    assert_close(curves(wrench), motion.wrench)
+    names = [text.get_text() for text in twist.get_legend().get_texts()]
+    assert names == ["wx", "wy", "wz", "vx", "vy", "vz"]
+
+
+def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    motion = simulate(arm, np.full(7, 0.5), duration=0.2, step=0.01)
+    figures.write_animation(arm, motion, tmp_path / "m.gif")
+    (axes,) = drawn[0].axes
+    image = pytest.importorskip("PIL.Image").open(tmp_path / "m.gif")
+    assert image.n_frames == 6  # 25 frames per second, both ends included
+    origins = mbs.forward_kinematics(arm, motion.q[-1])[:, :3, 3]
+    last = [np.array(line.get_data_3d()).T for line in axes.lines]
+    assert axes.get_title() == "0.20 s"
+    assert_close(last[0], [np.zeros(3), origins[0]])
+    for i in range(1, arm.nb):
+        assert_close(last[i], [origins[arm.parents[i]], origins[i]])
+    tool = mbs.forward_kinematics(arm, motion.q[-1], bodies=["tool"])[0, :3, 3]
+    assert len(last) > arm.nb
+    assert_close(np.array([line[0] for line in last[arm.nb :]]), [origins[-1]] * (len(last) - 7))
+    assert any(np.allclose(line[1], tool) for line in last[arm.nb :])
+    widths = [np.diff(limits)[0] for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
+    assert_close(widths, np.full(3, widths[0]), 1e-6)

@@ -1,0 +1,89 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What gravity compensation publishes: commands, the same torques by name, and how many of each."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+import rclpy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from mbs_dynamics.ros.compensation.command_policy import Limited
+from mbs_dynamics.ros.compensation.outputs import CommandOutputs
+
+pytestmark = pytest.mark.backend_independent
+
+
+@pytest.fixture
+def node(ros):
+    node = rclpy.create_node("commander", namespace="outputs")
+    yield node
+    node.destroy_node()
+
+
+def wait_until(condition, node=None, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        if node is None:
+            time.sleep(0.01)
+        else:
+            rclpy.spin_once(node, timeout_sec=0.01)
+
+
+def test_publishers_are_there_between_open_and_close(node):
+    outputs = CommandOutputs(node, "effort", ("a", "b"))
+    topic = "/outputs/effort"
+    assert outputs.traffic() == (topic, 0, 0, 0, 0, 0)
+    outputs.send([1.0, 2.0], Limited())  # nobody is told before it is open
+    assert outputs.traffic().commands == 0
+    outputs.open()
+    wait_until(lambda: node.count_publishers(topic) == 1)
+    assert outputs.rivals() == 0
+    other = node.create_publisher(Float64MultiArray, topic, 1)
+    wait_until(lambda: outputs.rivals() == 1)
+    outputs.close()
+    wait_until(lambda: node.count_publishers(topic) == 1)
+    assert outputs.rivals() == 1
+    node.destroy_publisher(other)
+    wait_until(lambda: node.count_publishers(topic) == 0)
+    outputs.close()  # once more
+
+
+def test_commands_arrive_and_are_counted(node):
+    outputs = CommandOutputs(node, "effort", ("a", "b"))
+    outputs.open()
+    commands, torques = [], []
+    node.create_subscription(Float64MultiArray, "effort", commands.append, 10)
+    node.create_subscription(JointState, "~/commanded_torques", torques.append, 10)
+    wait_until(lambda: outputs.traffic().subscribers == 1)
+    wait_until(lambda: node.count_subscribers("/outputs/commander/commanded_torques") == 1)
+    outputs.send(None, Limited())
+    outputs.send([1.5, -2.0], Limited(effort=(1,)))
+    wait_until(lambda: commands and torques, node)
+    outputs.send([0.5, 1.0], Limited(rate=(0,)))
+    outputs.send([0.5, 2.0], Limited(effort=(0,), rate=(0, 1)))
+    outputs.flush()
+    wait_until(lambda: list(commands[-1].data) == [0.5, 2.0] and len(torques) == 3, node)
+    assert list(commands[0].data) == [1.5, -2.0]
+    assert list(torques[0].name) == ["a", "b"]
+    np.testing.assert_array_equal(torques[0].effort, [1.5, -2.0])
+    assert outputs.traffic()[3:] == (3, 2, 2)
+    assert outputs.traffic()[3:] == (0, 0, 0)
+    outputs.close()

@@ -1,0 +1,194 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What gravity compensation believes of its input, from definitions: times, limits, speeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.ros.compensation.command_policy import Fault
+from mbs_dynamics.ros.compensation.input_checks import (
+    Continuity,
+    Envelope,
+    Freshness,
+    Periods,
+    Speeds,
+)
+
+pytestmark = pytest.mark.backend_independent
+
+MILLISECOND = 10**6
+
+
+def robot(kind="revolute", lower=-1.0, upper=2.0, velocity=2.0):
+    """Return a robot of two joints, of which the second one has these limits."""
+    text = '<link name="base"/>'
+    for k, (form, low, high, speed) in enumerate(
+        [("revolute", -9.0, 9.0, 5.0), (kind, lower, upper, velocity)]
+    ):
+        bounds = "" if form == "continuous" else f'lower="{low}" upper="{high}"'
+        text += f"""
+            <link name="l{k}"/><joint name="j{k}" type="{form}"><axis xyz="0 0 1"/>
+              <parent link="{"base" if k == 0 else "l0"}"/><child link="l{k}"/>
+              <limit {bounds} effort="1" velocity="{speed}"/></joint>"""
+    with pytest.warns(mbs.ModelWarning):
+        return mbs.Model.from_urdf(f'<robot name="two">{text}</robot>')
+
+
+def test_input_is_stale_before_the_first_message_and_from_the_timeout_on():
+    fresh = Freshness("imu")
+    assert "no valid imu so far" in fresh.stale(10.0, 0.25).reason
+    assert fresh.fresh_for(10.0, 0.25) == 0.0
+    fresh.feed(10.0)
+    assert fresh.stale(10.125, 0.25) is None
+    assert fresh.fresh_for(10.125, 0.25) == 0.125
+    assert "no valid imu for 0.250 s" in fresh.stale(10.25, 0.25).reason
+    assert fresh.fresh_for(10.5, 0.25) == 0.0
+    fresh.feed(11.0)
+    fresh.refuse(Fault("bad", "no number"))
+    assert fresh.trouble.kind == "bad"
+    fresh.feed(11.0)
+    assert fresh.trouble is None
+    fresh.refuse(Fault("bad", "no number"))
+    fresh.forget()
+    assert fresh.trouble is None
+    assert fresh.stale(11.0, 0.25).reason == "no valid imu so far"
+
+
+def test_motion_is_known_for_two_periods_after_the_latest_state():
+    together, apart = Periods(2), Periods(2)
+    assert together.note([1.0, 1.0], 0.5) == [1.0, 1.0]
+    assert together.longest == 0.0
+    np.testing.assert_allclose(together.note([1.01, 1.01], 0.5), [1.03, 1.03])
+    np.testing.assert_allclose(together.note([1.02, 1.02], 0.5), [1.04, 1.04])
+    apart.note([1.0, 1.0], 0.5)
+    np.testing.assert_allclose(apart.note([1.01, 1.02], 0.5), [1.03, 1.06])
+    np.testing.assert_allclose(apart.longest, 0.02)
+    np.testing.assert_allclose(apart.note([1.02, 1.02], 0.5), [1.04, 1.06])
+
+
+def test_period_follows_slowly_and_a_pause_counts_for_little():
+    periods = Periods(1)
+    for at in (1.0, 1.01):
+        periods.note([at], 0.5)
+    np.testing.assert_allclose(periods.note([1.03], 0.5), [1.03 + 2 * 0.011])
+    np.testing.assert_allclose(periods.note([1.43], 0.5), [1.43 + 2 * 1.2 * 0.011])
+    np.testing.assert_allclose(periods.note([2.0], 0.5), [2.0 + 2 * 1.2 * 0.011])  # no period
+    np.testing.assert_allclose(periods.longest, 1.2 * 0.011)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+def test_envelope_reaches_from_limit_to_limit_with_the_margin(margin):
+    envelope = Envelope(robot(), [1], margin)
+    for at, beyond in ((-1.0 - margin, -1e-9), (2.0 + margin, 1e-9)):
+        assert envelope.check([0.0, at]) is None
+        fault = envelope.check([0.0, at + beyond])
+        assert fault.kind == "position_limit"
+        assert "j1" in fault.reason
+    assert Envelope(robot(), [0], margin).check([0.0, 77.0]) is None
+
+
+def test_envelope_leaves_joints_without_a_range_alone():
+    assert Envelope(robot(lower=0.5, upper=0.5), [1], 0.0).check([0.0, 77.0]) is None
+    assert Envelope(robot("continuous"), [1], 0.0).check([0.0, 77.0]) is None
+
+
+def after(speeds, reported, moving, times=8, model=None):
+    """Return the faults after each of some messages, 10 ms apart."""
+    found = []
+    for k in range(times):
+        at = [0.0, 0.01 * k * moving]
+        found.append(speeds.check(at, [0.0, reported], (1000 + 10 * k) * MILLISECOND))
+    return found
+
+
+def test_speeds_unlimited_joints_are_named():
+    assert Speeds(robot(velocity=0.0), [0, 1]).unlimited == ["j1"]
+    assert Speeds(robot(velocity=0.0), [0]).unlimited == []
+    assert after(Speeds(robot(velocity=0.0), [1]), 1e3, 1e3) == [None] * 8
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("share", "kind"), [(0.45, "velocity_reading"), (0.55, "velocity_limit")])
+def test_reported_speed_is_believed_if_the_joint_moved_half_as_far(sign, share, kind):
+    faults = after(Speeds(robot(), [0, 1]), sign * 3.0, sign * share * 3.0)
+    assert {fault.kind for fault in faults[1:]} == {kind}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("speed", "fast"), [(1.98, False), (2.02, True)])
+def test_displacement_over_the_window_may_not_exceed_the_limit(sign, speed, fast):
+    faults = after(Speeds(robot(), [1]), 0.0, sign * speed)
+    assert faults[:5] == [None] * 5  # the window of 50 ms is not full yet
+    assert [fault is not None for fault in faults[5:]] == [fast] * 3
+
+
+@pytest.mark.parametrize(("kind", "fault"), [("continuous", False), ("prismatic", True)])
+def test_a_turn_of_a_continuous_joint_is_no_motion(kind, fault):
+    speeds = Speeds(robot(kind, -99.0, 99.0), [1])
+    found = [
+        speeds.check([0.0, math.tau * (k > 6)], [0.0, 0.0], (1000 + 10 * k) * MILLISECOND)
+        for k in range(10)
+    ]
+    assert any(found) == fault
+
+
+def test_speeds_are_judged_over_the_window_alone():
+    """What a joint did before the last 50 ms does not count, nor what was before time went back."""
+    speeds = Speeds(robot(), [1])
+    after(speeds, 0.0, 1.9, times=30)
+    faults = [
+        speeds.check([0.0, 0.29 * 1.9 + 0.01 * k * 2.2], [0.0, 0.0], (1290 + 10 * k) * MILLISECOND)
+        for k in range(1, 7)
+    ]
+    assert faults[0] is None  # 40 ms at 1.9 and 10 ms at 2.2 are below 2 on average
+    assert faults[5] is not None
+    jumped = Speeds(robot(), [1])
+    after(jumped, 0.0, 0.0)
+    assert jumped.check([0.0, 0.0], [0.0, 3.0], 900 * MILLISECOND).kind == "velocity_limit"
+    back = Speeds(robot(), [1])
+    assert back.check([0.0, 0.0], [0.0, 0.0], 1000 * MILLISECOND) is None
+    assert back.check([0.0, 1.0], [0.0, 0.0], 900 * MILLISECOND) is None
+    assert back.check([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND) is None
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign):
+    for moved, jumped in ((0.089, False), (0.091, True)):  # 0.05 + 2 * 2 rad/s * 10 ms
+        continuity = Continuity(robot())
+        stamps = [1000 * MILLISECOND, 1000 * MILLISECOND]
+        assert continuity.check([0.3, 0.2], stamps) is None
+        stamps = [1005 * MILLISECOND, 1010 * MILLISECOND]
+        fault = continuity.check([0.3, 0.2 + sign * moved], stamps)
+        assert (fault is not None) == jumped
+        assert fault is None or fault.kind == "position_jump"
+
+
+@pytest.mark.parametrize(
+    ("kind", "velocity", "jumped"),
+    [("continuous", 2.0, False), ("prismatic", 2.0, True), ("prismatic", 0.0, False)],
+)
+def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
+    continuity = Continuity(robot(kind, -99.0, 99.0, velocity))
+    continuity.check([0.0, 0.1], [1000 * MILLISECOND] * 2)
+    fault = continuity.check([0.0, 0.1 + math.tau], [1010 * MILLISECOND] * 2)
+    assert (fault is not None) == jumped
+
+
+def test_a_joint_whose_state_is_the_same_one_does_not_jump():
+    continuity = Continuity(robot())
+    continuity.check([0.0, 0.1], [1000 * MILLISECOND] * 2)
+    assert continuity.check([0.0, 0.9], [1010 * MILLISECOND, 1000 * MILLISECOND]) is None

@@ -1,0 +1,60 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Parameters of gravity compensation as settings: whole ones, and those by joint."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from gravity_bench import settings
+
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.ros.compensation.parameters import changed
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+
+pytestmark = pytest.mark.backend_independent
+
+
+def given(**values):
+    return [SimpleNamespace(name=name.replace("__", "."), value=x) for name, x in values.items()]
+
+
+def test_lists_become_tuples_without_the_empty_texts_that_stand_for_no_entry():
+    before = settings()
+    some = settings(fixed_joints=("finger",), fixed_positions=(0.1,))
+    for value in ([""], [], None):
+        found = changed(some, given(fixed_joints=value, fixed_positions=value))
+        assert (found.fixed_joints, found.fixed_positions) == ((), ())
+    found = changed(before, given(fixed_joints=["", "finger"], fixed_positions=[0.1]))
+    assert found == some
+    assert changed(GravityCompensationSettings(), given(joints=["a", ""])).joints == ("a",)
+    assert changed(before, given(ramp_time=2.5)).ramp_time == 2.5
+
+
+def test_values_by_joint_replace_those_of_that_joint_alone():
+    before = settings(damping=tuple(range(7)))
+    found = changed(before, given(damping__joint3=9.0, damping__joint5=8.0))
+    assert found.damping == (0, 1, 9.0, 3, 8.0, 5, 6)
+    assert found.changed({"damping": before.damping}) == before
+
+
+def test_parameters_of_others_change_nothing():
+    before = settings()
+    assert (
+        changed(before, given(use_sim_time=True, damping__elbow=3.0, other__joint1=1.0)) is before
+    )
+    with pytest.raises(ArgumentError, match="ramp_time"):
+        changed(before, given(ramp_time=-1.0))

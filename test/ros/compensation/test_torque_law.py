@@ -1,0 +1,73 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The law of torques by itself: springs at limits, damping and friction, from their definitions."""
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
+
+ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
+
+
+def robot(mass):
+    """Return an arm of two joints with limits of 1 rad, the second of which moves this mass."""
+    text = '<link name="base"/>'
+    for k, (name, m) in enumerate((("upper", 2.0), ("lower", mass))):
+        inertial = f"""<inertial><origin xyz="0.3 0 0"/><mass value="{m}"/>
+            <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>"""
+        text += f"""
+            <link name="{name}">{inertial if m else ""}</link>
+            <joint name="j{k}" type="revolute"><axis xyz="0 1 0"/><origin xyz="{0.5 * k} 0 0"/>
+              <parent link="{"upper" if k else "base"}"/><child link="{name}"/>
+              <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+    return mbs.Model.from_urdf(f'<robot name="two">{text}</robot>')
+
+
+def law_of(model, damping=(0.0, 0.0), friction=(0.0, 0.0)):
+    springs = Springs(model, [0, 1], ZONE, FREQUENCY)
+    return TorqueLaw(model, [0, 1], Gains((1.0, 1.0), damping, friction), SPEED, springs)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_spring_has_the_frequency_and_critical_damping_at_its_full_depth(side):
+    """-Lambda (w^2 x + 2 w v x / zone), with Lambda of the joint while the other one is free."""
+    model = robot(1.5)
+    law, q, rates = law_of(model), [0.2, side * 0.95], [0.4, -0.3]
+    found = law.torques(np.array(q), q, rates, 0.0)
+    inertia = 1.0 / np.linalg.inv(mbs.mass_matrix(model, q))[1, 1]
+    depth = side * 0.05
+    expected = -inertia * (FREQUENCY**2 * depth + 2.0 * FREQUENCY * -0.3 * 0.05 / ZONE)
+    np.testing.assert_allclose(found.assist, [0.0, expected], atol=1e-12)
+    np.testing.assert_allclose(found.gravity, mbs.gravity_torques(model, q), atol=1e-12)
+    assert found.damping == []
+
+
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+def test_joint_that_moves_no_mass_has_no_spring():
+    model = robot(0.0)
+    q = [0.95, 0.95]
+    found = law_of(model).torques(np.array(q), q, [0.0, 0.0], 0.0)
+    inertia = mbs.mass_matrix(model, q)[0, 0]
+    np.testing.assert_allclose(found.assist, [-inertia * FREQUENCY**2 * 0.05, 0.0], atol=1e-12)
+
+
+def test_nothing_assists_or_damps_without_gains():
+    model = robot(1.5)
+    found = law_of(model).torques(np.zeros(2), [0.0, 0.0], [0.4, -0.3], 0.0)
+    assert (found.damping, found.assist) == ([], [])
+    found = law_of(model, (2.0, 0.0), (0.0, 3.0)).torques(np.zeros(2), [0.0] * 2, [0.4, -0.3], 0.0)
+    np.testing.assert_allclose(found.damping, [-0.8, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found.assist, [0.0, -3.0 * np.tanh(1.5)], atol=1e-12)

@@ -1,0 +1,105 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the diagnostics of dynamics_node say, without a node."""
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.diagnostics import diagnostics
+from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.input_statistics import InputStatistics
+from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.settings import Settings
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def supervisor():
+    made = Supervisor(Settings())
+    assert made.describe(ARM7)
+    return made
+
+
+@pytest.fixture
+def statistics():
+    """Return the statistics of ten seconds with 50 messages."""
+    made = InputStatistics(0.0)
+    for k in range(50):
+        made.answered(0.2 * k, 0.2 * k, 0.2 * k, "")
+    return made
+
+
+def said(supervisor, statistics, state="active", stale_for=None, joints=(), more=()):
+    """Return level, message and values of each status."""
+    report = statistics.report(10.0)
+    array = diagnostics("dyn", Time(sec=4), state, supervisor, report, stale_for, joints, more)
+    assert array.header.stamp.sec == 4
+    assert [one.name for one in array.status[:2]] == ["dyn: model", "dyn: input"]
+    return [
+        (one.level, one.message, {pair.key: pair.value for pair in one.values})
+        for one in array.status
+    ]
+
+
+def test_good_input(supervisor, statistics):
+    extra = DiagnosticStatus(name="more")
+    model, given, _ = said(supervisor, statistics, more=[extra])
+    assert extra.name == "dyn: more"
+    assert extra.hardware_id == supervisor.robot.model.name
+    assert model[:2] == (OK, f"model {extra.hardware_id!r} in force")
+    assert (model[2]["joints"], model[2]["payloads"]) == ("7", "none")
+    assert given[:2] == (OK, "5.0 Hz")
+    assert (given[2]["answered"], given[2]["joints not fresh"]) == ("50", "none")
+
+
+def test_stale_rejected_and_inactive_input(supervisor, statistics):
+    found = said(supervisor, statistics, stale_for=2.5, joints=("joint2", "joint3"))[1]
+    assert found[:2] == (ERROR, "stale: no valid joint_states for 2.5 s")
+    assert found[2]["joints not fresh"] == "joint2, joint3"
+    statistics.rejected(Rejection("not_finite", "q is NaN"))
+    found = said(supervisor, statistics, stale_for=2.5)[1]
+    expected = "stale: no valid joint_states for 2.5 s; 1 rejected: q is NaN"
+    assert found[:2] == (ERROR, expected)
+    statistics.rejected(Rejection("not_finite", "q is NaN"))
+    found = said(supervisor, statistics)[1]
+    assert found[:2] == (WARN, "1 joint_states rejected: q is NaN")
+    found = said(supervisor, statistics, state="inactive", stale_for=2.5)[1]
+    assert found[:2] == (OK, "not active: inactive")
+
+
+def test_input_without_velocities(supervisor, statistics):
+    statistics.answered(9.9, 9.9, 9.9, "the message has none")
+    level, message, _ = said(supervisor, statistics)[1]
+    assert level == WARN
+    assert message.startswith("no ")
+    assert message.endswith(": the message has none")
+
+
+def test_models_that_are_missing_or_refused(supervisor, statistics):
+    none = Supervisor(Settings())
+    assert said(none, statistics)[0] == (WARN, "no robot_description yet", {})
+    for made, kept in ((none, "there is no model"), (supervisor, "the model before it stays")):
+        with pytest.raises(MbsError):
+            made.describe("<robot/>")
+        level, message, _ = said(made, statistics)[0]
+        assert level == ERROR
+        assert message.startswith(f"robot_description refused, {kept}")

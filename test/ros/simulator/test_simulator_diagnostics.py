@@ -1,0 +1,96 @@
+# Copyright 2026 The mbs_dynamics authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What the diagnostics of the simulator say, without a node."""
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.simulator.commands import EffortCommands
+from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
+from mbs_dynamics.ros.simulator.pacing import Pace
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import World
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+IN_TIME = Pace(rate=500.0, wanted=500.0, load=0.25, lost=0.0)
+
+
+@pytest.fixture
+def world():
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    return World(arm, SimulatorSettings(robot_description="<robot/>", rate=500.0, step=0.001))
+
+
+def said(world, commands, pace=IN_TIME, refused=0, last=""):
+    """Return level, message and values of the simulation and of its input."""
+    array = simulator_diagnostics("sim", Time(sec=3), world, commands, pace, refused, last)
+    assert array.header.stamp.sec == 3
+    assert [one.name for one in array.status] == ["sim: simulation", "sim: input"]
+    assert {one.hardware_id for one in array.status} == {world.model.name}
+    return [
+        (one.level, one.message, {pair.key: pair.value for pair in one.values})
+        for one in array.status
+    ]
+
+
+def test_commands_from_none_to_lapsed(world):
+    commands = EffortCommands(world.model.joint_names, timeout=0.1)
+    level, message, values = said(world, commands)[1]
+    assert (level, message) == (OK, "no command yet: efforts are zero")
+    assert "since last command [s]" not in values
+    assert values["joints at their effort limit"] == values["last refusal"] == "none"
+    commands.hear(np.zeros(7), world.time)
+    for _ in range(25):
+        world.advance(commands.at(world.time))
+    level, message, values = said(world, commands)[1]
+    assert (level, message) == (OK, "commands in force")
+    assert values["since last command [s]"] == "0.050"
+    assert (values["commands accepted"], values["commands refused"]) == ("1", "0")
+    for _ in range(75):
+        world.advance(commands.at(world.time))
+    level, message, _ = said(world, commands)[1]
+    assert (level, message) == (WARN, "no command for 0.2 s: efforts are zero")
+
+
+def test_saturation_and_refusals(world):
+    commands = EffortCommands(world.model.joint_names)
+    commands.hear([0.0, 1e6, *[0.0] * 5], world.time)
+    world.advance(commands.at(world.time))
+    level, message, values = said(world, commands)[1]
+    assert (level, message) == (WARN, "at their effort limit: joint2")
+    assert values["joints at their effort limit"] == "joint2"
+    level, message, _ = said(world, commands, refused=3, last="too long")[1]
+    assert (level, message) == (WARN, "3 messages refused: too long")
+
+
+def test_pace_and_halt(world):
+    commands = EffortCommands(world.model.joint_names)
+    level, message, values = said(world, commands)[0]
+    assert (level, message) == (OK, "500.0 Hz")
+    assert values["real-time factor"] == "1.000"
+    assert values["step [s]"] == "0.001"
+    assert values["payloads"] == "none"
+    slow = Pace(rate=400.0, wanted=500.0, load=1.0, lost=0.25)
+    level, message, _ = said(world, commands, slow)[0]
+    assert (level, message) == (WARN, "too slow: 400.0 Hz of 500.0 Hz, 0.25 s lost")
+    world.halted = "it fell"
+    level, message, _ = said(world, commands, slow)[0]
+    assert (level, message) == (ERROR, "halted until ~/reset: it fell")
