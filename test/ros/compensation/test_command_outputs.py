@@ -87,3 +87,16 @@ def test_commands_arrive_and_are_counted(node):
     assert outputs.traffic()[3:] == (3, 2, 2)
     assert outputs.traffic()[3:] == (0, 0, 0)
     outputs.close()
+
+
+def test_the_last_command_arrives_though_its_publisher_is_destroyed(node):
+    """A subscriber discards what it has not received from a publisher that is gone."""
+    commands = []
+    node.create_subscription(Float64MultiArray, "effort", commands.append, 10)
+    for k in range(10):
+        outputs = CommandOutputs(node, "effort", ("a", "b"))
+        outputs.open()
+        wait_until(lambda outputs=outputs: outputs.traffic().subscribers == 1)
+        outputs.send([float(k), 0.0], Limited())
+        outputs.close()
+        wait_until(lambda k=k: commands and commands[-1].data[0] == k, node)
