@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 import rclpy
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -89,14 +90,16 @@ def test_commands_arrive_and_are_counted(node):
     outputs.close()
 
 
-def test_the_last_command_arrives_though_its_publisher_is_destroyed(node):
+def test_publishers_are_destroyed_once_the_last_command_has_arrived(node, monkeypatch):
     """A subscriber discards what it has not received from a publisher that is gone."""
-    commands = []
-    node.create_subscription(Float64MultiArray, "effort", commands.append, 10)
-    for k in range(10):
-        outputs = CommandOutputs(node, "effort", ("a", "b"))
-        outputs.open()
-        wait_until(lambda outputs=outputs: outputs.traffic().subscribers == 1)
-        outputs.send([float(k), 0.0], Limited())
-        outputs.close()
-        wait_until(lambda k=k: commands and commands[-1].data[0] == k, node)
+    outputs, there = CommandOutputs(node, "effort", ("a", "b")), []
+    outputs.open()
+    wait_until(lambda: node.count_publishers("/outputs/effort") == 1)
+    monkeypatch.setattr(
+        Publisher,
+        "wait_for_all_acked",
+        lambda publisher, timeout: there.append((publisher.topic_name, len([*node.publishers]))),
+    )
+    before = len([*node.publishers])
+    outputs.close()
+    assert there == [("/outputs/effort", before)]
