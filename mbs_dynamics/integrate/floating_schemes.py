@@ -134,7 +134,7 @@ def floating_scheme(
     problem: Problem,
     start: State,
     tolerances: tuple[float, float],
-    keep_momentum: bool = False,
+    keep_momentum: bool,
 ) -> Scheme:
     """Return the integrator of one of the methods of :func:`simulate` from C, V, q, qd on."""
     base = Base(problem.model)

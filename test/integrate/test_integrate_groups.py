@@ -35,6 +35,7 @@ from mbs_dynamics.integrate import (
     simulate,
     simulate_body,
 )
+from mbs_dynamics.integrate.group_steps import Alpha
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
@@ -303,3 +304,15 @@ def test_without_gravity_nothing_acts_on_a_body(body):
     assert_close(found.potential, np.zeros(21), 1e-15)
     assert_close(found.kinetic, np.full(21, found.kinetic[0]), 1e-8)
     assert_close(found.momentum, np.tile(found.momentum[0], (21, 1)), 1e-8)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.4, 1.0])
+def test_generalized_alpha_is_unconditionally_stable_and_damps_as_asked(rho):
+    """Chung and Hulbert (1993): the amplification of infinite frequencies has the radius rho."""
+    m, f, beta, gamma = Alpha.of(rho)
+    # q' and V' from (a, V, q) of M a = -w^2 q, as w h grows without bound
+    big = 1e7  # (w h)^2
+    left = np.array([[1.0, 0.0, -beta], [0.0, 1.0, -gamma], [(1 - f) * big, 0.0, 1 - m]])
+    right = np.array([[1.0, 1.0, 0.5 - beta], [0.0, 1.0, 1.0 - gamma], [-f * big, 0.0, -m]])
+    radius = np.abs(np.linalg.eigvals(np.linalg.solve(left, right))).max()
+    assert abs(radius - rho) < 5e-3

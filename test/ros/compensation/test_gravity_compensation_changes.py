@@ -71,6 +71,14 @@ def test_a_payload_replaces_that_of_the_same_body_and_none_takes_it_off():
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
 
 
+def test_a_payload_replaces_that_of_the_same_link_before_there_is_a_robot():
+    bench = Bench(describe="")
+    bench.core.set_load(load(5.0), bench.now)
+    bench.core.set_load(load(1.0, "link4"), bench.now)
+    bench.core.set_load(load(2.0), bench.now)
+    assert [(one.link, one.mass) for one in bench.core.loads] == [("link4", 1.0), ("tool", 2.0)]
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -102,6 +102,14 @@ def test_the_answer_does_not_say_so_where_measured_efforts_hold_the_arm():
     assert scene.enable() == (True, "ramping in")
 
 
+def test_an_arm_that_is_enabled_is_not_enabled_again():
+    scene = Scene(Manager(), position_controller="positions")
+    assert scene.enable()[0]
+    scene.manager.interfaces["efforts"] = POSITIONS  # would be refused
+    assert scene.enable() == (True, "enabled")
+    assert len(scene.manager.switches) == 1
+
+
 def test_torques_come_in_before_one_call_switches_the_controllers():
     scene = Scene(Manager(), position_controller="positions")
     seen = []
