@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import random_mechanism
 from reference import assert_close
 
@@ -76,7 +77,7 @@ class Pair:
         return np.asarray(M)[np.ix_(*[self.order] * np.ndim(M))]
 
 
-@pytest.mark.parametrize("name", PARENTS)
+@pytest.mark.parametrize("name", mostly_slow(PARENTS, list(PARENTS)[:1]))
 def test_large_trees_beside_pinocchio(name):
     pair = Pair(name)
     model, theirs, data, here = pair.model, pair.theirs, pair.data, pair.here
@@ -102,7 +103,7 @@ def test_large_trees_beside_pinocchio(name):
     assert isinstance(compiled.program, LoopProgram)
 
 
-@pytest.mark.parametrize("name", PARENTS)
+@pytest.mark.parametrize("name", mostly_slow(PARENTS, list(PARENTS)[:1]))
 def test_solutions_of_large_trees(name):
     pair = Pair(name)
     model, q, qd, qdd = pair.model, pair.q, pair.qd, pair.qdd

@@ -104,6 +104,7 @@ def test_errors_lose_and_keep_no_references(kernel):
     assert counts(watched) == before
 
 
+@pytest.mark.slow
 def test_no_memory_is_kept(kernel):
     arguments = neat()
     lists = [x.tolist() for x in arguments]
