@@ -18,6 +18,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,3 +133,17 @@ class Pretender:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.zeros(3)
+
+
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Call a function of a seed in several threads, between which Python switches all the time."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)

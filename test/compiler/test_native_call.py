@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from native_bench import (
     Subclass,
     Watched,
     expected,
+    in_threads,
     neat,
     new_filling,
     new_kernel,
@@ -384,16 +384,7 @@ def test_without_native_calls_threads_have_buffers_of_their_own(plain):
         wanted = kernel(*arguments)
         wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    in_threads(work, 3)
     assert not wrong
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 import gc
 import random
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from native_bench import in_threads
 
 from mbs_dynamics.errors import SingularError
 from mbs_dynamics.tracing import Kernel, native, positive, trace
@@ -217,16 +217,7 @@ def test_results_of_several_threads_stay_as_they_are():
             held = [*held[-(k % 4) :], (k, kernel(x_of(k)))]
             wrong.extend(when for when, x in held if not np.array_equal(x, 2.0 * x_of(when)))
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    in_threads(work, 4)
     assert not wrong
 
 
