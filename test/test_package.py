@@ -1,16 +1,5 @@
 # Copyright 2026 The mbs_dynamics authors
-#
-# Licensed under the Apache License, Version 2.0 (the "License");
-# you may not use this file except in compliance with the License.
-# You may obtain a copy of the License at
-#
-#     http://www.apache.org/licenses/LICENSE-2.0
-#
-# Unless required by applicable law or agreed to in writing, software
-# distributed under the License is distributed on an "AS IS" BASIS,
-# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-# See the License for the specific language governing permissions and
-# limitations under the License.
+# SPDX-License-Identifier: Apache-2.0
 """The package as a whole: headers, optional dependencies, metadata, installed files."""
 
 from __future__ import annotations
@@ -38,7 +27,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "mbs_dynamics"
 FOLDERS = ("mbs_dynamics", "test", "launch", "benchmarks", "docs")
 SOURCES = [ROOT / "setup.py", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))]
-HEADER = "".join(Path(__file__).read_text().splitlines(keepends=True)[:13])
+HEADER = """\
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""
 
 ROS_MODULES = (
     "builtin_interfaces",
@@ -102,7 +94,6 @@ CORE = [
 
 
 def test_every_source_file_starts_with_the_license() -> None:
-    assert "Apache License, Version 2.0" in HEADER
     without = [path for path in SOURCES if not path.read_text().startswith(HEADER)]
     assert not without
 
