@@ -9,7 +9,7 @@ import importlib
 import os
 
 from benchmarks import report
-from mbs_dynamics.tracing import default_backend
+from mbs_dynamics.compiler import default_backend
 
 BENCHMARKS = {
     "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",

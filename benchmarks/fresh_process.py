@@ -59,7 +59,7 @@ def main(urdf: str) -> None:
     model = mbs.Model.from_urdf(urdf)
     watch.lap("load the URDF")
     from mbs_dynamics.algorithms import _algorithm
-    from mbs_dynamics.tracing import Kernel, trace
+    from mbs_dynamics.compiler import Kernel, trace
 
     Kernel(trace(lambda x: x, {"x": (1,)}, name="nothing"), backend="llvm")
     watch.lap("import llvmlite, compile nothing")

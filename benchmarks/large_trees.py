@@ -21,8 +21,10 @@ from benchmarks import mechanisms
 from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
-from mbs_dynamics.tracing import Kernel, graph, llvm_segments
-from mbs_dynamics.tracing.segments import segmented
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler.codegen import llvm_segments
+from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler.passes.segments import segmented
 
 LENGTHS = (10, 30, 60, 100, 200)
 

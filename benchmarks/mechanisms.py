@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler import Program
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import Program
 
 FloatArray = NDArray[np.float64]
 

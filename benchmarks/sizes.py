@@ -16,8 +16,8 @@ from benchmarks import mechanisms
 from benchmarks.mechanisms import HUMANOIDS, Twins, chain_twins, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
+from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.tracing import Kernel, Program
 
 LENGTHS = (10, 30, 60)
 

@@ -17,8 +17,8 @@ from benchmarks.mechanisms import program, representations, robot, urdf
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, median
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.tracing import Kernel
 
 PROCESSES = 15
 """Fresh processes of each kind."""

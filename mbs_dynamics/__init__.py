@@ -66,6 +66,7 @@ from mbs_dynamics.algorithms import (
     twists,
 )
 from mbs_dynamics.c_export import export_c
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import (
     ArgumentError,
     BackendError,
@@ -89,7 +90,6 @@ from mbs_dynamics.representation import (
     convert_wrench,
     twist_from_rate,
 )
-from mbs_dynamics.tracing import Kernel
 
 __version__ = "0.1.0"
 

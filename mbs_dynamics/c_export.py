@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
+from mbs_dynamics.compiler import Port, Program
+from mbs_dynamics.compiler.codegen.c import CFunction, c_function
+from mbs_dynamics.compiler.codegen.c_body import PRECISIONS, c_constant
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
-from mbs_dynamics.tracing import Port, Program
-from mbs_dynamics.tracing.c import CFunction, c_function
-from mbs_dynamics.tracing.c_body import PRECISIONS, c_constant
 
 MEANING = {
     "q": "positions of the joints, rad or m",

@@ -14,9 +14,9 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
+from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
-from mbs_dynamics.tracing import Operations, default_backend, way_of_calling
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

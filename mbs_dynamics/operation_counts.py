@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
+from mbs_dynamics.compiler import Operations
 from mbs_dynamics.errors import SingularError
 from mbs_dynamics.model.dh import DHRow, from_dh
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import REPRESENTATIONS
-from mbs_dynamics.tracing import Operations
 
 
 class Count(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import Kernel, Program, trace
-from mbs_dynamics.tracing.c import emit_c
+from mbs_dynamics.compiler import Kernel, Program, trace
+from mbs_dynamics.compiler.codegen.c import emit_c
 
 LLVM = pytest.param(
     "llvm",

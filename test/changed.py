@@ -25,7 +25,6 @@ CORE = (
     "test_checks.py",
 )
 ROOMS = {
-    "tracing": ("compiler",),
     "checks.py": ("test_bad_arguments.py",),
     "c_export.py": ("compiler/test_c_export.py",),
     "operation_counts.py": ("algorithms/test_operation_counts.py",),

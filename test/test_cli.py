@@ -13,8 +13,8 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
+from mbs_dynamics.compiler import default_backend, way_of_calling
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import default_backend, way_of_calling
 
 
 def info(capsys, *arguments):

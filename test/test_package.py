@@ -112,7 +112,7 @@ def test_without_llvmlite_the_python_back_end_computes_the_same() -> None:
     code = """
 import json, mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import default_backend
+from mbs_dynamics.compiler import default_backend
 arm = mbs.Model.from_urdf(robot_path("arm7"))
 q, qd, qdd = ([x + 0.1 * i for i in range(arm.n)] for x in (0.2, -0.3, 0.4))
 print(json.dumps([default_backend(), mbs.inverse_dynamics(arm, q, qd, qdd).tolist()]))

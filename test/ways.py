@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.tracing import llvm, native
-from mbs_dynamics.tracing.buffers import Buffers
-from mbs_dynamics.tracing.machine import Machine, Rows, Vector
+from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.batches import Machine, Rows, Vector
+from mbs_dynamics.compiler.runtime.buffers import Buffers
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -85,4 +86,4 @@ def _in_lanes(lanes: int) -> None:
         Machine.several = one_by_one
         Machine.several_at_once = lambda machine, states: False
     else:
-        llvm.vector_lanes = lambda: lanes
+        machine_code.vector_lanes = lambda: lanes

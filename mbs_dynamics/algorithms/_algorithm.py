@@ -19,12 +19,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from mbs_dynamics.algorithms._in_loops import COORDINATES, MANY, MODEL_INPUTS, in_loops
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.body import Payload
-from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.tree import Model
-from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
-from mbs_dynamics.tracing import (
+from mbs_dynamics.compiler import (
     Dispatcher,
     Kernel,
     Operations,
@@ -34,6 +29,11 @@ from mbs_dynamics.tracing import (
     default_backend,
     trace,
 )
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.body import Payload
+from mbs_dynamics.model.equivalent import equivalent
+from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 
 P = ParamSpec("P")
 R = TypeVar("R")

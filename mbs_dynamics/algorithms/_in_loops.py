@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mbs_dynamics.compiler import Program
 from mbs_dynamics.model.orders import depth_first, largest_tree, mean_depth, path_to
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Program
 
 if TYPE_CHECKING:
-    from mbs_dynamics.tracing.loop_program import LoopProgram
-    from mbs_dynamics.tracing.loops import Loops
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+    from mbs_dynamics.compiler.frontend.loops import Loops
 
 MANY = 48
 """From so many bodies on, loops over bodies may stay loops, whatever their depth."""
@@ -87,10 +87,10 @@ def in_loops(
     if chosen is None:
         return None
     # most robots have none, and these take a tenth of the start of a process
+    from mbs_dynamics.compiler.frontend.loop_trace import trace_loops
+    from mbs_dynamics.compiler.frontend.loops import Unsuitable
     from mbs_dynamics.model.generic import GenericModel, forest_of
     from mbs_dynamics.model.generic_factors import elimination
-    from mbs_dynamics.tracing.loop_trace import trace_loops
-    from mbs_dynamics.tracing.loops import Unsuitable
 
     ordered, order = chosen
     attached = _attached(model, order, options) if ATTACHED & inputs.keys() else []

@@ -19,9 +19,9 @@ from mbs_dynamics.algorithms._algorithm import (
     shape_of,
 )
 from mbs_dynamics.algorithms._in_loops import MODEL_INPUTS
+from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Kernel, Program, checked_backend, default_backend, trace
 
 
 class _Part(NamedTuple):

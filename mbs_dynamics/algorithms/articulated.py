@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.mass_matrix import carried, pivots
+from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, meeting
-from mbs_dynamics.tracing.spans import ALL, BEYOND, SINCE
 
 
 class Articulated:

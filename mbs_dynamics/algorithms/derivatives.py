@@ -15,11 +15,11 @@ from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_torques, recursion
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
-from mbs_dynamics.tracing import derivative_of, series_of
 
 _inverse_dynamics = algorithm_of(inverse_dynamics).equations
 

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.coriolis import twists_of
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, moves
-from mbs_dynamics.tracing import positive
 
 
 @algorithm(invariant=True)

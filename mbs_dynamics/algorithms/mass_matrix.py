@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
@@ -26,7 +27,6 @@ from mbs_dynamics.representation import (
     meeting,
     moves,
 )
-from mbs_dynamics.tracing import positive
 
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.kinematics import jacobian, twists
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import derivative_of, series_of
 
 _twists = algorithm_of(twists).equations
 _jacobian = algorithm_of(jacobian).equations

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
+from mbs_dynamics.compiler import Symbol
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import checked
-from mbs_dynamics.tracing import Symbol
 
 
 class System:

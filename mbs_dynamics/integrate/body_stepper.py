@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel, checked_backend, default_backend, trace
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.charts import pose_of
 from mbs_dynamics.integrate.group_steps import (
@@ -24,7 +25,6 @@ from mbs_dynamics.integrate.group_steps import (
 )
 from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.tracing import Kernel, checked_backend, default_backend, trace
 
 BODY_METHODS = (
     "munthe_kaas_1",

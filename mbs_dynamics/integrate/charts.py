@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel, default_backend, trace
 from mbs_dynamics.integrate.group_steps import Increments
 from mbs_dynamics.integrate.groups import Group
 from mbs_dynamics.integrate.runge_kutta import Chart
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.tracing import Kernel, default_backend, trace
 
 
 class GroupChart(Chart):

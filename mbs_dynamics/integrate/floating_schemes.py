@@ -40,6 +40,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import accelerations, algorithm_of, forward_dynamics, mass_matrix
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.integrate.charts import GroupChart, pose_of
 from mbs_dynamics.integrate.drive import State
 from mbs_dynamics.integrate.floating_base import BASE, Base
@@ -68,7 +69,6 @@ from mbs_dynamics.integrate.traced import model_kernel
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Kernel
 
 Shapes = Mapping[str, tuple[int, ...]]
 

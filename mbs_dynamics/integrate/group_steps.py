@@ -34,11 +34,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.compiler import positive
 from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.tracing import positive
 
 TOLERANCE = 1e-11
 """Change in the last iteration, relative to one plus the size, that counts as converged."""

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.tracing import Kernel
 
 Wrench = Callable[[Array, Array], Array]
 """Pose and body-fixed twist to the body-fixed wrench; written for symbols, as traced code is."""
@@ -167,7 +167,7 @@ def free_body(
     :param M_body: (6, 6) inertia in its frame; see :func:`mbs_dynamics.spatial_inertia`.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
     :param wrench: what acts beside gravity: ``wrench(C, V)`` returns a body-fixed wrench, moment
-        first. Written with NumPy and the functions of ``mbs_dynamics.tracing``, as it is traced,
+        first. Written with NumPy and the functions of ``mbs_dynamics.compiler``, as it is traced,
         once for this body: numbers that it refers to must not change.
     :raises ModelError: if the inertia is not that of a body that can move by itself.
     """

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import mass_matrix
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import less, select
 
 FRICTION_SPEED = 0.01
 """Speed s in rad/s or m/s within which friction is smooth, unless told otherwise."""

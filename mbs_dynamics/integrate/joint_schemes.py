@@ -19,6 +19,7 @@ from mbs_dynamics.algorithms import (
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.drive import Inputs, State
 from mbs_dynamics.integrate.joint_forces import Features, JointForces, joint_torques
@@ -38,7 +39,6 @@ from mbs_dynamics.integrate.stepper import Stepper
 from mbs_dynamics.integrate.traced import model_inputs, model_kernel
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Kernel
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate` and :func:`simulate_floating`."""

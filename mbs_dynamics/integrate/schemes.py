@@ -18,6 +18,7 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.drive import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
@@ -27,7 +28,6 @@ from mbs_dynamics.integrate.runge_kutta import (
     Tableau,
     runge_kutta_step,
 )
-from mbs_dynamics.tracing import Kernel
 
 Arguments = Callable[[State], tuple[Any, ...]]
 """The values of the drives to what a kernel takes after its first inputs."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Kernel, Program, checked_backend, default_backend, trace
 
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Inputs of a kernel that come from the model; those that nothing depends on are left out."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.compiler import Symbol, cos, sin
 from mbs_dynamics.lie import series, so3
 from mbs_dynamics.lie.arrays import Array, blocks, square, times
-from mbs_dynamics.tracing import Symbol, cos, sin
 
 PITCH_TOLERANCE = 1e-14
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from math import factorial
 from typing import Any
 
-from mbs_dynamics.tracing import cos, less, select, sin, sqrt
+from mbs_dynamics.compiler import cos, less, select, sin, sqrt
 
 Scalar = Any
 """A float, an array of floats, or a traced symbol."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.compiler import atan2, less, select, sqrt
 from mbs_dynamics.lie import series
 from mbs_dynamics.lie.arrays import Array, matrix, square, times
-from mbs_dynamics.tracing import atan2, less, select, sqrt
 
 
 def hat(x: Array) -> Array:

@@ -4,7 +4,7 @@
 
 It has what algorithms ask of a :class:`Model`, with tables in place of the constants of the bodies
 and containers in place of lists. Bodies are of one kind if they have the same kind of joint and the
-same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.tracing.loops`.
+same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.compiler.frontend.loops`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.compiler import Symbol
+from mbs_dynamics.compiler.frontend.containers import Block, Matrix, Values
+from mbs_dynamics.compiler.frontend.loop_ports import Assembled, Entries, Result, Texts
+from mbs_dynamics.compiler.frontend.loops import (
+    INWARD,
+    LAST,
+    OUTWARD,
+    Forest,
+    Loops,
+    Member,
+    Unsuitable,
+)
+from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.generic_factors import GenericFactors
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Symbol
-from mbs_dynamics.tracing.loop_ports import Assembled, Entries, Result, Texts
-from mbs_dynamics.tracing.loop_values import Block, Matrix, Values
-from mbs_dynamics.tracing.loops import INWARD, LAST, OUTWARD, Forest, Loops, Member, Unsuitable
-from mbs_dynamics.tracing.spans import AFTER, UNTIL
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbs_dynamics.tracing.loop_ports import Result
-from mbs_dynamics.tracing.loop_system import MATRIX, UNITS, VECTOR, solution, system
-from mbs_dynamics.tracing.loop_values import Matrix, Values
-from mbs_dynamics.tracing.loops import Unsuitable
+from mbs_dynamics.compiler.frontend.containers import Matrix, Values
+from mbs_dynamics.compiler.frontend.loop_ports import Result
+from mbs_dynamics.compiler.frontend.loop_system import MATRIX, UNITS, VECTOR, solution, system
+from mbs_dynamics.compiler.frontend.loops import Unsuitable
 
 if TYPE_CHECKING:
     from mbs_dynamics.model.generic import GenericModel

@@ -45,6 +45,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
@@ -53,7 +54,6 @@ from mbs_dynamics.model.doubts import doubts_about_bodies, warn_of_doubts
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
-from mbs_dynamics.tracing import derivative_of, series_of
 
 INDEPENDENT_TOLERANCE = 1e-6
 """Singular value, relative to the largest, below which axes or screws count as dependent."""
@@ -285,7 +285,7 @@ def joint_jacobian(joint: MacroJoint | ArrayLike, q: Array) -> Array:
     """Return the body-fixed Jacobian (..., 6, nu) of :func:`joint_pose`: V^b = J qd in its frame.
 
     J = dexp_{-X} (Z_1, ..., Z_nu) with X = sum Z_k q_k: Mueller (dynamics), eq. (89), second form.
-    It is Z at q = 0. With series of time (``mbs_dynamics.tracing.series_of``) for q this is a
+    It is Z at q = 0. With series of time (``mbs_dynamics.compiler.series_of``) for q this is a
     series as well, which has all time derivatives.
 
     Arguments and errors are those of :func:`joint_pose`.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.tracing.spans import ALL, BEYOND
 
 
 class TreeLoops:

@@ -17,13 +17,13 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from mbs_dynamics.compiler import Series
 from mbs_dynamics.errors import UnknownRepresentationError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.tree import Model
-from mbs_dynamics.tracing import Series
 
 AUTO = "auto"
 """The representation that needs the fewest operations."""

@@ -14,6 +14,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
@@ -21,7 +22,6 @@ from mbs_dynamics.model.tree import Model
 from mbs_dynamics.ros.joint_friction import JointFriction
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.settings import Settings, check_gravity
-from mbs_dynamics.tracing import default_backend
 
 Vector = tuple[float, float, float]
 

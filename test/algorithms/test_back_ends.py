@@ -20,7 +20,7 @@ from robots import robot_files
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import Kernel
+from mbs_dynamics.compiler import Kernel
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 

@@ -21,7 +21,7 @@ from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import derivative_of, series_of
+from mbs_dynamics.compiler import derivative_of, series_of
 
 pytestmark = [
     pytest.mark.backend_independent,

@@ -26,7 +26,7 @@ from urdf_reference import load
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
-from mbs_dynamics.tracing import derivative_of, series_of
+from mbs_dynamics.compiler import derivative_of, series_of
 
 pytestmark = [
     pytest.mark.backend_independent,

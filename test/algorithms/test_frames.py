@@ -20,9 +20,9 @@ from mbs_dynamics.algorithms.frames import (
     relative_jacobian,
     relative_twist,
 )
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import from_body_fixed
-from mbs_dynamics.tracing import Kernel, trace
 
 GROUND = None
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")

@@ -13,8 +13,8 @@ from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.closed_form import MovingSystem, System, sums
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie.se3 import Ad, inverse
-from mbs_dynamics.tracing import Kernel, trace
 
 LETTERS = {"body_fixed": "b", "spatial": "s", "hybrid": "h", "mixed": "m"}
 INVERSES = {

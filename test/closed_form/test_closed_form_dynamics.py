@@ -17,8 +17,8 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.closed_form.kinematics import shift
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.se3 import Ad, ad
-from mbs_dynamics.tracing import derivative_of, series_of
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 SKEW = ["revolute chain", "screw chain", "tree", "forest", "aligned tree", "mimics"]

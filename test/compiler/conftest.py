@@ -37,10 +37,10 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 @pytest.fixture
 def halved(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return what lets programs with loops come in two halves, however few rows there are."""
-    from mbs_dynamics.tracing import loop_halves
+    from mbs_dynamics.compiler.passes import fission
 
     def switch() -> None:
         for name in ("LEAST_ROWS", "LEAST_ROWS_OF_COLUMNS"):
-            monkeypatch.setattr(loop_halves, name, 1)
+            monkeypatch.setattr(fission, name, 1)
 
     return switch

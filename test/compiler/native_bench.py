@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import Kernel, positive, sin, trace
-from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
+from mbs_dynamics.compiler import Kernel, positive, sin, trace
+from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES
 
 ORDINARY = (
     sys.implementation.name == "cpython"

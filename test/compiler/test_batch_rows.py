@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import Kernel, trace
-from mbs_dynamics.tracing.llvm_soon import LINE, LONG
-from mbs_dynamics.tracing.machine import Rows, Vector, address
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
+from mbs_dynamics.compiler.runtime.batches import Rows, Vector, address
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

@@ -17,8 +17,9 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
+from mbs_dynamics.compiler.codegen import c
+from mbs_dynamics.compiler.frontend import graph
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import c, graph
 
 PANDA = "panda_description/urdf/panda.urdf"
 FUNCTIONS = (mbs.gravity_torques, mbs.inverse_dynamics, mbs.forward_dynamics, mbs.jacobian)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import Kernel, cache, llvm, sin, trace
+from mbs_dynamics.compiler import Kernel, sin, trace
+from mbs_dynamics.compiler.jit import cache, machine_code
 
 pytestmark = [
     pytest.mark.backend_independent,  # the back end is llvm
@@ -254,12 +255,12 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     kernel(0.5)
     stored = counted(monkeypatch)
     kernel(6.0)
-    processor = llvm._processor()
+    processor = machine_code._processor()
     for k in range(len(processor)):
         changed = (*processor[:k], processor[k] + "x", *processor[k + 1 :])
-        monkeypatch.setattr(llvm, "_processor", lambda changed=changed: changed)
+        monkeypatch.setattr(machine_code, "_processor", lambda changed=changed: changed)
         kernel(6.0)
-    monkeypatch.setattr(llvm, "_version", lambda: "another")
+    monkeypatch.setattr(machine_code, "_version", lambda: "another")
     kernel(6.0)
     assert len(stored) == len(set(stored)) == len(processor) + 2
 
@@ -288,7 +289,8 @@ def test_threads_that_compile_the_same(place):
 PROCESS = """
 import sys
 import numpy as np
-from mbs_dynamics.tracing import Kernel, cache, sin, trace
+from mbs_dynamics.compiler import Kernel, sin, trace
+from mbs_dynamics.compiler.jit import cache
 
 stored = []
 store = cache.store

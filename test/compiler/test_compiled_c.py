@@ -20,10 +20,14 @@ from backends import needs_compiler
 from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler import Kernel, positive, sin, trace
+from mbs_dynamics.compiler.codegen import c
+from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+from mbs_dynamics.compiler.jit import cache
+from mbs_dynamics.compiler.runtime import batches, compiled_c
+from mbs_dynamics.compiler.runtime.compiled_c import CompiledC, emit_library
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
-from mbs_dynamics.tracing import Kernel, c, cache, compiled_c, graph, machine, positive, sin, trace
-from mbs_dynamics.tracing.compiled_c import CompiledC, emit_library
-from mbs_dynamics.tracing.loop_program import LoopProgram
 
 pytestmark = pytest.mark.backend_independent  # the back end is c
 
@@ -175,7 +179,7 @@ def test_names_that_mean_something_in_c():
 
 @needs_compiler
 def test_threads_share_the_states(monkeypatch):
-    monkeypatch.setattr(machine, "STATES_PER_THREAD", 100)
+    monkeypatch.setattr(batches, "STATES_PER_THREAD", 100)
     monkeypatch.setenv("MBS_THREADS", "3")
     states = np.random.default_rng(0).uniform(0.5, 1.0, (1000, 3))
     kernel = Kernel(trace(guarded, {"x": (3,)}, name="f"), backend="c")

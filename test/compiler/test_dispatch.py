@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler.runtime import dispatch
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import dispatch
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 

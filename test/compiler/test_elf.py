@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mbs_dynamics.compiler.jit import elf, machine_code
 from mbs_dynamics.errors import BackendError
-from mbs_dynamics.tracing import elf, llvm
 
 pytest.importorskip("llvmlite")
 pytestmark = [
@@ -82,8 +82,8 @@ def surroundings():
 
 def compiled(ir: str) -> bytes:
     """Return the object of IR."""
-    binding = llvm._binding()
-    return llvm._machine(binding).emit_object(binding.parse_assembly(ir))
+    binding = machine_code._binding()
+    return machine_code._machine(binding).emit_object(binding.parse_assembly(ir))
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_systems_that_let_no_new_code_run(surroundings, monkeypatch):
 
 PROCESS = """
 import sys
-from mbs_dynamics.tracing import elf
+from mbs_dynamics.compiler.jit import elf
 elf.SUPPORTED = {own}
 import numpy as np
 import mbs_dynamics as mbs

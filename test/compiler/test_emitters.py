@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from backends import BACKENDS, EVALUATORS, c_function, compiled, needs_compiler
 
-from mbs_dynamics.tracing import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
+from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 

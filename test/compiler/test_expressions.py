@@ -14,8 +14,8 @@ from backends import BACKENDS, c_function, needs_compiler
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mbs_dynamics.tracing import Kernel, Program, atan2, cos, less, select, sin, sqrt, trace
-from mbs_dynamics.tracing.graph import NUMBER
+from mbs_dynamics.compiler import Kernel, Program, atan2, cos, less, select, sin, sqrt, trace
+from mbs_dynamics.compiler.frontend.graph import NUMBER
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mbs_dynamics.compiler import Kernel, default_backend, trace, way_of_calling
+from mbs_dynamics.compiler.jit import elf, machine_code
+from mbs_dynamics.compiler.runtime import kernel
 from mbs_dynamics.errors import BackendError
-from mbs_dynamics.tracing import Kernel, default_backend, elf, kernel, llvm, trace, way_of_calling
 
 llvmlite = pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is chosen
@@ -27,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def anew(monkeypatch):
     """Let the choice of the back end be made anew, with nothing said in the environment."""
     monkeypatch.delenv("MBS_BACKEND", raising=False)
-    found = llvm.problem, kernel._can_use_llvm, elf.check_execution
+    found = machine_code.problem, kernel._can_use_llvm, elf.check_execution
     for function in found:
         function.cache_clear()
     yield monkeypatch
@@ -84,7 +86,7 @@ def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, capl
 def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, named):
     problem(anew)
     anew.setenv("MBS_CACHE", "0")
-    anew.setattr(llvm, "_shared", None)
+    anew.setattr(machine_code, "_shared", None)
     anew.setenv("MBS_BACKEND", "" if named else "llvm")
     with pytest.raises(BackendError, match=PROBLEMS[problem]):
         Kernel(PROGRAM, backend="llvm" if named else None)
@@ -112,7 +114,7 @@ if ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
     sys.exit(77)
 import numpy as np
 import mbs_dynamics as mbs
-from mbs_dynamics.tracing import Kernel, trace
+from mbs_dynamics.compiler import Kernel, trace
 program = trace(lambda x: 2.0 * x, {"x": (3,)}, name="twice")
 kernel = Kernel(program)
 try:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import (
+from mbs_dynamics.compiler import (
     Graph,
     Operations,
     Symbol,

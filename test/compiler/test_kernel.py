@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from backends import BACKENDS
 
+from mbs_dynamics.compiler import Kernel, sin, trace
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.tracing import Kernel, sin, trace
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
 

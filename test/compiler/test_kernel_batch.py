@@ -13,22 +13,12 @@ import numpy as np
 import pytest
 from test_emitters import critical_angles
 
+from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
+from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
+from mbs_dynamics.compiler.frontend.program import Port
+from mbs_dynamics.compiler.runtime import batches
+from mbs_dynamics.compiler.runtime.batches import Rows, Vector, rows_of, thread_count
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import (
-    Kernel,
-    atan2,
-    cos,
-    less,
-    machine,
-    positive,
-    select,
-    sin,
-    sqrt,
-    trace,
-)
-from mbs_dynamics.tracing.llvm_shared import HALF_PI
-from mbs_dynamics.tracing.machine import Rows, Vector, rows_of, thread_count
-from mbs_dynamics.tracing.program import Port
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -192,7 +182,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
 
 # -- kernels ---------------------------------------------------------------------------------------
 
-LARGE = machine.LEAST_STATES + 3
+LARGE = batches.LEAST_STATES + 3
 
 
 @pytest.fixture
@@ -215,8 +205,8 @@ def test_large_batches_run_as_vector_code(kernel, watched):
     assert not watched
     close(kernel(*arrays), wanted)
     assert watched == [LARGE]
-    fewer = [x[: machine.LEAST_STATES - 1] for x in arrays]
-    close(kernel(*fewer), [x[: machine.LEAST_STATES - 1] for x in wanted])
+    fewer = [x[: batches.LEAST_STATES - 1] for x in arrays]
+    close(kernel(*fewer), [x[: batches.LEAST_STATES - 1] for x in wanted])
     assert watched == [LARGE]
 
 
@@ -336,7 +326,7 @@ def test_iteration_of_a_large_batch(watched):
 
 def test_number_of_threads(monkeypatch):
     monkeypatch.setenv("MBS_THREADS", "3")
-    each = machine.STATES_PER_THREAD
+    each = batches.STATES_PER_THREAD
     assert [thread_count(k * each) for k in (0, 1, 2, 3, 9)] == [1, 1, 2, 3, 3]
     monkeypatch.setenv("MBS_THREADS", "1")
     assert thread_count(9 * each) == 1

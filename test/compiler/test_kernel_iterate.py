@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from backends import BACKENDS
 
+from mbs_dynamics.compiler import Kernel, positive, sin, trace
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, positive, sin, trace
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
 

@@ -12,8 +12,8 @@ import pytest
 from backends import BACKENDS
 from test_kernel import PROGRAM, Q, close
 
+from mbs_dynamics.compiler import Kernel, cos, default_backend, positive, sin, sqrt, trace
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
-from mbs_dynamics.tracing import Kernel, cos, default_backend, positive, sin, sqrt, trace
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
 

@@ -16,13 +16,14 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import Kernel, Program, graph, less, positive, select, sin, trace
+from mbs_dynamics.compiler import Kernel, Program, less, positive, select, sin, trace
+from mbs_dynamics.compiler.frontend import graph
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
-llvm_segments = pytest.importorskip("mbs_dynamics.tracing.llvm_segments")
-llvm_memory = pytest.importorskip("mbs_dynamics.tracing.llvm_memory")
-llvm = pytest.importorskip("mbs_dynamics.tracing.llvm")
+llvm_segments = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm_segments")
+llvm_memory = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm_memory")
+llvm = pytest.importorskip("mbs_dynamics.compiler.jit.machine_code")
 
 
 @pytest.fixture
@@ -225,7 +226,7 @@ def test_an_empty_heap_is_said(large, monkeypatch):
     def greedy(*args: Any) -> str:
         return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
 
-    monkeypatch.setattr("mbs_dynamics.tracing.machine.emit_llvm", greedy)
+    monkeypatch.setattr("mbs_dynamics.compiler.runtime.batches.emit_llvm", greedy)
     kernel = kernel_of(program, model)
     with pytest.raises(MemoryError, match="inverse_dynamics"):
         kernel(*(x[0] for x in arrays_of(program, model, 1)))

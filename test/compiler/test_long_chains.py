@@ -13,7 +13,7 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.tracing.loop_program import LoopProgram
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 
 pin = pytest.importorskip("pinocchio")
 

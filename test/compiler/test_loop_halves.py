@@ -15,13 +15,13 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import llvm_halves, llvm_memory
-from mbs_dynamics.tracing.loop_halves import halves
-from mbs_dynamics.tracing.loop_pairs import goes_by_rows, grouped
-from mbs_dynamics.tracing.loop_program import LoopProgram, twins_of
-from mbs_dynamics.tracing.loops import CELL, PAIRS, ROWS, Forest
-from mbs_dynamics.tracing.machine import Rows, Vector
-from mbs_dynamics.tracing.spans import BELOW
+from mbs_dynamics.compiler.codegen import llvm_halves, llvm_memory
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, twins_of
+from mbs_dynamics.compiler.frontend.loops import CELL, PAIRS, ROWS, Forest
+from mbs_dynamics.compiler.frontend.spans import BELOW
+from mbs_dynamics.compiler.passes.fission import halves
+from mbs_dynamics.compiler.passes.loop_pairs import goes_by_rows, grouped
+from mbs_dynamics.compiler.runtime.batches import Rows, Vector
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -128,7 +128,7 @@ def test_batches_of_any_layout(loops):
 
 def test_large_batches_in_threads(loops, monkeypatch):
     loops(True)
-    monkeypatch.setattr("mbs_dynamics.tracing.machine.STATES_PER_THREAD", 100)
+    monkeypatch.setattr("mbs_dynamics.compiler.runtime.batches.STATES_PER_THREAD", 100)
     kernel = compiled(mbs.inverse_mass_matrix, TREES["chain of 11"])
     arrays = states(mbs.inverse_mass_matrix, 11, 333)
     found = {}

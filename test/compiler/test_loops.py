@@ -16,9 +16,9 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import loop_trace
-from mbs_dynamics.tracing.loop_program import LoopProgram, columns_of
-from mbs_dynamics.tracing.loops import INWARD, OUTWARD
+from mbs_dynamics.compiler.frontend import loop_trace
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, columns_of
+from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD
 
 ALGORITHMS = (
     mbs.gravity_torques,

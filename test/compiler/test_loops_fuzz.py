@@ -19,7 +19,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing.loop_program import LoopProgram
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 
 CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "40"))
 SEED = 57 if CASES == 40 else int(np.random.default_rng().integers(1 << 32))

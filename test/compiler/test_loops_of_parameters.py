@@ -20,10 +20,10 @@ from test_loops_of_paths import (
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing.loop_program import LoopProgram
-from mbs_dynamics.tracing.loop_values import Layout, _common
-from mbs_dynamics.tracing.loops import Forest
-from mbs_dynamics.tracing.spans import AFTER, UNTIL
+from mbs_dynamics.compiler.frontend.containers import Layout, _common
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+from mbs_dynamics.compiler.frontend.loops import Forest
+from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 OF_A_BODY = (mbs.pose_sensitivity, mbs.jacobian_sensitivity)

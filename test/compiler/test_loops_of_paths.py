@@ -16,8 +16,8 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.tracing.loop_program import LoopProgram
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 most_representations_slow = pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.model.generic_factors import elimination
-from mbs_dynamics.tracing.loop_program import LoopProgram
 
 OF_JOINTS = (
     mbs.mass_matrix,

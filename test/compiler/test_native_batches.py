@@ -23,9 +23,9 @@ from native_bench import (
 )
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler.runtime import batches
+from mbs_dynamics.compiler.runtime.native_rows import LARGEST_NEW, LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import machine
-from mbs_dynamics.tracing.llvm_rows import LARGEST_NEW, LEAST_STATES
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm
@@ -192,11 +192,11 @@ def test_large_results_and_large_batches_go_to_python(kernel):
     before = kernel.slow_calls
     found = kernel(*arguments)
     assert kernel.slow_calls == before + 1
-    assert found[2].__array_interface__["data"][0] % machine.LINE == 0
+    assert found[2].__array_interface__["data"][0] % batches.LINE == 0
     kernel(*arguments, out=(out := room(kernel, rows)))
     assert kernel.slow_calls == before + 1
     assert same(out, found)
-    rows = 2 * machine.STATES_PER_THREAD
+    rows = 2 * batches.STATES_PER_THREAD
     arguments = states(rows)
     for k, shared in enumerate((rows - 1, rows)):
         out = room(kernel, shared)

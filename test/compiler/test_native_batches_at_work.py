@@ -26,9 +26,9 @@ from native_bench import (
 )
 from test_native_fuzz import CALLS
 
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, trace
-from mbs_dynamics.tracing.llvm_rows import LEAST_STATES
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.backend_independent, ordinary]  # the back end is llvm

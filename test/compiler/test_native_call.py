@@ -28,8 +28,9 @@ from native_bench import (
 )
 from numpy.lib.stride_tricks import as_strided
 
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.runtime import buffers, native
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, buffers, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

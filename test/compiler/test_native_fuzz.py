@@ -23,7 +23,7 @@ from native_bench import (
 )
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.tracing import Kernel
+from mbs_dynamics.compiler import Kernel
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

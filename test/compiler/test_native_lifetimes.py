@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 from native_bench import neat, new_kernel, outcome, same
 
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.errors import ArgumentError, SingularError
-from mbs_dynamics.tracing import Kernel, native, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -173,7 +174,8 @@ def test_kernels_are_collected():
 
 COLLECTED = """
 import gc, random
-from mbs_dynamics.tracing import Kernel, native, trace
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.runtime import native
 
 program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
 
@@ -255,7 +257,7 @@ def test_threads_compile_while_others_call(kernel, young):
 ENDING = """
 import threading, time
 import numpy as np
-from mbs_dynamics.tracing import Kernel, sin, trace
+from mbs_dynamics.compiler import Kernel, sin, trace
 
 def several(x):
     y = sin(x[0])

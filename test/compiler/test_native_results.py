@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from native_bench import in_threads
 
+from mbs_dynamics.compiler import Kernel, positive, trace
+from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.errors import SingularError
-from mbs_dynamics.tracing import Kernel, native, positive, trace
 
 pytest.importorskip("llvmlite")
 pytestmark = [

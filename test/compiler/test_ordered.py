@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import sin, trace
-from mbs_dynamics.tracing.graph import INPUT
-from mbs_dynamics.tracing.ordered import MANY, in_good_order
-from mbs_dynamics.tracing.program import Program
+from mbs_dynamics.compiler import sin, trace
+from mbs_dynamics.compiler.frontend.graph import INPUT
+from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.passes.scheduling import MANY, in_good_order
 
 pytestmark = pytest.mark.backend_independent
 

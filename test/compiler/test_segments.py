@@ -17,12 +17,11 @@ from mechanisms import random_mechanism
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import _in_loops as in_loops
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.tracing import (
+from mbs_dynamics.compiler import (
     Program,
     Symbol,
     atan2,
     cos,
-    graph,
     less,
     positive,
     select,
@@ -30,10 +29,11 @@ from mbs_dynamics.tracing import (
     sqrt,
     trace,
 )
-from mbs_dynamics.tracing.graph import Condition
-from mbs_dynamics.tracing.plan import MEMORY, Plan, prologue
-from mbs_dynamics.tracing.python import compile_python
-from mbs_dynamics.tracing.segments import segmented
+from mbs_dynamics.compiler.codegen.python import compile_python
+from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler.frontend.graph import Condition
+from mbs_dynamics.compiler.passes.plan import MEMORY, Plan, prologue
+from mbs_dynamics.compiler.passes.segments import segmented
 
 pytestmark = pytest.mark.backend_independent
 

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from mbs_dynamics.tracing import Series, cos, derivative_of, series_of, sin, sqrt
-from mbs_dynamics.tracing.taylor import constant
+from mbs_dynamics.compiler import Series, cos, derivative_of, series_of, sin, sqrt
+from mbs_dynamics.compiler.frontend.series import constant
 
 pytestmark = pytest.mark.backend_independent
 

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from mbs_dynamics.compiler import Graph, atan2, less, positive, select, sin, trace
 from mbs_dynamics.errors import SingularError, TraceError
-from mbs_dynamics.tracing import Graph, atan2, less, positive, select, sin, trace
 
 pytestmark = pytest.mark.backend_independent
 

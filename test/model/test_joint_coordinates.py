@@ -14,6 +14,7 @@ from reference import assert_close, hat
 from test_macro_joints import DOF, SUBGROUPS, made, product
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.macro_joints import (
     joint_jacobian,
@@ -21,7 +22,6 @@ from mbs_dynamics.model.macro_joints import (
     joint_pose,
     macro_joint,
 )
-from mbs_dynamics.tracing import derivative_of, series_of
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 

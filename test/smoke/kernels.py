@@ -19,8 +19,9 @@ import numpy as np
 from bench import FOLDER, arm, check, close, state
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import default_backend, native
 
 STATES = 200  # of a batch, more than vector code needs
 OPTIONS = {"body": "tool", "joints": ("joint2", "joint4"), "order": 2, "bodies": None}

@@ -14,11 +14,11 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import sqrt
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, square
 from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, screws_at
-from mbs_dynamics.tracing import sqrt
 
 FIRST_DAMPING, LEAST_DAMPING = 0.1, 1e-12
 """Damping relative to the mean of the diagonal of J^T J."""

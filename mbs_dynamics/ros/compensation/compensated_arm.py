@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, UrdfError
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.inertia import Inertia
@@ -20,7 +21,6 @@ from mbs_dynamics.ros.compensation.settings import RATE_SHARE, GravityCompensati
 from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
-from mbs_dynamics.tracing import default_backend
 
 EFFORT_FLOOR = 0.02
 """Share of an effort limit that a measured effort may be off at any time: noise and friction."""

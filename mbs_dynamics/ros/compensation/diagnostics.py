@@ -9,11 +9,11 @@ from typing import NamedTuple
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
+from mbs_dynamics.compiler import way_of_calling
 from mbs_dynamics.ros.compensation.command_policy import State
 from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
-from mbs_dynamics.tracing import way_of_calling
 
 
 class Traffic(NamedTuple):

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
+from mbs_dynamics.compiler import way_of_calling
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.settings import Settings
-from mbs_dynamics.tracing import way_of_calling
 
 
 def diagnostics(

@@ -13,8 +13,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from ros_bench import NodeProcess, Probe
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler import BACKENDS, way_of_calling
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.tracing import BACKENDS, way_of_calling
 
 pytestmark = pytest.mark.usefixtures("ros")
 

@@ -1,0 +1,41 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing of NumPy code into graphs, and their compilation. Knows nothing of robots."""
+
+from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
+from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
+from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, trace
+from mbs_dynamics.compiler.frontend.series import Series, derivative_of, series_of
+from mbs_dynamics.compiler.runtime.dispatch import Dispatcher
+from mbs_dynamics.compiler.runtime.kernel import (
+    BACKENDS,
+    Kernel,
+    checked_backend,
+    default_backend,
+    way_of_calling,
+)
+
+__all__ = [
+    "BACKENDS",
+    "Dispatcher",
+    "Graph",
+    "Kernel",
+    "Operations",
+    "Port",
+    "Program",
+    "Series",
+    "Symbol",
+    "atan2",
+    "checked_backend",
+    "cos",
+    "default_backend",
+    "derivative_of",
+    "less",
+    "positive",
+    "select",
+    "series_of",
+    "sin",
+    "sqrt",
+    "trace",
+    "way_of_calling",
+]

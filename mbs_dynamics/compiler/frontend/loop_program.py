@@ -1,0 +1,372 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A traced function whose loops have stayed loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
+from mbs_dynamics.compiler.frontend.loops import (
+    CELL,
+    COLUMNS,
+    EACH,
+    INWARD,
+    LOAD,
+    OUTER,
+    OWN,
+    PAIRS,
+    ROWS,
+    TRIPLES,
+    Forest,
+    Place,
+)
+from mbs_dynamics.compiler.frontend.program import KIND, Operations, Program
+from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND, SINCE
+
+PARTS = {
+    (ROWS, OWN, OWN): {0},
+    (PAIRS, OUTER, OWN): {1},
+    (PAIRS, OWN, OUTER): {-1},
+    (ALL, OWN, EACH): {-1, 0, 1},
+    (SINCE, OWN, EACH): {0, 1},
+    (SINCE, EACH, OWN): {-1, 0},
+}
+"""Parts of a matrix, on (0), above and below the diagonal, that a loop computes."""
+
+Node = Symbol | Condition
+
+
+class Store(NamedTuple):
+    """What goes to a place, not before so many nodes have been evaluated."""
+
+    place: Place
+    value: Any
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a turn of a loop does for one kind of row."""
+
+    nodes: tuple[Node, ...]
+    stores: tuple[Store, ...]
+
+    @cached_property
+    def signature(self) -> Any:
+        """The same for turns that do the same."""
+        order = {node.id: k for k, node in enumerate(self.nodes)}
+
+        def name(x: Any) -> Any:
+            return order[x.id] if isinstance(x, (Symbol, Condition)) else ("number", x)
+
+        nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
+        return nodes, tuple((store.place, name(store.value)) for store in self.stores)
+
+    def part(self, role: str) -> Turn | None:
+        """Return what stores entries of matrices in the rows of one role; None if nothing does."""
+        stores = tuple(x for x in self.stores if x.place.space == CELL and x.place.role == role)
+        needed = {x.value.id for x in stores if isinstance(x.value, Symbol)}
+        nodes = []
+        for node in reversed(self.nodes):
+            if node.id in needed:
+                nodes.append(node)
+                if node.op != LOAD:
+                    needed |= {x.id for x in node.args if isinstance(x, (Symbol, Condition))}
+        return Turn(tuple(reversed(nodes)), stores) if stores else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it does nothing but to store in matrices what it loads."""
+        loaded = all(node.op == LOAD for node in self.nodes)
+        return loaded and all(x.place.space == CELL for x in self.stores)
+
+    def mirrored(self, lane: str) -> dict[tuple[int, int], bool]:
+        """Return the matrices and entries to which lanes are stored down a column.
+
+        And whether the same is stored along a row.
+        """
+        values = {store.place: store.value for store in self.stores if store.place.space == CELL}
+        found = {}
+        for place, value in values.items():
+            if place.role == lane != place.other and not place.third:
+                same = values.get(place._replace(role=place.other, other=lane))
+                found[place.name, place.k] = same is value
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A loop over rows, in the one direction or the other, with a turn for each kind."""
+
+    sort: str
+    direction: str
+    span: str
+    turns: Mapping[int, Turn]
+    task: Any = None
+    """What is done in place of a loop; see :mod:`frontend.loop_system`."""
+
+    @property
+    def turn(self) -> Turn:
+        """That of the first kind; in loops over pairs all do the same."""
+        return next(iter(self.turns.values()))
+
+
+def twins_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
+    """Return matrices and entries of which what is below the diagonal is not that above it.
+
+    As far as lanes compute it column by column.
+    """
+    lanes = {PAIRS: OWN, COLUMNS: EACH}
+    found = {
+        entry
+        for step in steps
+        if step.sort in lanes and step.span != BELOW
+        for turn in step.turns.values()
+        for entry, same in turn.mirrored(lanes[step.sort]).items()
+        if not same
+    }
+    return sorted(found)
+
+
+class Home(NamedTuple):
+    """Where in an output a container is kept, and what says where a row stands there."""
+
+    port: str
+    by: str
+    across: str
+    first: int
+    """Index of the first entry in the flat output."""
+    strides: tuple[int, int, int]
+    """How far apart rows, columns and entries are."""
+    is_cube: bool = False
+    """Whether entries belong to rows as well, and so stand in the order of those."""
+    factors: tuple[int, ...] = ()
+    """Tables of what rows, columns and entries are multiplied by, as many of these as there are."""
+    is_sum: bool = False
+    """Whether what stands in the same place is added up."""
+    symmetric: bool = False
+    """Whether a sum is symmetric, and to be so exactly."""
+
+    @property
+    def takes_all_as_it_is(self) -> bool:
+        """Whether what is kept in the container is what the output gets."""
+        return not (self.factors or self.is_sum)
+
+
+class LoopProgram(Program):
+    """A program as loops. Its nodes are those of the same function traced without loops."""
+
+    in_loops = True
+
+    forest: Forest
+    steps: tuple[Step, ...]
+    early: Mapping[int, Turn]
+    """What computes the angles of each kind of row, before all steps."""
+    angles: tuple[int, ...]
+    """The first of three values each, of every row: an angle, its sine, its cosine."""
+    slots: int
+    """Number of values of every row."""
+    tables: tuple[NDArray[np.float64], ...]
+    matrices: tuple[tuple[int, int, int, int], ...]
+    of_attached: frozenset[int]
+    """The matrices of which the columns belong to rows that are attached."""
+    blocks: Mapping[int, tuple[str, int]]
+    places: Mapping[str, NDArray[np.int64]]
+    """Numbers of the rows in inputs and outputs, by name; -1 for rows that are not in them."""
+    rows: Mapping[str, tuple[str, int]]
+    """For each input with entries of each row the name of these numbers, and how far the entries of
+    the next number are."""
+    slot_homes: Mapping[int, Home]
+    matrix_homes: Mapping[int, Home]
+    numbers: Mapping[str, NDArray[np.float64]]
+    """Flat outputs of which some entries are numbers; these, and zeros elsewhere."""
+    guard_slots: tuple[tuple[int, str], ...]
+    """Values that must be positive in all rows, and in which direction rows are looked at."""
+
+    def __init__(self, *, expand: Callable[[], Program], **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_expand", expand)
+
+    def changed(self, **fields: Any) -> LoopProgram:
+        """Return a program in which these fields have other values."""
+        names = ("name", "inputs", "outputs", "guards", "turns", *LoopProgram.__annotations__)
+        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
+        return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
+
+    @cached_property
+    def expanded(self) -> Program:
+        """The same function without loops."""
+        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
+        return expand()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of the same function without loops."""
+        return self.expanded.nodes
+
+    @property
+    def values(self) -> tuple[tuple[Symbol | float, ...], ...]:
+        """The entries of the outputs of the same function without loops."""
+        return self.expanded.values
+
+    @property
+    def operations(self) -> Operations:
+        """How many operations of each kind one evaluation takes."""
+        counts: dict[str, int] = {}
+        loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
+        for sort, span, turns in loops:
+            for kind, turn in list(turns.items())[: 1 if sort in (PAIRS, TRIPLES) else None]:
+                times = sum(self.passes(sort, span, kind))
+                for node in turn.nodes:
+                    if node.op in KIND:
+                        counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
+        for task in self.tasks:
+            for sort, times in asdict(task.operations).items():
+                counts[sort] = counts.get(sort, 0) + times
+        trigonometric = 2 * len(self.angles) * self.forest.own
+        return Operations(**{**counts, "trigonometric": trigonometric})
+
+    @property
+    def tasks(self) -> tuple[Any, ...]:
+        """What is done in place of loops; see :mod:`frontend.loop_system`."""
+        return tuple(step.task for step in self.steps if step.task is not None)
+
+    @property
+    def has_wide_loops(self) -> bool:
+        """Whether there are loops over pairs or columns, of which lanes do several at once."""
+        return any(step.sort != ROWS for step in self.steps)
+
+    def fills(self, matrix: int) -> bool:
+        """Whether all of a matrix is computed, if rows form a chain and none are attached."""
+        parts = set()
+        for step in self.steps:
+            for turn in step.turns.values():
+                for place, *_ in turn.stores:
+                    if (place.space, place.name) == (CELL, matrix):
+                        key = step.span or step.sort, place.role, place.other
+                        parts |= {(place.k, part) for part in PARTS.get(key, ())}
+        return len(parts) == 3 * self.entries(matrix)
+
+    def comes_by_rows(self, matrix: int) -> bool:
+        """Whether one loop over pairs alone computes a matrix, with one row in each turn."""
+        writing, places = [], set()
+        for step in self.steps:
+            turns = step.turns.values()
+            stored = {place for turn in turns for place, *_ in turn.stores}
+            loaded = {node.args[0] for turn in turns for node in turn.nodes if node.op == LOAD}
+            if any((place.space, place.name) == (CELL, matrix) for place in loaded):
+                return False
+            mine = {place for place in stored if (place.space, place.name) == (CELL, matrix)}
+            writing += [step] if mine else []
+            places |= mine
+        by_row, by_column, *_ = self.matrices[matrix]
+        if len(writing) != 1 or by_column != 1 or by_row != self.forest.count:
+            return False
+        in_rows = all(place.role == OUTER and place.other == OWN for place in places)
+        return in_rows and writing[0].sort == PAIRS and not writing[0].span
+
+    def columns(self, matrix: int) -> range:
+        """Return the rows to which the columns of a matrix belong."""
+        own, count = self.forest.own, self.forest.count
+        return range(own, count) if matrix in self.of_attached else range(own)
+
+    def entries(self, matrix: int) -> int:
+        """Return how many entries a cell of a matrix has."""
+        cells = self.forest.own * len(self.columns(matrix))
+        return int(self.matrices[matrix][3] // max(cells, 1))
+
+    def matrix_in_place(self, number: int) -> bool:
+        """Whether a matrix is an output as it is, of this size and layout."""
+        home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
+        port = next(port for port in self.outputs if port.name == home.port)
+        in_order = self._is_sorted(home.by) and self._is_sorted(home.across)
+        same = home.takes_all_as_it_is and port.size == size and tuple(strides) == home.strides
+        return in_order and same
+
+    def value_in_place(self, slot: int) -> bool:
+        """Whether the values of all rows are an output as they are."""
+        home = self.slot_homes[slot]
+        port = next(port for port in self.outputs if port.name == home.port)
+        whole = port.size == len(self.rows_of(home.by))
+        return home.takes_all_as_it_is and self.in_order(home.by) and whole
+
+    def rows_of(self, by: str) -> range:
+        """Return the rows that stand in inputs and outputs by these numbers."""
+        rows = np.flatnonzero(self.places[by] >= 0)
+        return range(int(rows[0]), int(rows[-1]) + 1) if len(rows) else range(0)
+
+    def in_order(self, by: str) -> bool:
+        """Whether rows stand in inputs and outputs where they stand here."""
+        return self.rows_of(by).start == 0 and self._is_sorted(by)
+
+    def _is_sorted(self, by: str) -> bool:
+        rows = self.rows_of(by)
+        return bool((self.places[by][rows.start : rows.stop] == np.arange(len(rows))).all())
+
+    def passes(self, sort: str, span: str, kind: int) -> list[int]:
+        """Return for each row of a kind how often the operations of a turn are done."""
+        ends, count = self.forest.ends, self.forest.count
+        if sort == PAIRS:
+            first, end = self.forest.ranges(span)
+            return [int(length) for length in end - first]
+        if sort == TRIPLES:
+            return [ends[j] - j - 1 for i in range(count) for j in range(i, ends[i])]
+        rows = [i for i in range(count) if self.forest.kinds[i] == kind]
+        if sort != COLUMNS:
+            return [1] * len(rows)
+        if span == BEYOND:
+            return [ends[i] - i for i in rows]
+        first, end = self.forest.trees
+        return [int(end[i] - (first[i] if span == ALL else i)) for i in rows]
+
+
+def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """Return where the columns of rows stand in a block, (count, 3), and how many places it has.
+
+    For each row where its own are, where those of its parent are read, and where they are written.
+    Place 0 holds zeros. Places are used again once a row is done with.
+    """
+    count = len(parents)
+    places = np.zeros((count, 3), dtype=np.int64)
+    home: dict[int, int] = {}
+    free: list[int] = []
+    top = 1
+
+    def new() -> int:
+        nonlocal top
+        if free:
+            return free.pop()
+        top += 1
+        return top - 1
+
+    last = {p: i for i, p in enumerate(parents)}
+    for i in reversed(range(count)) if direction == INWARD else range(count):
+        p = parents[i]
+        if direction == INWARD:
+            own = home.pop(i, None)
+            places[i, 0] = own or 0
+            if p in home:
+                places[i, 1:] = home[p]
+                if own:
+                    free.append(own)
+            elif p >= 0:
+                home[p] = own or new()
+                places[i, 2] = home[p]
+            elif own:
+                free.append(own)
+        else:
+            places[i, 1] = home.get(p, 0)
+            takes_over = p in home and last[p] == i
+            home[i] = home[p] if takes_over else new()
+            places[i, 0] = home[i]
+            if i not in last:
+                free.append(home[i])
+    return places, top

@@ -1,0 +1,207 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A traced function: named inputs, named outputs, and the operations between them."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol, TooLarge
+from mbs_dynamics.errors import TraceError
+
+
+class Port(NamedTuple):
+    """Name and shape of one input or output."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """How many operations of each kind a program has. Negations cost nothing and are left out."""
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    square_roots: int = 0
+    trigonometric: int = 0
+    selections: int = 0
+
+    @property
+    def total(self) -> int:
+        """Operations of all kinds."""
+        return sum(getattr(self, field.name) for field in fields(self))
+
+    def __str__(self) -> str:
+        counts = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts if count)
+        return f"{self.total} operations ({said})" if said else "0 operations"
+
+
+KIND = {
+    g.MUL: "multiplications",
+    g.ADD: "additions",
+    g.SUB: "additions",
+    g.DIV: "divisions",
+    g.SQRT: "square_roots",
+    g.SIN: "trigonometric",
+    g.COS: "trigonometric",
+    g.ATAN2: "trigonometric",
+    g.SELECT: "selections",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is left of a function after tracing: only the nodes that an output needs."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    values: tuple[tuple[Symbol | float, ...], ...]
+    """For each output the flat (row-major) list of its entries."""
+    nodes: tuple[Symbol | Condition, ...]
+    """Arguments before their users, inputs included, nothing superfluous."""
+    guards: tuple[tuple[Symbol, str], ...] = ()
+    """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
+    turns: tuple[int, ...] = ()
+    """Ids of nodes before which a loop began or turned."""
+
+    in_loops: ClassVar[bool] = False
+    """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
+    its classes takes longer than to load a kernel."""
+
+    @property
+    def expanded(self) -> Program:
+        """The same function without loops: itself."""
+        return self
+
+    @property
+    def operations(self) -> Operations:
+        """How many operations of each kind one evaluation takes."""
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            kind = KIND.get(node.op)
+            if kind:
+                counts[kind] = counts.get(kind, 0) + 1
+        return Operations(**counts)
+
+
+def trace(
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    *,
+    name: str,
+    droppable: frozenset[str] = frozenset(),
+) -> Program:
+    """Call ``function(**symbols)`` once and return the program that it leaves behind.
+
+    ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
+    or a mapping of names to arrays. Inputs in ``droppable`` on which no output depends are left
+    out.
+
+    Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
+    """
+    with uncollected():
+        with contextlib.suppress(TooLarge):
+            program = _trace(Graph(), function, inputs, name, droppable)
+            if len(program.nodes) <= g.LARGE:
+                return program
+        return _trace(Graph(rolled=True), function, inputs, name, droppable)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Collect no garbage meanwhile.
+
+    Nodes are many and live long: collecting doubles the time and frees nothing.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _trace(
+    graph: Graph,
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    name: str,
+    droppable: frozenset[str],
+) -> Program:
+    symbols = {key: graph.input(key, shape) for key, shape in inputs.items()}
+    try:
+        result = function(**symbols)
+    except (TypeError, AttributeError) as error:
+        if isinstance(error, TraceError) or not _is_about_symbols(error):
+            raise
+        raise TraceError(
+            f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select from "
+            "mbs_dynamics.compiler, which work on floats and symbols"
+        ) from error
+    if not isinstance(result, Mapping):
+        result = {name: result}
+    arrays = {key: np.asarray(value, dtype=object) for key, value in result.items()}
+    values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
+    guards = tuple(graph.guards.values())
+    nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
+    if len(nodes) > g.LARGE and not graph.rolled:  # without loops that turned
+        raise TooLarge
+    used = {node.args[0] for node in nodes if node.op == g.INPUT}
+    kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
+    outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
+    graph.forget_but(nodes)
+    turns = tuple(graph.turns)
+    return Program(name, tuple(kept), outputs, values, nodes, guards, turns)
+
+
+def _is_about_symbols(error: TypeError | AttributeError) -> bool:
+    """Whether Python or NumPy failed to do with symbols what they do with numbers."""
+    if isinstance(error, AttributeError):  # np.arctan2 looks for a method of that name
+        return isinstance(getattr(np, error.name or "", None), np.ufunc)
+    return "ufunc" in str(error) or "'Symbol'" in str(error)
+
+
+def _entry(x: Any, graph: Graph) -> Symbol | float:
+    if isinstance(x, Symbol):
+        if x.graph is not graph:
+            raise TraceError("an output contains a symbol of another trace")
+        return x
+    if not isinstance(x, g.NUMBER):
+        raise TraceError(
+            f"an output contains a {type(x).__name__}; valid are arrays of numbers and symbols"
+        )
+    return float(x)
+
+
+def _needed(
+    graph: Graph, values: tuple[tuple[Symbol | float, ...], ...]
+) -> tuple[Symbol | Condition, ...]:
+    needed = bytearray(len(graph.nodes))
+    for output in values:
+        for x in output:
+            if isinstance(x, Symbol):
+                needed[x.id] = 1
+    for node in reversed(graph.nodes):
+        if needed[node.id] and node.op != g.INPUT:
+            for x in node.args:
+                if type(x) is not float:
+                    needed[x.id] = 1
+    return tuple(node for node in graph.nodes if needed[node.id])

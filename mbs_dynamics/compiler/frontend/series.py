@@ -1,0 +1,181 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Truncated Taylor series as scalars: derivatives of any order from the equations as they are.
+
+A :class:`Series` holds the coefficients c_k = x^(k) / k! of a quantity that varies with time, as
+floats or symbols. Calling equations with series for their arguments gives the series of the result,
+and with it all time derivatives up to the order, at a cost that grows with its square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.compiler.frontend import functions
+from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
+
+Coefficient = Any
+"""A float or a symbol."""
+
+
+class Series:
+    """A scalar function of time, as its Taylor coefficients at the present instant."""
+
+    __slots__ = ("c",)
+
+    def __init__(self, coefficients: Sequence[Coefficient]) -> None:
+        self.c = tuple(coefficients)
+
+    def __repr__(self) -> str:
+        return f"Series{self.c}"
+
+    @property
+    def order(self) -> int:
+        """The highest power of time that is kept."""
+        return len(self.c) - 1
+
+    def change(self) -> Series:
+        """Return this series without its constant term: how the quantity moves from its value."""
+        return Series((0.0, *self.c[1:]))
+
+    # -- arithmetic ------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Series):
+            return Series([a + b for a, b in zip(self.c, other.c, strict=True)])
+        if _is_coefficient(other):
+            return Series((self.c[0] + other, *self.c[1:]))
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Series:
+        return Series([-a for a in self.c])
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Series):
+            return Series([a - b for a, b in zip(self.c, other.c, strict=True)])
+        if _is_coefficient(other):
+            return Series((self.c[0] - other, *self.c[1:]))
+        return NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Series):
+            return Series([_convolution(self.c, other.c, k) for k in range(len(self.c))])
+        if _is_coefficient(other):
+            return Series([a * other for a in self.c])
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if not isinstance(other, Series):
+            return Series([a / other for a in self.c]) if _is_coefficient(other) else NotImplemented
+        quotient: list[Coefficient] = []
+        for k, a in enumerate(self.c):
+            for j in range(1, k + 1):
+                a = a - other.c[j] * quotient[k - j]
+            quotient.append(a / other.c[0])
+        return Series(quotient)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return constant(other, self.order) / self
+
+    # -- elementary functions --------------------------------------------------------------------
+
+    def sin(self) -> Series:
+        """Sine."""
+        return self._sin_cos()[0]
+
+    def cos(self) -> Series:
+        """Cosine."""
+        return self._sin_cos()[1]
+
+    def _sin_cos(self) -> tuple[Series, Series]:
+        """From sdot = c xdot and cdot = -s xdot."""
+        s, c = [functions.sin(self.c[0])], [functions.cos(self.c[0])]
+        rate = [j * x for j, x in enumerate(self.c)][1:]  # coefficients of xdot
+        for k in range(1, len(self.c)):
+            s_k, c_k = _convolution(rate, c, k - 1), _convolution(rate, s, k - 1)
+            s.append(s_k / k)
+            c.append(-c_k / k)
+        return Series(s), Series(c)
+
+    def sqrt(self) -> Series:
+        """Square root, from y y = x."""
+        y = [functions.sqrt(self.c[0])]
+        for k in range(1, len(self.c)):
+            rest = self.c[k]
+            for j in range(1, k):
+                rest = rest - y[j] * y[k - j]
+            y.append(rest / (2.0 * y[0]))
+        return Series(y)
+
+    # -- comparisons: of the present values --------------------------------------------------------
+
+    def selected(self, condition: Condition, x: Any, y: Any) -> Series:
+        """Return x where a condition on symbols holds, else y; one of the two is this series."""
+        a, b = (s if isinstance(s, Series) else constant(s, self.order) for s in (x, y))
+        return Series([functions.select(condition, p, q) for p, q in zip(a.c, b.c, strict=True)])
+
+    def __lt__(self, other: Any) -> Any:
+        return self.c[0] < (other.c[0] if isinstance(other, Series) else other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.c[0] > (other.c[0] if isinstance(other, Series) else other)
+
+
+def constant(value: Coefficient, order: int) -> Series:
+    """Return the series of a quantity that does not vary."""
+    return Series((value, *[0.0] * order))
+
+
+def series_of(derivatives: Sequence[Any]) -> Any:
+    """Return the object array of series with these values and time derivatives.
+
+    ``derivatives`` is (x, xdot, xddot, ...), arrays of one shape; the result has that shape.
+    """
+    if hasattr(derivatives[0], "series"):  # entries of a row that is not known by number
+        return derivatives[0].series(derivatives)
+    arrays = [np.asarray(x) for x in derivatives]
+    result = np.empty(arrays[0].shape, dtype=object)
+    for index in np.ndindex(result.shape):
+        result[index] = Series([x[index] / math.factorial(k) for k, x in enumerate(arrays)])
+    return result
+
+
+def derivative_of(array: Any, k: int) -> Any:
+    """Return the k-th time derivative of an array of series, floats or symbols."""
+    array = np.asarray(array)
+    if hasattr(array[()], "derivative"):  # of rows that are not known by number
+        return array[()].derivative(k)
+    result = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        x = array[index]
+        if isinstance(x, Series):
+            result[index] = x.c[k] * float(math.factorial(k))
+        else:
+            result[index] = x if k == 0 else 0.0
+    return result
+
+
+def _convolution(a: Sequence[Coefficient], b: Sequence[Coefficient], k: int) -> Coefficient:
+    """Return the k-th coefficient of a product, leaving out factors that are the float zero."""
+    total: Coefficient = 0.0
+    for j in range(k + 1):
+        x, y = a[j], b[k - j]
+        if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
+            continue
+        total = total + x * y
+    return total
+
+
+def _is_coefficient(x: Any) -> bool:
+    return isinstance(x, (*NUMBER, Symbol)) and not isinstance(x, Condition)

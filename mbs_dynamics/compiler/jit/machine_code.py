@@ -1,0 +1,256 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compilation of LLVM IR. Nothing else knows llvmlite."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import itertools
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
+from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, WIDTH
+from mbs_dynamics.compiler.codegen.llvm_shared import emit_shared
+from mbs_dynamics.compiler.jit import cache, elf
+from mbs_dynamics.errors import BackendError
+
+OLDEST = (0, 45)
+"""The first version of llvmlite whose LLVM reads the IR of this package."""
+
+LEVEL = 1
+"""Of optimisation: as fast as 3 on straight-line code, and compiles far sooner."""
+
+CODE = (
+    {"codemodel": "small", "reloc": "pic"}
+    if elf.SUPPORTED
+    else {"codemodel": "jitdefault", "jit": True}
+)
+"""Code with its constants beside it is some 5 % faster than code for whatever address."""
+
+PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
+"""Lines of /proc/cpuinfo that decide over machine code."""
+
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+"""C type of a program's function, for one state."""
+
+LOOP = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+"""C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter
+lock."""
+
+BATCH = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+)
+"""C type of the driver of :mod:`codegen.llvm_batch`."""
+
+_lock = threading.Lock()
+_llvm: Any = None
+_symbols: dict[str, int] = {}
+"""Addresses by the names that code gives them."""
+
+
+def _binding() -> Any:
+    """Return llvmlite's binding with this machine's target set up once, under the lock."""
+    global _llvm
+    if _llvm is None:
+        _version()
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _llvm = llvm
+    return _llvm
+
+
+def _version() -> str:
+    """Return the version of llvmlite, each of which comes with one LLVM. Its import is quick."""
+    try:
+        import llvmlite
+    except ImportError as error:
+        raise BackendError(
+            f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
+            "or use backend='python' or MBS_BACKEND=python"
+        ) from error
+    version = str(llvmlite.__version__)
+    numbers = re.match(r"(\d+)\.(\d+)", version)  # of builds without one nothing is known
+    if numbers and tuple(map(int, numbers.groups())) < OLDEST:
+        raise BackendError(
+            f"the llvm backend needs llvmlite {OLDEST[0]}.{OLDEST[1]} or later, and found "
+            f"{version}; upgrade it, or use backend='python' or MBS_BACKEND=python"
+        )
+    return version
+
+
+@functools.lru_cache(maxsize=1)
+def problem() -> str | None:
+    """Return why this back end cannot be used here; None if it can."""
+    try:
+        _version()
+        elf.check_execution()
+    except BackendError as error:
+        return str(error)
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def _host() -> tuple[str, str, str]:
+    """Return what LLVM calls this processor: the triple, the name and the features."""
+    llvm = _binding()
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+
+
+@functools.lru_cache(maxsize=1)
+def _processor() -> tuple[str, ...]:
+    """Return what tells this processor from others; the last text has the names of its features."""
+    if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
+        with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo", "rb") as file:
+            lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
+            told = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
+            return tuple(told[name] for name in PROCESSOR)
+    with _lock:
+        return _host()
+
+
+def _machine(llvm: Any) -> Any:
+    """Return a new target machine for this CPU: an engine owns its own and deletes it."""
+    triple, name, features = _host()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(cpu=name, features=features, opt=LEVEL, **CODE)
+
+
+@functools.lru_cache(maxsize=1)
+def _emitter() -> Any:
+    """Return the target machine that emits objects; to make one takes two milliseconds."""
+    return _machine(_binding())
+
+
+class _Engine:
+    """An object in memory, placed there by LLVM."""
+
+    def __init__(self, code: bytes) -> None:
+        elf.check_execution()
+        with _lock:
+            llvm = _binding()
+            for name, address in _symbols.items():
+                llvm.add_symbol(name, address)
+            self._object = llvm.ObjectFileRef.from_data(code)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))
+            self._engine.add_object_file(self._object)
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Return the address of a function."""
+        return int(self._engine.get_function_address(name))
+
+
+class MachineCode:
+    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used."""
+
+    def __init__(self, ir: str) -> None:
+        name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE}")
+        code = cache.load(name)
+        if code is None:
+            with _lock:  # LLVM's context is shared by the process
+                llvm = _binding()
+                code = _emitter().emit_object(llvm.parse_assembly(ir))
+            cache.store(name, code)
+        self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
+        self.address = self._image.address
+        """The function that returns the address of a function by its name."""
+
+    def export(self, name: str) -> None:
+        """Let later code call a function of this code, which must never be freed."""
+        add_symbols({name: self.address(name)})
+
+
+def _address(name: str) -> int:
+    return _symbols.get(name) or elf.address_in_process(name)
+
+
+def add_symbols(addresses: Mapping[str, int]) -> None:
+    """Give names to addresses, for code that is compiled later."""
+    _symbols.update(addresses)
+
+
+def kept_forever(code: MachineCode) -> MachineCode:
+    """Return code that nothing frees any more, for what all kernels share.
+
+    When the interpreter ends, it frees what modules refer to, while threads may still run it.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    return code
+
+
+class Shared:
+    """What the kernels of a process share, compiled."""
+
+    def __init__(self) -> None:
+        self._code = kept_forever(MachineCode(emit_shared()))
+        self._code.export(f"mbs.sincos{WIDTH}")
+        self.loop = LOOP(self._code.address("mbs.loop"))
+
+
+class _Batch:
+    """What the vector code of a process shares, for one number of lanes."""
+
+    def __init__(self, lanes: int) -> None:
+        self._code = kept_forever(MachineCode(emit_batch(lanes)))
+        for size in {lanes, PER_CALL * lanes} - {WIDTH}:
+            self._code.export(f"mbs.sincos{size}")
+        self.driver = BATCH(self._code.address("mbs.batch"))
+
+
+_shared_lock = threading.Lock()
+_shared: Shared | None = None
+_batch: dict[int, _Batch] = {}
+
+
+def shared() -> Shared:
+    """Return what the kernels of this process share; compiled once. Code that calls it needs it.
+
+    Raises BackendError if llvmlite is not installed or too old, or if no new code may run.
+    """
+    global _shared
+    with _shared_lock:
+        if _shared is None:
+            _shared = Shared()
+    return _shared
+
+
+def batch_driver(lanes: int) -> Any:
+    """Return the driver of bodies with so many lanes, of the IR of :func:`emit_batch`."""
+    shared()
+    with _shared_lock:
+        if lanes not in _batch:
+            _batch[lanes] = _Batch(lanes)
+    return _batch[lanes].driver
+
+
+@functools.lru_cache(maxsize=1)
+def vector_lanes() -> int:
+    """Return how many doubles fit in a vector register of this processor."""
+    names = set(re.split(r"[\s,+]+", _processor()[-1]))
+    if "avx512f" in names:
+        return 8
+    return 4 if "avx" in names else 2

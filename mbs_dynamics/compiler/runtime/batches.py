@@ -1,0 +1,323 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of a compiled program over many states: vector code, tiles, threads."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
+from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm_soon import announced
+from mbs_dynamics.compiler.frontend.program import Port, Program
+from mbs_dynamics.compiler.jit import machine_code as llvm
+from mbs_dynamics.compiler.passes.deduplication import Order, condensed
+from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.native_objects import VECTOR
+from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.errors import ArgumentError
+
+
+class Rows(NamedTuple):
+    """The states of one port in memory."""
+
+    array: FloatArray
+    """Holds the entries; its first one is the first entry of the first state."""
+    by_state: int
+    """Bytes from one state to the next; 0 if all states share the same entries."""
+    by_entry: int = 8
+    """Bytes from one entry to the next."""
+
+
+LINE = 64
+"""Bytes of a line of the processor's cache, and of its widest vectors."""
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Return a new C-contiguous array that begins with a line of the cache.
+
+    Vectors that straddle two lines are stored at half the speed.
+    """
+    size = math.prod(shape)
+    room = np.empty(size + LINE // 8)
+    start = -address(room) % LINE // 8
+    return room[start : start + size].reshape(shape)
+
+
+def address(array: FloatArray) -> int:
+    """Return the address of the first entry."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _contiguous(array: FloatArray) -> FloatArray:
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, requirements=("C", "A"))
+
+
+def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool) -> Rows:
+    """Return how to walk through an array of shape ``(*batch, *port.shape)``, or without the batch.
+
+    What cannot be walked through is copied. ``turned`` says that arrays are welcome in which the
+    same entry of all states lies side by side.
+    """
+    if array.ndim == len(port.shape):
+        return Rows(_contiguous(array), 0)
+    size = port.size
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and size > 1 and array.shape == batch + port.shape:
+        return Rows(array, 8 * size)
+    if array.shape != batch + port.shape:
+        array = np.broadcast_to(array, batch + port.shape)
+    axes = len(batch)
+    by_state = _stride(batch, array.strides[:axes])
+    by_entry = _stride(port.shape, array.strides[axes:])
+    if by_state == 0 and array.size:
+        return Rows(_contiguous(array[(0,) * axes]), 0)
+    if by_state and by_entry and array.flags.aligned:
+        if size == 1 and by_state == 8 and turned:
+            return Rows(array, 8, 0)
+        if by_entry == 8 or (turned and by_state == 8):
+            return Rows(array, by_state, by_entry)
+    return Rows(_contiguous(array), 8 * size)
+
+
+def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """Return the bytes from each element to the next in C order; None if they are not the same."""
+    stride, span = None, 1
+    for size, step in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            if stride is None:
+                stride = step
+            elif step != stride * span:
+                return None
+            span *= size
+    return 8 if stride is None else stride
+
+
+class Machine:
+    """A program as machine code. Evaluates states that have been checked."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.shared = llvm.shared()
+        self.code = llvm.MachineCode(emit_llvm(program))
+        self.function = self.code.address(program.name)
+        self.plain = llvm.FUNCTION(self.function)
+        self._lock = threading.Lock()
+        self._worth_lanes, self._halves = _several_at_once(program)
+        self.vector: Vector | None = None
+        """Vector code, once there is any."""
+
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self.plain(buffers.pointers)  # type: ignore[no-any-return]
+
+    def several_at_once(self, states: int) -> bool:
+        """Whether so many states are worth vector code."""
+        return states >= LEAST_STATES and (self._worth_lanes or self._halves)
+
+    def takes_turned(self, states: int) -> bool:
+        """Whether arrays in which each entry of all states lies side by side need no copy."""
+        return self.several_at_once(states) and self._worth_lanes
+
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states; see :meth:`Kernel.evaluate`."""
+        if in_turn or not self.several_at_once(states):
+            return self.one_by_one(states, rows)
+        return self.several(states, rows)
+
+    def several(self, states: int, rows: Sequence[Rows]) -> int:
+        """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
+        with self._lock:
+            if self.vector is None:
+                self.vector = Vector(self.program, llvm.vector_lanes())
+        return self.vector.evaluate(states, rows, thread_count(states))
+
+    def one_by_one(self, states: int, rows: Sequence[Rows]) -> int:
+        """Evaluate one state after the other, whose entries lie side by side."""
+        pointers = np.array([address(row.array) for row in rows], dtype=np.uint64)
+        strides = np.array([row.by_state for row in rows], dtype=np.int64)
+        return self.loop(states, pointers.ctypes.data, strides.ctypes.data)
+
+    def loop(self, states: int, pointers: int, strides: int) -> int:
+        """Call the loop of :mod:`codegen.llvm_shared` with the addresses of both."""
+        ports = len(self.program.inputs) + len(self.program.outputs)
+        guards = len(self.program.guards)
+        return int(self.shared.loop(self.function, states, pointers, strides, ports, guards))
+
+
+def thread_count(states: int) -> int:
+    """Return how many threads share so many states.
+
+    The environment variable MBS_THREADS is the most there may be; by default, as many as there are
+    processors. Raises ArgumentError if it is no positive integer.
+    """
+    worth = states // STATES_PER_THREAD
+    if worth <= 1:
+        return 1
+    named = os.environ.get("MBS_THREADS")
+    if not named:
+        most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    elif named.isdecimal() and int(named) > 0:
+        most = int(named)
+    else:
+        raise ArgumentError(f"MBS_THREADS must be a positive integer; got {named!r}")
+    return min(worth, most or 1)
+
+
+def in_threads(states: int, threads: int, part: Callable[[int, int], int]) -> int:
+    """Return the first status that is not 0 of ``part(first, last)`` over all states, or 0.
+
+    What it calls runs without the interpreter lock, or there is no use in threads.
+    """
+    if threads == 1:
+        return part(0, states)
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
+    edges = [k * states // threads for k in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [pool.submit(part, a, b) for a, b in itertools.pairwise(edges)]
+        return next((status for done in parts if (status := done.result())), 0)
+
+
+class Vector:
+    """A program as vector code with a driver.
+
+    In two halves, if it has such: the second one writes results itself, one state after the other.
+    Then there may be fewer lanes than ``lanes``.
+    """
+
+    def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
+        ports = (*program.inputs, *program.outputs)
+        in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
+        stored, orders = condensed(program)
+        sizes = [port.size for port in program.outputs]
+        ir, self.lanes, self.direct = in_halves or (
+            emit_llvm(stored, lanes, announced(sizes, lanes, len(program.nodes))),
+            lanes,
+            (False,) * len(ports),
+        )
+        self.program = program
+        self.driver = llvm.batch_driver(self.lanes)
+        self.code = llvm.MachineCode(ir)
+        self.function = self.code.address(program.name)
+        self.inputs, self.guards = len(program.inputs), len(program.guards)
+        every = [*(np.arange(port.size) for port in program.inputs), *orders]
+        self._orders = [x[:0] if at else x for x, at in zip(every, self.direct, strict=True)]
+        self._own = threading.local()
+
+    @functools.cached_property
+    def undivided(self) -> Vector:
+        """The same for results that do not lie side by side."""
+        return Vector(self.program, self.lanes, divided=False)
+
+    def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
+        """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
+        if any(direct and row.by_entry != 8 for direct, row in zip(self.direct, rows, strict=True)):
+            return self.undivided.evaluate(states, rows, threads)
+        return in_threads(states, threads, lambda first, last: self._part(first, last, rows))
+
+    def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
+        # taken out while it is used: a finalizer may run in between and evaluate a batch as well
+        workspace = self._own.__dict__.pop("workspace", None) or self._workspace()
+        workspace.fill(rows)
+        status = self.driver(
+            self.function,
+            first,
+            last,
+            workspace.table_address,
+            self.inputs,
+            len(rows),
+            workspace.pointers_address,
+            self.guards,
+        )
+        self._own.workspace = workspace
+        return int(status)
+
+    def words(self) -> tuple[NDArray[np.int64], Any]:
+        """Return the words that calls in machine code need, and what has to live as long.
+
+        One call at a time may use them.
+        """
+        workspace = self._workspace()
+        found = {
+            "driver": ctypes.cast(self.driver, ctypes.c_void_p).value,
+            "function": self.function,
+            "rows": workspace.table_address,
+            "pointers": workspace.pointers_address,
+            "guards": self.guards,
+            "lanes": self.lanes,
+        }
+        return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
+
+    def _workspace(self) -> _Workspace:
+        return _Workspace(self.inputs, self._orders, self.lanes, self.direct)
+
+
+def _several_at_once(program: Program) -> tuple[bool, bool]:
+    """Return whether several states are worth lanes, and whether the program has two halves."""
+    if not program.in_loops:
+        return True, False
+    from mbs_dynamics.compiler.codegen.llvm_room import is_worth_lanes
+    from mbs_dynamics.compiler.passes.fission import halves
+
+    return is_worth_lanes(program, llvm.vector_lanes()), halves(program) is not None
+
+
+def _in_halves(program: Program, lanes: int) -> tuple[str, int, tuple[bool, ...]] | None:
+    """Return IR of a program in two halves, its lanes, and which ports are direct; or None."""
+    from mbs_dynamics.compiler.codegen.llvm_halves import emit_halves, lanes_of
+    from mbs_dynamics.compiler.passes.fission import halves
+
+    parts = halves(program)
+    if parts is None:
+        return None
+    lanes = lanes_of(parts, lanes)
+    return emit_halves(program.name, parts, lanes), lanes, parts.direct
+
+
+class _Workspace:
+    """What the driver needs beside the states, for one thread."""
+
+    def __init__(
+        self, inputs: int, orders: Sequence[Order], lanes: int, direct: Sequence[bool]
+    ) -> None:
+        room = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
+        offsets = list(itertools.accumulate([*room, lanes], initial=0))  # the last is the status
+        self._scratch = aligned((offsets[-1],))
+        areas = [address(self._scratch) + 8 * offset for offset in offsets[:-1]]
+        self._entries = [
+            self._scratch[offset : offset + len(order) * lanes].reshape(-1, lanes)
+            for order, offset in zip(orders[:inputs], offsets, strict=False)
+        ]
+        self._pointers = np.array([*areas, *[0] * (len(orders) - inputs)], dtype=np.int64)
+        self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
+        self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
+        self._table[:, FIELDS.index("scratch")] = areas[:-1]
+        self._table[:, FIELDS.index("direct")] = direct
+        self._places = [np.zeros(max(len(order), lanes), dtype=np.int32) for order in orders]
+        for places, order in zip(self._places, orders, strict=True):
+            places[: len(order)] = 8 * lanes * order
+        self._table[:, FIELDS.index("order")] = [x.ctypes.data for x in self._places]
+        self.pointers_address = self._pointers.ctypes.data
+        self.table_address = self._table.ctypes.data
+
+    def fill(self, rows: Sequence[Rows]) -> None:
+        """Take over where the states of this call are."""
+        self._table[:, :3] = [(address(row.array), row.by_state, row.by_entry) for row in rows]
+        for row, entries in zip(rows, self._entries, strict=False):
+            if row.by_state == 0:
+                entries[:] = row.array.reshape(-1)[: len(entries), None]  # it may go on after

@@ -1,0 +1,193 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The back end c: a program in C, compiled by the system's compiler, and called through ctypes.
+
+What is compiled is the code that is exported (:mod:`codegen.c`), in double precision,
+and a loop over states around it. The shared objects are kept in the cache of compiled objects, and
+trusted as it trusts them (:mod:`jit.cache`).
+"""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import functools
+import os
+import platform
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mbs_dynamics.compiler.codegen.c import c_function
+from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.jit import cache
+from mbs_dynamics.compiler.runtime.batches import Rows, address, in_threads, thread_count
+from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.errors import BackendError
+
+COMPILER = "cc"
+FLAGS = (
+    *("-std=c99", "-O1", "-fPIC", "-shared", "-w"),
+    *("-ffp-contract=off", "-fno-math-errno"),
+)
+"""Straight-line code is as fast as with -O2, which takes half as long again to compile. Numbers are
+those of IEEE 754; errno is nobody's."""
+
+PROGRAM = "mbs_program"
+"""The name of the program's function in the shared object."""
+
+LOOP = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+)
+"""C type of the loop over states. ctypes releases the interpreter lock."""
+
+LOOP_TEXT = """
+int64_t mbs_loop(int64_t states, char *const *pointers, const int64_t *strides, int64_t guards)
+{{
+  char *now[{ports}];
+  int64_t status = 0;
+  double *const workspace = {workspace};
+  if ({needed} && !workspace) return -1;
+  for (int p = 0; p < {ports}; ++p) now[p] = pointers[p];
+  for (int64_t i = 0; i < states && !status; ++i) {{
+    const int failed = {name}({arguments});
+    if (failed) status = i * guards + failed;
+    for (int p = 0; p < {ports}; ++p) now[p] += strides[p];
+  }}
+  free(workspace);
+  return status;
+}}
+"""
+"""The loop over states, one after the other. ``pointers`` holds the address of each port,
+``strides`` the bytes from one state to the next in each (0 to use the same one for all). It returns
+0, or for the first state i at which the guard k fails, i times the number of guards, plus k. It
+returns -1 if there is no memory."""
+
+
+def emit_library(program: Program) -> str:
+    """Return the C source of what this back end compiles."""
+    function = c_function(program, name=PROGRAM)
+    ports = len(program.inputs) + len(program.outputs)
+    arguments = [f"(double *)now[{p}]" for p in range(ports)]
+    arguments += ["workspace"] if function.workspace else []
+    loop = LOOP_TEXT.format(
+        ports=max(ports, 1),
+        workspace=f"malloc({function.workspace} * sizeof(double))" if function.workspace else "0",
+        needed=int(function.workspace > 0),
+        name=PROGRAM,
+        arguments=", ".join(arguments),
+    )
+    included = "".join(f"#include <{name}.h>\n" for name in ("math", "stdint", "stdlib"))
+    return f"{included}\n{function.definition}{loop}"
+
+
+class CompiledC:
+    """A program as a shared object. Evaluates states that have been checked."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._library = _Library(emit_library(program))
+        self._loop = LOOP(self._library.address("mbs_loop"))
+
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self._loop(1, buffers.pointers, buffers.no_strides, 0)  # type: ignore[no-any-return]
+
+    def several_at_once(self, states: int) -> bool:
+        """Whether so many states are worth vector code, which there is none of."""
+        return False
+
+    takes_turned = several_at_once
+
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states; see :meth:`Kernel.evaluate`. Entries of a state lie side by side."""
+        strides = np.array([row.by_state for row in rows], dtype=np.int64)
+        starts = np.array([address(row.array) for row in rows], dtype=np.int64)
+        guards = len(self.program.guards)
+
+        def part(first: int, last: int) -> int:
+            pointers = starts + first * strides
+            status = self._loop(last - first, pointers.ctypes.data, strides.ctypes.data, guards)
+            return int(status + first * guards if status > 0 else status)
+
+        return in_threads(states, 1 if in_turn else thread_count(states), part)
+
+
+class _Library:
+    """A loaded shared object, unloaded when nobody has it any more."""
+
+    def __init__(self, source: str) -> None:
+        name = cache.key(source, *_compiler(), *FLAGS)
+        kept = cache.load(name)
+        with tempfile.TemporaryDirectory(prefix="mbs_dynamics-") as folder:
+            place = Path(folder)  # of this user alone
+            if kept is None or not self._opened(place, kept):
+                code = _compiled(source, place)
+                if not self._opened(place, code):
+                    raise BackendError(
+                        f"what {COMPILER} compiled cannot be loaded: {self._why}{_remedy(place)}"
+                    )
+                cache.store(name, code)
+        weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
+
+    def _opened(self, folder: Path, code: bytes) -> bool:
+        """Load a shared object; a name is never used twice, for the loader knows files by names."""
+        handle, path = tempfile.mkstemp(".so", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(code)
+        try:
+            self._library = ctypes.CDLL(path)
+        except OSError as error:
+            self._why = error
+            return False
+        return True
+
+    def address(self, name: str) -> int:
+        """Return the address of a function."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+
+def _remedy(folder: Path) -> str:
+    """Return what to do where the system runs no code from files in a folder."""
+    if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return ""
+    return (
+        f"; {folder.parent} does not permit execution (it is mounted noexec): set TMPDIR to a "
+        "folder that does"
+    )
+
+
+def _compiled(source: str, folder: Path) -> bytes:
+    text, library = folder / "program.c", folder / "program.so"
+    text.write_text(source, encoding="ascii")
+    _run([*FLAGS, str(text), "-o", str(library), "-lm"])
+    return library.read_bytes()
+
+
+@functools.lru_cache(maxsize=1)
+def _compiler() -> tuple[str, str]:
+    """Return what decides over machine code besides the source."""
+    return _run(["--version"]), f"{platform.machine()} {platform.libc_ver()}"
+
+
+def _run(arguments: Sequence[str]) -> str:
+    """Run the compiler and return what it says; raise BackendError if it cannot do it."""
+    instead = "use another back end, such as backend='python' or MBS_BACKEND=python"
+    try:
+        done = subprocess.run([COMPILER, *arguments], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BackendError(
+            f"the c backend needs a C compiler named {COMPILER}, which cannot be run ({error}); "
+            f"install one (on Debian and Ubuntu: sudo apt install gcc libc6-dev), or {instead}"
+        ) from error
+    if done.returncode:
+        said = "\n".join((done.stderr or done.stdout).splitlines()[:10])
+        raise BackendError(
+            f"the C compiler {COMPILER} failed ({done.returncode}); it needs the headers of the C "
+            f"library (on Debian and Ubuntu: libc6-dev); or {instead}; it says:\n{said}"
+        )
+    return done.stdout

@@ -1,0 +1,103 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that choose a kernel by their owner and options, and remember the choice.
+
+See :mod:`runtime.native_dispatch`. Where calls cannot run machine code, nothing is
+remembered, and every call is one of ``__call__``.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.kernel import Kernel
+from mbs_dynamics.compiler.runtime.native_dispatch import ENTRIES, ENTRY, emit_dispatch
+
+PATIENCE = 1000
+"""Calls that are not in a full table before it is emptied."""
+
+
+class Dispatcher:
+    """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        """Return an object of the class, or of its twin that is called through machine code."""
+        twin = native.supported()
+        return object.__new__(native.callable_type(cls, at_once=False) if twin else cls)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._table: Any = None
+        self._held: list[Any] = [None] * ENTRIES
+        self._missed = 0
+
+    def remember(
+        self,
+        owner: Any,
+        arrays: int,
+        options: tuple[Any, ...],
+        named: tuple[tuple[str, Any], ...],
+        kernel: Kernel,
+        extras: tuple[Any, ...],
+    ) -> None:
+        """Let calls like this one go to a kernel at once.
+
+        That is: calls with the same owner, so many arrays, and the very same options, which have to
+        be of types whose objects never change, or nothing is remembered. ``extras`` are what the
+        kernel takes after the arrays; the owner has to keep them, and the kernel, alive.
+        """
+        values = (*options, *(value for _, value in named))
+        known = native.is_callable_type(type(self)) and native.is_callable_type(type(kernel))
+        if not known or not all(_is_fixed(x) for x in values):
+            return
+        with self._lock:
+            k = self._place()
+            if k is None:
+                return
+            names = [sys.intern(name) for name, _ in named]
+            words = [_addresses(x) for x in (names, values, extras)]
+            watch = weakref.ref(owner, functools.partial(self._forget, k))
+            self._held[k] = watch, names, values, words
+            given = 1 + arrays + len(options)
+            entry = [id(owner), given, len(names), arrays, len(extras)]
+            entry += [*(x.ctypes.data for x in words), id(kernel), native.code_of(kernel)]
+            begin = 1 + k * len(ENTRY)
+            self._table[begin + 1 : begin + len(ENTRY)] = entry[1:]
+            self._table[begin] = entry[0]  # last: from here on it counts
+
+    def _place(self) -> int | None:
+        """Return the number of a free entry, if there is one."""
+        if self._table is None:
+            self._table = np.zeros(1 + ENTRIES * len(ENTRY), dtype=np.int64)
+            self._table[0] = id(type(self).__call__)
+            native.attach(self, self._table, "mbs.dispatch", emit_dispatch)
+        if None not in self._held:
+            self._missed += 1
+            if self._missed < PATIENCE:
+                return None
+            self._missed = 0
+            for k in range(ENTRIES):
+                self._forget(k)
+        return self._held.index(None)
+
+    def _forget(self, k: int, _: Any = None) -> None:
+        self._table[1 + k * len(ENTRY)] = 0
+        self._held[k] = None
+
+
+def _is_fixed(x: Any) -> bool:
+    """Whether an object is always the same."""
+    if type(x) is tuple:
+        return all(_is_fixed(y) for y in x)
+    return x is None or type(x) in (str, int, float, bool)
+
+
+def _addresses(objects: Any) -> Any:
+    return np.array([id(x) for x in objects], dtype=np.int64)

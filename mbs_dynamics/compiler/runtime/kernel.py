@@ -1,0 +1,309 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled program that is called with arrays."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.codegen.c import emit_c
+from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
+from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
+from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.arguments import Signature
+from mbs_dynamics.compiler.runtime.batches import Machine, Rows, aligned, rows_of
+from mbs_dynamics.compiler.runtime.buffers import BufferPool
+from mbs_dynamics.compiler.runtime.iteration import iterate
+from mbs_dynamics.errors import SingularError, UnknownBackendError
+
+if TYPE_CHECKING:
+    from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
+
+BACKENDS = ("llvm", "c", "python")
+
+
+def default_backend() -> str:
+    """Return the back end used when none is named.
+
+    The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
+    installed, and plain Python where it is not: the C compiler takes a quarter of a second for each
+    kernel that it has not seen, and runs only where it is asked for. Where llvmlite is installed
+    and cannot be used, a warning is logged once. Raises UnknownBackendError for another value of
+    the variable.
+    """
+    named = os.environ.get("MBS_BACKEND")
+    if named:
+        return checked_backend(named)
+    return "llvm" if importlib.util.find_spec("llvmlite") and _can_use_llvm() else "python"
+
+
+@functools.lru_cache(maxsize=1)
+def _can_use_llvm() -> bool:
+    problem = machine_code.problem()
+    if problem is not None:
+        import logging  # slow to import, and rarely needed
+
+        logging.getLogger("mbs_dynamics").warning("kernels are plain Python: %s", problem)
+    return problem is None
+
+
+def way_of_calling(backend: str) -> str:
+    """Return how kernels of a back end are called here, and why if there is a faster way."""
+    if backend == "llvm":
+        reason = native.unsupported_reason()
+        return "machine code" if reason is None else f"ctypes: {reason}"
+    if backend == "c":
+        return "ctypes"
+    reason = None if os.environ.get("MBS_BACKEND") else machine_code.problem()
+    return "plain Python" if reason is None else f"plain Python: {reason}"
+
+
+def checked_backend(name: str) -> str:
+    """Return the name of a back end, or raise UnknownBackendError."""
+    if name not in BACKENDS:
+        raise UnknownBackendError(name, BACKENDS)
+    return name
+
+
+class Kernel:
+    """A program, compiled by one back end, as a callable on arrays.
+
+    Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
+    as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one C-contiguous
+    float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
+    may be left out.
+
+    A result is the caller's: no later call changes it while anything refers to it. When nothing
+    does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
+    therefore takes ``refcheck=False``.
+
+    ``out`` receives the result and is returned. It must be a writeable, C-contiguous float64 array
+    of the right shape, or one whose batch axes come last in memory, such as ``np.empty((n, N)).T``;
+    for a program with several outputs, a tuple of such arrays. The back end llvm reads and writes
+    large batches of that layout as they are, and evaluates large batches of any layout as vector
+    code. Very large ones run in threads in llvm and c (see MBS_THREADS in
+    :func:`runtime.batches.thread_count`). NaN and infinities in the input are computed
+    with, as in NumPy, except where something has to be positive.
+
+    Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
+    SingularError if something that must be positive at this state is not.
+    """
+
+    def __new__(
+        cls,
+        program: Program,
+        *,
+        backend: str | None = None,
+        defaults: Mapping[str, FloatArray] | None = None,
+    ) -> Kernel:
+        """Return an object of the class, or of its twin that is called through machine code."""
+        chosen = default_backend() if backend is None else checked_backend(backend)
+        twin = chosen == "llvm" and native.suits(program)
+        return object.__new__(native.callable_type(cls) if twin else cls)
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        backend: str | None = None,
+        defaults: Mapping[str, FloatArray] | None = None,
+    ) -> None:
+        self.program = program
+        self.name = program.name
+        self.backend = default_backend() if backend is None else checked_backend(backend)
+        self.guards = (program.expanded if self.backend == "c" else program).guards
+        self.inputs: tuple[Port, ...] = program.inputs
+        self.outputs: tuple[Port, ...] = program.outputs
+        self.signature = Signature(program, defaults or {})
+        self.required, self.defaults = self.signature.required, self.signature.defaults
+        self._machine: Machine | CompiledC | None = None
+        self._native: Any = None
+        self._pool: BufferPool | None = None
+        if self.backend == "python":
+            self._python = compile_python(program)
+            return
+        if self.backend == "c":
+            # what it imports to start a compiler takes as long as to load some ten kernels
+            from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
+
+            self._machine = CompiledC(program.expanded)
+            self._pool = BufferPool(program, self.defaults, self._machine.one)
+            return
+        machine = self._machine = Machine(program)
+        if native.is_callable_type(type(self)):
+            self._native = native.connect(
+                self, program, machine.function, self.defaults, Kernel.__call__
+            )
+        else:
+            self._pool = BufferPool(program, self.defaults, machine.one)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
+        return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
+
+    @property
+    def call(self) -> Kernel:
+        """The kernel itself."""
+        return self
+
+    @property
+    def operations(self) -> Operations:
+        """The number of operations of each kind that one evaluation takes."""
+        return self.program.operations
+
+    def to_python(self) -> str:
+        """Return the program as the source of a plain Python function of flat lists."""
+        return emit_python(self.program)
+
+    def to_llvm(self) -> str:
+        """Return the program as LLVM IR."""
+        return emit_llvm(self.program)
+
+    def to_c(self) -> str:
+        """Return the program as a C99 function that needs nothing but math.h."""
+        return emit_c(self.program)
+
+    def __call__(
+        self, *args: Any, out: FloatArray | tuple[FloatArray, ...] | None = None, **named: Any
+    ) -> Any:
+        """Evaluate the kernel; see the class."""
+        if out is None and not named and self._native is None:
+            results = self._one_python(args) if self._pool is None else self._pool.call(args)
+            if results is not None:
+                return results
+        return self._slow(*self.signature.bound(args, named), out=out)
+
+    def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
+        """Return the states that follow from feeding the output back into the first input.
+
+        For kernels with one output of the shape of their first input, such as a step of an
+        integrator. Row 0 of the result (steps + 1, ..., *shape) is ``state``, and row k + 1 is the
+        kernel's output at row k. The loop over the steps is machine code.
+
+        ``state`` may have leading batch axes. Each further input, in order or by name, has either
+        the kernel's shape, or a leading axis with one value for each step (or 1), followed by axes
+        that broadcast with those of ``state``. A kernel's defaults apply.
+
+        Raises ArgumentError as a call does, and if the kernel cannot be iterated. Raises
+        SingularError if something that must be positive is not; its attribute ``trajectory`` then
+        holds the states up to the one at which that was found.
+        """
+        arrays = self.signature.arrays(self.signature.bound((state, *args), named))
+        return iterate(self, arrays, steps)
+
+    # -- one state, given as neat arrays ----------------------------------------------------------
+
+    def _one_python(self, args: tuple[Any, ...]) -> Any:
+        """Return the results of one state, or None if it takes the way of all other calls."""
+        arrays = self.signature.neat(args)
+        if arrays is None:
+            return None
+        lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
+        try:
+            computed = self._python(*lists)
+        except Failed:
+            return None
+        results = [
+            np.array(values).reshape(port.shape)
+            for values, port in zip(computed, self.outputs, strict=True)
+        ]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # -- anything else -----------------------------------------------------------------------------
+
+    def _slow(self, *values: Any, out: FloatArray | tuple[FloatArray, ...] | None = None) -> Any:
+        arrays = self.signature.arrays(values)
+        batch = self.signature.batch(arrays)
+        states = math.prod(batch)
+        empty = aligned if self.several_at_once(states) else np.empty
+        turned = self._machine is not None and self._machine.takes_turned(states)
+        targets = () if out is None else self.signature.targets(out, batch)
+        outputs: list[FloatArray] = []
+        for port, target in itertools.zip_longest(self.outputs, targets):
+            direct = target is not None and _is_direct(target, turned, (*arrays, *outputs))
+            outputs.append(target if direct else empty(batch + port.shape))
+        ports = (*self.inputs, *self.outputs)
+        rows = [
+            rows_of(array, port, batch, turned)
+            for array, port in zip((*arrays, *outputs), ports, strict=True)
+        ]
+        status = self.evaluate(states, rows)
+        if status:
+            state, guard = divmod(status - 1, len(self.guards))
+            finite = all(np.isfinite(array).all() for array in arrays)
+            raise self.singular(guard, np.unravel_index(state, batch), finite)
+        for target, output in zip(targets, outputs, strict=False):
+            if target is not output:
+                target[...] = output
+        if out is not None:
+            return out
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+        """Evaluate states that have been checked; for this package.
+
+        ``rows`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
+        may depend on the one before. Returns 0, or for the first state i at which the guard k,
+        counted from 1, fails, i times the number of guards, plus k.
+        """
+        if self._machine is None:
+            return self._evaluate_python(states, rows)
+        status = self._machine.evaluate(states, rows, in_turn=in_turn)
+        if status < 0:
+            raise MemoryError(f"{self.name}: no memory for the values between its segments")
+        if self._native is not None and "_native_vector" not in self.__dict__:
+            self._connect_vector()
+        return status
+
+    def _connect_vector(self) -> None:
+        """Let calls in machine code run vector code too, if there is any by now."""
+        vector = self._machine.vector if isinstance(self._machine, Machine) else None
+        if vector is not None:
+            made = vector.words()
+            if self.__dict__.setdefault("_native_vector", made) is made:  # of all threads, once
+                native.connect_vector(self._native, made[0])
+
+    def several_at_once(self, states: int) -> bool:
+        """Whether vector code would evaluate so many states; for this package."""
+        return self._machine is not None and self._machine.several_at_once(states)
+
+    def _evaluate_python(self, states: int, rows: Sequence[Rows]) -> int:
+        tables = [
+            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
+            for row, port in zip(rows, (*self.inputs, *self.outputs), strict=True)
+        ]
+        into = tables[len(self.inputs) :]
+        for k in range(states):
+            try:
+                computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
+            except Failed as failed:
+                return k * len(self.guards) + int(failed.args[0]) + 1
+            for table, values in zip(into, computed, strict=True):
+                table[k] = values
+        return 0
+
+    def singular(
+        self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
+    ) -> SingularError:
+        """Return what to raise where a guard fails; for this package."""
+        where = f" at state {[int(k) for k in state]} of the batch" if state else ""
+        why = "" if finite else "; an input is not finite"
+        return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")
+
+
+def _is_direct(target: FloatArray, turned: bool, others: Sequence[FloatArray]) -> bool:
+    """Whether results can be written where the caller wants them, as others are read or written."""
+    walkable = target.flags.aligned and (target.flags.c_contiguous or turned)
+    return walkable and not any(np.may_share_memory(target, other) for other in others)
