@@ -127,16 +127,16 @@ class _Evaluation:
                 self.values[value] = float(entries[self.place(buffer, at, variables)])
             case Store(buffer, at, x):
                 self.memory[buffer][self.place(buffer, at, variables)] = self.operand(x)
-            case Fill(buffer, first, count):
-                self.memory[buffer][first : first + count] = 0.0
+            case Fill(buffer, first, entries):
+                self.memory[buffer][first : first + entries] = 0.0
             case Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
                     self.status = self.index(status, variables)
             case Mirror(source, first, target, target_first, size):
                 above = self.memory[source][first : first + size**2].reshape(size, size)
                 below = self.memory[target][target_first : target_first + size**2]
-                i, k = np.triu_indices(size, 1)
-                below.reshape(size, size)[k, i] = above[i, k]
+                upper = np.triu_indices(size, 1)
+                below.reshape(size, size).T[upper] = above[upper]
             case For():
                 rows = range(
                     self.index(statement.begin, variables), self.index(statement.end, variables)

@@ -13,8 +13,8 @@ stands in memory is part of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,11 +163,11 @@ class Store(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """Set entries of a buffer to zero, ``count`` of them from the first on."""
+    """Set entries of a buffer to zero, so many ``entries`` from the first on."""
 
     buffer: Buffer
     first: int
-    count: int
+    entries: int
 
 
 class Check(NamedTuple):
@@ -284,6 +284,24 @@ def inner_bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     if isinstance(statement, Switch):
         return tuple(body for _, body in statement.cases)
     return ()
+
+
+def calling(
+    body: Iterable[Statement], instead: Mapping[Procedure, Procedure]
+) -> tuple[Statement, ...]:
+    """Return the statements with calls of other procedures instead of some."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Call):
+            procedure = instead.get(statement.procedure, statement.procedure)
+            statement = Call(procedure, statement.arguments)
+        elif isinstance(statement, For):
+            statement = replace(statement, body=calling(statement.body, instead))
+        elif isinstance(statement, Switch):
+            cases = tuple((k, calling(within, instead)) for k, within in statement.cases)
+            statement = replace(statement, cases=cases)
+        found.append(statement)
+    return tuple(found)
 
 
 def indices_of(statement: Statement) -> tuple[Index, ...]:

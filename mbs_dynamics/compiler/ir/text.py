@@ -63,8 +63,8 @@ def _lines(statement: Statement) -> Iterator[str]:
             yield f"%{value} = {buffer}[{at}]"
         case Store(buffer, at, x):
             yield f"{buffer}[{at}] = {_operand(x)}"
-        case Fill(buffer, first, count):
-            yield f"{buffer}[{first}:{first + count}] = 0"
+        case Fill(buffer, first, entries):
+            yield f"{buffer}[{first}:{first + entries}] = 0"
         case Check(value, status):
             yield f"check %{value} > 0, else status {status}"
         case Mirror(source, first, target, target_first, size):

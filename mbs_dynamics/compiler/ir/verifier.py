@@ -122,15 +122,16 @@ class _Verifier:
                 self.operand(x)
                 if self.loop is not None:
                     _require(at.factor(self.loop) != 0, f"iterations share {buffer}[{at}]")
-            case Fill(buffer, first, count):
+            case Fill(buffer, first, entries):
                 self.written(buffer)
-                _require(0 <= first <= first + count <= buffer.size, f"{buffer} is too short")
+                _require(0 <= first <= first + entries <= buffer.size, f"{buffer} is too short")
             case Check(value, _):
                 self.operand(value)
             case Mirror(source, first, target, target_first, size):
                 self.written(target)
-                for x, begin in ((source, first), (target, target_first)):
-                    _require(0 <= begin <= x.size - size**2, f"{x} is too short for a square")
+                for square, begin in ((source, first), (target, target_first)):
+                    fits = 0 <= begin <= square.size - size**2
+                    _require(fits, f"{square} is too short for a square")
             case For() | Switch() | Call():
                 _require(self.loop is None, "a parallel loop has a loop, a case or a call within")
                 self.compound(statement)
@@ -168,4 +169,3 @@ class _Verifier:
     def written(self, buffer: Buffer) -> None:
         """Verify that a buffer may be written."""
         _require(buffer.kind in (SCRATCH, OUTPUT), f"{buffer} is written, of kind {buffer.kind}")
-

@@ -8,7 +8,7 @@ another one, or over columns, goes through memory from one entry to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,6 @@ from mbs_dynamics.compiler.ir.nodes import (
     Index,
     Let,
     Load,
-    Lookup,
     Module,
     Operand,
     Procedure,
@@ -63,27 +62,28 @@ from mbs_dynamics.compiler.ir.nodes import (
 )
 
 LINE = 8
-"""Doubles of a line of the cache, and of its widest vectors."""
+"""Doubles of a line of the cache."""
 
 ROW_NUMBER, PARENT_NUMBER, BEGIN, END, WITHIN = map(Variable, ("i", "p", "begin", "end", "k"))
-PARAMETERS = {ROWS: (ROW_NUMBER, PARENT_NUMBER)}
 WIDE = (ROW_NUMBER, PARENT_NUMBER, BEGIN, END)
 
 
-def lowered(program: LoopProgram) -> Module:
-    """Return a program as a loop nest."""
-    return _Lowering(program).module()
+def lowered(program: LoopProgram, lanes: int = 1) -> Module:
+    """Return a program as a loop nest, with memory laid out for so many states at a time."""
+    return _Lowering(program, lanes).module()
 
 
 class _Lowering:
     """The buffers of a program, and its statements."""
 
-    def __init__(self, program: LoopProgram) -> None:
+    def __init__(self, program: LoopProgram, lanes: int) -> None:
         self.program, self.forest = program, program.forest
         self.count = self.forest.count
         self.inputs = {x.name: Buffer(x.name, INPUT, x.size) for x in program.inputs}
         self.outputs = {x.name: Buffer(x.name, OUTPUT, x.size) for x in program.outputs}
-        self.stride = LINE * (padded(self.count) // LINE | 1)
+        line = max(LINE // lanes, 1)
+        self.stride = line * (-(-self.count // line) | 1)
+        """From one vector of columns to the next, an odd number of lines: all sets of a cache serve."""
         self.of_rows = table("parents", self.forest.parents)
         self.kinds = table("kinds", self.forest.kinds)
         self.ends = table("ends", self.forest.ends)
@@ -102,7 +102,7 @@ class _Lowering:
     def _value(self, slot: int) -> Buffer:
         if slot in self.program.slot_homes and self.program.value_in_place(slot):
             return self.outputs[self.program.slot_homes[slot].port]
-        return Buffer(f"v{slot}", SCRATCH, self.stride)
+        return Buffer(f"v{slot}", SCRATCH, self.count)
 
     def _matrix(self, number: int) -> Buffer:
         homes = self.program.matrix_homes
@@ -121,8 +121,8 @@ class _Lowering:
         for step in program.steps:
             body += self._rows(step)
         body += [*self._outputs(), *self._checks()]
-        name, ports = program.name, (self.inputs, self.outputs)
-        return Module(name, *(tuple(x.values()) for x in ports), tuple(body))
+        inputs, outputs = tuple(self.inputs.values()), tuple(self.outputs.values())
+        return Module(program.name, inputs, outputs, tuple(body))
 
     # -- before and after ------------------------------------------------------------------------
 
@@ -130,11 +130,7 @@ class _Lowering:
         """Yield what fills what may be read, or stays, without having been written."""
         program = self.program
         for first in program.angles:
-            yield Fill(self.values[first], 0, self.stride)
-        beyond = {self.values[slot] for slot in self._read_within()}
-        for value in dict.fromkeys(self.values):
-            if value in beyond and value.kind == SCRATCH:  # denormal numbers would take long
-                yield Fill(value, self.count, value.size - self.count)
+            yield Fill(self.values[first], 0, self.count)
         for block, _ in self.blocks.values():
             yield Fill(block, 0, block.size)
         for number, (*_, size) in enumerate(program.matrices):
@@ -142,12 +138,6 @@ class _Lowering:
             partly = not (self.forest.is_chain and program.fills(number))
             if partly if self.matrices[number].kind == OUTPUT else home or not self.forest.is_chain:
                 yield Fill(self.matrices[number], 0, size)
-
-    def _read_within(self) -> set[int]:
-        """Return the values of rows that loops within others read."""
-        turns = [x for step in self.program.steps if step.sort != ROWS for x in step.turns.values()]
-        loads = [node.args[0] for turn in turns for node in turn.nodes if node.op == LOAD]
-        return {place.name for place in loads if place.space == STATE}
 
     def _sines_and_cosines(self, first: int) -> For:
         angle, sine, cosine = self.values[first : first + 3]
@@ -249,7 +239,8 @@ class _Lowering:
             index(self.kinds[i]), tuple((kind, (call,)) for kind, call in calls.items())
         )
         if step.sort == PAIRS or (
-            len({x.procedure for x in calls.values()}) == 1 and len(calls) == len(set(self.forest.kinds))
+            len({x.procedure for x in calls.values()}) == 1
+            and len(calls) == len(set(self.forest.kinds))
         ):
             body = next(iter(calls.values()))  # all kinds do the same
         yield For(i, Index(), index(self.count), (body,), backwards=step.direction == INWARD)
@@ -268,7 +259,7 @@ class _Lowering:
 
 
 class _Iteration:
-    """The statements of one iteration; ``lane`` is the role of the row that a loop within counts."""
+    """The statements of one iteration; ``lane`` is the role of a row that a loop within counts."""
 
     def __init__(self, lowering: _Lowering, turn: Turn, lane: str) -> None:
         self.of, self.program, self.turn, self.lane = lowering, lowering.program, turn, lane
@@ -332,7 +323,3 @@ class _Iteration:
         first = index(where[index(ROW_NUMBER) * 3 + which]) * (size * of.stride)
         return block, first + place.k * of.stride + index(WITHIN)
 
-
-def padded(count: int) -> int:
-    """Return a multiple of a vector's lanes with room for a vector that begins at the last entry."""
-    return -(-count // LINE) * LINE + LINE
