@@ -28,10 +28,6 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 class State(NamedTuple):
     """Joint positions, rates and accelerations, each (n,)."""
 
@@ -59,8 +55,6 @@ class Model(TreeLoops):
     """All names under which a frame can be asked for; the bodies' own are added by themselves."""
     doubts: tuple[Doubt, ...] = ()
     payloads: tuple[Payload, ...] = ()
-    turned: Callable[[], Any] = _nothing
-    """Called whenever a loop over the bodies turns or ends; a tracer so learns of the loops."""
     kernels: dict[Any, Any] = field(init=False, repr=False)
     """Compiled kernels by algorithm and options; shared by the models made from this one."""
     bound: dict[Any, Any] = field(init=False, repr=False)

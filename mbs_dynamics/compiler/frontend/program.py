@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol, TooLarge
+from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol
 from mbs_dynamics.errors import TraceError
 
 
@@ -78,8 +78,6 @@ class Program:
     """Arguments before their users, inputs included, nothing superfluous."""
     guards: tuple[tuple[Symbol, str], ...] = ()
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
-    turns: tuple[int, ...] = ()
-    """Ids of nodes before which a loop began or turned."""
 
     in_loops: ClassVar[bool] = False
     """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
@@ -117,11 +115,7 @@ def trace(
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
     with uncollected():
-        with contextlib.suppress(TooLarge):
-            program = _trace(Graph(), function, inputs, name, droppable)
-            if len(program.nodes) <= g.LARGE:
-                return program
-        return _trace(Graph(rolled=True), function, inputs, name, droppable)
+        return _trace(Graph(), function, inputs, name, droppable)
 
 
 @contextlib.contextmanager
@@ -162,14 +156,11 @@ def _trace(
     values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
     guards = tuple(graph.guards.values())
     nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
-    if len(nodes) > g.LARGE and not graph.rolled:  # without loops that turned
-        raise TooLarge
     used = {node.args[0] for node in nodes if node.op == g.INPUT}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
     graph.forget_but(nodes)
-    turns = tuple(graph.turns)
-    return Program(name, tuple(kept), outputs, values, nodes, guards, turns)
+    return Program(name, tuple(kept), outputs, values, nodes, guards)
 
 
 def _is_about_symbols(error: TypeError | AttributeError) -> bool:

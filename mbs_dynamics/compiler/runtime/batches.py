@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
-from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm

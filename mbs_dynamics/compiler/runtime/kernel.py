@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.c import emit_c
-from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
