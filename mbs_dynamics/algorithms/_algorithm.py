@@ -224,7 +224,8 @@ class Algorithm(Dispatcher):
         inputs.update(model_inputs(model))
 
         def straight() -> Program:
-            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+            large = model.nb >= MANY
+            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
 
         looped = None
         if self.generic:

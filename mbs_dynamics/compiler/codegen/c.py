@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program in C99, without dependencies beyond math.h: straight on, or in chunks if it is large."""
+"""A program in C99, without dependencies beyond math.h; in chunks if it is large."""
 
 from __future__ import annotations
 

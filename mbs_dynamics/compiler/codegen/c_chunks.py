@@ -11,7 +11,7 @@ from mbs_dynamics.compiler.codegen.c_body import Style
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.passes.chunks import Chunk, Entries, Outline
+from mbs_dynamics.compiler.passes.chunks import Chunk, Outline
 
 
 def emit_chunks(
@@ -81,7 +81,8 @@ def _chunk(chunk: Chunk, style: Style) -> Iterator[str]:
 
 def _spilled(node: Symbol | Condition, value: str, slot: int, style: Style) -> Iterator[str]:
     """Yield the store of a value in a slot: of a condition one or zero."""
-    yield f"  memory[{slot}] = {f'({style.kind})({value})' if isinstance(node, Condition) else value};"
+    number = f"({style.kind})({value})" if isinstance(node, Condition) else value
+    yield f"  memory[{slot}] = {number};"
 
 
 def _stored(value: str, entries: Any, style: Style) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
@@ -99,23 +100,48 @@ class Program:
         return Operations(**counts)
 
 
+SILENT = 5.0
+"""Seconds that tracing and compilation take at most without a word in the log."""
+
+
 def trace(
     function: Callable[..., Any],
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
     droppable: frozenset[str] = frozenset(),
+    large: bool = False,
 ) -> Program:
     """Call ``function(**symbols)`` once and return the program that it leaves behind.
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
     or a mapping of names to arrays. Inputs in ``droppable`` on which no output depends are left
-    out.
+    out. Where much may have to be traced, ``large`` makes it log that it takes long, if it does.
 
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
-    with uncollected():
-        return _trace(Graph(), function, inputs, name, droppable)
+    graph = Graph()
+    with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
+        return _trace(graph, function, inputs, name, droppable)
+
+
+@contextlib.contextmanager
+def _reported(graph: Graph, name: str) -> Iterator[None]:
+    """Log that tracing takes more than :data:`SILENT` seconds, if it does. Starts a thread."""
+
+    def warn() -> None:
+        import logging  # slow to import, and rarely needed
+
+        said = "%s: tracing takes more than %.0f s; %d operations so far"
+        logging.getLogger("mbs_dynamics").warning(said, name, SILENT, len(graph.nodes))
+
+    timer = threading.Timer(SILENT, warn)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager

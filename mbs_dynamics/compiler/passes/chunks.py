@@ -14,6 +14,7 @@ computes several at a time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from mbs_dynamics.compiler.frontend.program import Program
 
 Node = Symbol | Condition
 
-SIZE = 1000
+SIZE = 2000
 """Operations of a chunk."""
 
 Entries = dict[int, list[tuple[int, int]]]
@@ -60,8 +61,8 @@ class Outline(NamedTuple):
     """Slots of the scratch memory."""
 
 
-def outlined(program: Program, *, group: int = 1, size: int = SIZE) -> Outline:
-    """Return a program in chunks of at most ``size`` operations.
+def outlined(program: Program, *, group: int = 1, size: int | None = None) -> Outline:
+    """Return a program in chunks of at most ``size`` operations, by default :data:`SIZE`.
 
     The sines of ``group`` angles stand side by side in the memory, and their cosines after them.
     """
@@ -70,9 +71,9 @@ def outlined(program: Program, *, group: int = 1, size: int = SIZE) -> Outline:
     before = {x.id for x in (*hoisted, *sines)}
     slots.update({x.id: top + k for k, x in enumerate(hoisted)})
     nodes = [x for x in program.nodes if x.op is not g.INPUT and x.id not in before]
-    count = -(-len(nodes) // size)
+    count = -(-len(nodes) // (size or SIZE))
     edges = [len(nodes) * k // max(count, 1) for k in range(count + 1)]
-    parts = [nodes[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [nodes[a:b] for a, b in itertools.pairwise(edges)]
     home = {x.id: k for k, part in enumerate(parts) for x in part}
     taken = [_taken(part, home, k, slots) for k, part in enumerate(parts)]
     last = {x: k for k, ids in enumerate(taken) for x in ids}
@@ -132,12 +133,10 @@ def _slots_of_sines(sines: Sequence[Node], group: int) -> tuple[dict[int, int], 
     return slots, 2 * group * -(-len(angles) // group)
 
 
-def _taken(
-    part: Sequence[Node], home: dict[int, int], k: int, before: dict[int, int]
-) -> list[int]:
+def _taken(part: Sequence[Node], home: dict[int, int], k: int, before: dict[int, int]) -> list[int]:
     """Return the ids of the values that chunk k takes from others or from their caller."""
-    found = (x.id for node in part for x in operands(node))
-    return list(dict.fromkeys(x for x in found if home.get(x, -1) != k and (x in home or x in before)))
+    found = dict.fromkeys(x.id for node in part for x in operands(node))
+    return [x for x in found if x in before or home.get(x, k) != k]
 
 
 def _entries(program: Program) -> Entries:
