@@ -29,7 +29,6 @@ class TreeLoops:
     if TYPE_CHECKING:
         bodies: tuple[Body, ...]
         parents: tuple[int, ...]
-        turned: Callable[[], Any]
         path: Callable[[int], list[int]]
 
         @property
@@ -46,24 +45,15 @@ class TreeLoops:
 
     def outward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), parents before children."""
-        for pair in enumerate(self.parents):
-            self.turned()
-            yield pair
-        self.turned()
+        return enumerate(self.parents)
 
     def inward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), children before parents."""
-        for pair in reversed(list(enumerate(self.parents))):
-            self.turned()
-            yield pair
-        self.turned()
+        return reversed(list(enumerate(self.parents)))
 
     def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from the root to body i, both included."""
-        for k in self.path(i):
-            self.turned()
-            yield k, self.parents[k]
-        self.turned()
+        return ((k, self.parents[k]) for k in self.path(i))
 
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
@@ -77,7 +67,6 @@ class TreeLoops:
 
         Body j itself stands in place of its child.
         """
-        self.turned()
         yield j, j
         yield from self.supporting(j)
 
@@ -134,11 +123,7 @@ class TreeLoops:
     def attached(self, to: Sequence[int], tip: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield the number in ``to`` and the body; only of those on the path to a body ``tip``."""
         path = None if tip is None else set(self.path(tip))
-        for k, i in enumerate(to):
-            self.turned()
-            if path is None or i in path:
-                yield k, i
-        self.turned()
+        return ((k, i) for k, i in enumerate(to) if path is None or i in path)
 
     def before(self, k: int, i: int) -> Iterator[tuple[int, int]]:
         """Yield the bodies before body i, to which k is attached; see :meth:`supporting`."""

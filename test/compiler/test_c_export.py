@@ -18,7 +18,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler.passes import chunks
 from mbs_dynamics.resources import robot_path
 
 PANDA = "panda_description/urdf/panda.urdf"
@@ -44,7 +44,7 @@ int main(void)
 """
 
 
-# the same for a large program: loops over segments, a workspace
+# the same for a large program: chunks, a workspace
 LARGE_DRIVER = """
 #include <stdio.h>
 #include "chain.h"
@@ -100,7 +100,8 @@ def printed(driver, source, folder):
 @pytest.fixture
 def chain(monkeypatch):
     """A tree of which every program is large; the largest needs memory of the caller."""
-    monkeypatch.setattr(graph, "LARGE", 300)
+    monkeypatch.setattr(c, "STRAIGHT", 300)
+    monkeypatch.setattr(chunks, "SIZE", 100)
     monkeypatch.setattr(c, "STACK", 750)
     return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
@@ -210,7 +211,7 @@ def test_large_programs_are_short_and_the_kernels(tmp_path, monkeypatch, chain, 
         rf"{number}\s+out_forward_dynamics\[{chain.n}\],\s+{number}\s+workspace\[{room}", text
     )
     assert re.search(r"Takes \d+ bytes of the stack", text)
-    assert re.search(r"_segments\[\d*\] =", source.read_text())
+    assert "chain_forward_dynamics_1(" in source.read_text()
 
 
 @needs_compiler

@@ -22,9 +22,9 @@ from mechanisms import random_mechanism
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
 from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.frontend import graph
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.jit import cache
+from mbs_dynamics.compiler.passes import chunks
 from mbs_dynamics.compiler.runtime import batches, compiled_c
 from mbs_dynamics.compiler.runtime.compiled_c import CompiledC, emit_library
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
@@ -200,13 +200,13 @@ def test_threads_share_the_states(monkeypatch):
 
 @needs_compiler
 def test_a_large_memory_is_that_of_the_loop(monkeypatch):
-    monkeypatch.setattr(graph, "LARGE", 0)
+    monkeypatch.setattr(c, "STRAIGHT", 0)
+    monkeypatch.setattr(chunks, "SIZE", 100)
     monkeypatch.setattr(c, "STACK", 0)
 
     def chain(x: Any) -> Any:
         values = [positive(x[0], "x is not positive")]
         for k in range(300):
-            x[0].graph.turn()
             values.append(sin(values[-1] * x[k % 3]) + values[k // 2])
         return values[-1]
 

@@ -1,23 +1,21 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program in C99, without dependencies beyond math.h: straight on, or in segments if it is large.
-
-Where segments share code (see :mod:`passes.segments`), a large program is short in C,
-and compiles in seconds where one long function would take minutes.
-"""
+"""A program in C99, without dependencies beyond math.h; in chunks if it is large."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from mbs_dynamics.compiler.codegen.c_body import Style, emit_straight, identifier
-from mbs_dynamics.compiler.codegen.c_segments import emit_segments
-from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.codegen.c_chunks import emit_chunks
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
-from mbs_dynamics.compiler.passes.segments import segmented
+from mbs_dynamics.compiler.passes.chunks import outlined
+
+STRAIGHT = 6000
+"""Programs of more nodes than this are written in chunks."""
 
 STACK = 1 << 16
-"""A memory of segments of more bytes than this is the caller's: an argument of the function."""
+"""A scratch memory of more bytes than this is the caller's: an argument of the function."""
 
 
 class CFunction(NamedTuple):
@@ -32,7 +30,7 @@ class CFunction(NamedTuple):
     signature: str
     """The declaration, without the semicolon."""
     definition: str
-    """The function, and before it the static functions and tables that it needs."""
+    """The function, and before it the static functions that it needs."""
     stack: int
     """Bytes of an array of its own on the stack; the compiler's variables come on top."""
     workspace: int
@@ -47,15 +45,15 @@ def c_function(
     program = program.expanded
     name = name or identifier(program.name)
     style = Style(program, precision)
-    if len(program.nodes) <= g.LARGE:
+    if len(program.nodes) <= STRAIGHT:
         signature = style.signature(name)
         return CFunction(signature, emit_straight(program, style, signature), 0, 0)
     with uncollected():
-        plan = segmented(program)
-        size = style.bytes * plan.memory
-        workspace = plan.memory if size > STACK else 0
+        outline = outlined(program)
+        size = style.bytes * outline.size
+        workspace = outline.size if size > STACK else 0
         signature = style.signature(name, workspace)
-        definition = emit_segments(program, plan, style, name, signature, own=not workspace)
+        definition = emit_chunks(program, outline, style, name, signature, own=not workspace)
     return CFunction(signature, definition, 0 if workspace else size, workspace)
 
 

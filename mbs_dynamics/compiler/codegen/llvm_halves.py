@@ -26,7 +26,7 @@ FEWEST = 4
 def emit_halves(name: str, parts: Halves, lanes: int) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)`` for several states, in a program's two halves.
 
-    As in :func:`codegen.llvm_body.emit_llvm`, but for the ports that are direct: there
+    As in :func:`codegen.llvm_body.emit_straight`, but for the ports that are direct: there
     stands the address of an array with the addresses of the results of each state.
     """
     return _Joint(parts, lanes).emit(name)

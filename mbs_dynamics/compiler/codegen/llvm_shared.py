@@ -202,7 +202,7 @@ end:
 """IR of the loop over states, one after the other.
 
 ``i64 @mbs.loop(ptr function, i64 states, ptr pointers, ptr strides, i64 ports, i64 guards)``
-calls a function that :func:`codegen.llvm_body.emit_llvm` wrote. ``pointers`` holds the
+calls a function that :func:`codegen.llvm_body.emit_straight` wrote. ``pointers`` holds the
 address of each port, of which there is at least one, ``strides`` the bytes from one state to the
 next in each (0 to use the same one for all). It returns 0, or for the first state i at which the
 guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.

@@ -197,7 +197,7 @@ class LoopProgram(Program):
 
     def changed(self, **fields: Any) -> LoopProgram:
         """Return a program in which these fields have other values."""
-        names = ("name", "inputs", "outputs", "guards", "turns", *LoopProgram.__annotations__)
+        names = ("name", "inputs", "outputs", "guards", *LoopProgram.__annotations__)
         expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
         return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
 

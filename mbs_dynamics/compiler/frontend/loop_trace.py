@@ -123,7 +123,6 @@ def _finished(
         ),
         outputs=tuple(outputs),
         guards=tuple((0.0, text) for text in texts),
-        turns=(),
         forest=loops.forest,
         steps=steps,
         early=early,

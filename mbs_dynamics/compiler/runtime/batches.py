@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
-from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
 from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.native_objects import VECTOR
 from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES, STATES_PER_THREAD
 from mbs_dynamics.errors import ArgumentError
@@ -201,12 +202,14 @@ class Vector:
     """
 
     def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
+        warn_if_long(program, "llvm")
         ports = (*program.inputs, *program.outputs)
         in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
         stored, orders = condensed(program)
         sizes = [port.size for port in program.outputs]
+        soon = () if program.in_loops else announced(sizes, lanes, len(program.nodes))
         ir, self.lanes, self.direct = in_halves or (
-            emit_llvm(stored, lanes, announced(sizes, lanes, len(program.nodes))),
+            emit_llvm(stored, lanes, soon),
             lanes,
             (False,) * len(ports),
         )

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.c import emit_c
-from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
@@ -25,6 +25,7 @@ from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.compiler.runtime.arguments import Signature
 from mbs_dynamics.compiler.runtime.batches import Machine, Rows, aligned, rows_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
+from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
@@ -131,6 +132,7 @@ class Kernel:
         self._machine: Machine | CompiledC | None = None
         self._native: Any = None
         self._pool: BufferPool | None = None
+        warn_if_long(program.expanded if self.backend == "c" else program, self.backend)
         if self.backend == "python":
             self._python = compile_python(program)
             return
@@ -262,7 +264,7 @@ class Kernel:
             return self._evaluate_python(states, rows)
         status = self._machine.evaluate(states, rows, in_turn=in_turn)
         if status < 0:
-            raise MemoryError(f"{self.name}: no memory for the values between its segments")
+            raise MemoryError(f"{self.name}: no memory for the values that its chunks pass on")
         if self._native is not None and "_native_vector" not in self.__dict__:
             self._connect_vector()
         return status
