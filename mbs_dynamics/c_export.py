@@ -114,7 +114,6 @@ class _Library:
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
         """Add a function."""
-        program = program.expanded
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()

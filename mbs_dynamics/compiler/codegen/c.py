@@ -41,10 +41,11 @@ class CFunction(NamedTuple):
 def c_function(
     program: Program, *, name: str | None = None, precision: str = "double"
 ) -> CFunction:
-    """Return a program in C, without loops. Memory beyond :data:`STACK` is the caller's."""
-    program = program.expanded
+    """Return a program in C. Memory beyond :data:`STACK` is the caller's."""
     name = name or identifier(program.name)
     style = Style(program, precision)
+    if program.in_loops:
+        return _in_loops(program, style, name)
     if len(program.nodes) <= STRAIGHT:
         signature = style.signature(name)
         return CFunction(signature, emit_straight(program, style, signature), 0, 0)
@@ -60,3 +61,22 @@ def c_function(
 def emit_c(program: Program) -> str:
     """Return a C99 file with the program as one function; see :class:`CFunction`."""
     return "#include <math.h>\n\n" + c_function(program).definition
+
+
+def _in_loops(program: Program, style: Style, name: str) -> CFunction:
+    """Return a program in C whose loops are loops: a function of its own with other names."""
+    from mbs_dynamics.compiler.codegen.c_module import emit_module, memory_of
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+    from mbs_dynamics.compiler.passes.pipeline import loop_nest
+
+    assert isinstance(program, LoopProgram)
+    module = loop_nest(program)
+    size = memory_of(module)
+    workspace = size if style.bytes * size > STACK else 0
+    signature = style.signature(name, workspace)
+    memory = "workspace" if workspace else "memory"
+    given = ", ".join([memory, *style.inputs, *style.outputs])
+    own = [] if workspace else [f"  {style.kind} memory[{max(size, 1)}];"]
+    lines = [signature, "{", *own, f"  return {name}_all({given});", "}", ""]
+    definition = emit_module(module, name, style.kind, style.suffix) + "\n".join(lines)
+    return CFunction(signature, definition, 0 if workspace else style.bytes * size, workspace)

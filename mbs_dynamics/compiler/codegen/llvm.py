@@ -24,9 +24,7 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
     See :func:`codegen.llvm_body.emit_straight` for the function that is written.
     """
     if program.in_loops:
-        from mbs_dynamics.compiler.codegen.llvm_loops import emit_loops
-
-        return emit_loops(program, lanes)
+        return _in_loops(program, lanes)
     with uncollected():
         size = len(program.nodes)
         if lanes > 1 and size > UNORDERED:
@@ -34,3 +32,14 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
         if size <= (STRAIGHT if lanes == 1 else STRAIGHT_VECTORS):
             return emit_straight(program, lanes, announced)
         return emit_chunks(program, lanes)
+
+
+def _in_loops(program: Program, lanes: int) -> str:
+    # most robots have no loops, and what prints them takes time to import
+    from mbs_dynamics.compiler.codegen.llvm_module import emit_module
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+    from mbs_dynamics.compiler.passes.pipeline import loop_nest, vector_loop_nest
+
+    assert isinstance(program, LoopProgram)
+    module = vector_loop_nest(program) if lanes == 1 else loop_nest(program, lanes)
+    return emit_module(module, lanes)

@@ -73,6 +73,11 @@ def lowered(program: LoopProgram, lanes: int = 1) -> Module:
     return _Lowering(program, lanes).module()
 
 
+def scratch_size(program: LoopProgram) -> int:
+    """Return how many doubles of memory an evaluation needs beside inputs and outputs."""
+    return sum(buffer.size for buffer in _Lowering(program, 1).memory if buffer.kind == SCRATCH)
+
+
 class _Lowering:
     """The buffers of a program, and its statements."""
 
@@ -97,6 +102,7 @@ class _Lowering:
             where, rows = columns_of(direction, self.forest.parents)
             block = Buffer(f"columns{number}", SCRATCH, rows * size * self.stride)
             self.blocks[number] = block, table(f"columns{number}.at", where)
+        self.memory = [*self.values, *self.matrices, *(x for x, _ in self.blocks.values())]
         self.shared: dict[Any, Procedure] = {}
 
     def _value(self, slot: int) -> Buffer:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
 import math
 import os
@@ -23,6 +22,7 @@ from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
+from mbs_dynamics.compiler.passes.strategy import is_worth_lanes
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.native_objects import VECTOR
@@ -118,7 +118,7 @@ class Machine:
         self.function = self.code.address(program.name)
         self.plain = llvm.FUNCTION(self.function)
         self._lock = threading.Lock()
-        self._worth_lanes, self._halves = _several_at_once(program)
+        self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
         self.vector: Vector | None = None
         """Vector code, once there is any."""
 
@@ -128,11 +128,11 @@ class Machine:
 
     def several_at_once(self, states: int) -> bool:
         """Whether so many states are worth vector code."""
-        return states >= LEAST_STATES and (self._worth_lanes or self._halves)
+        return states >= LEAST_STATES and self._worth_lanes
 
     def takes_turned(self, states: int) -> bool:
         """Whether arrays in which each entry of all states lies side by side need no copy."""
-        return self.several_at_once(states) and self._worth_lanes
+        return self.several_at_once(states)
 
     def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`."""
@@ -195,42 +195,23 @@ def in_threads(states: int, threads: int, part: Callable[[int, int], int]) -> in
 
 
 class Vector:
-    """A program as vector code with a driver.
+    """A program as vector code with a driver."""
 
-    In two halves, if it has such: the second one writes results itself, one state after the other.
-    Then there may be fewer lanes than ``lanes``.
-    """
-
-    def __init__(self, program: Program, lanes: int, *, divided: bool = True) -> None:
+    def __init__(self, program: Program, lanes: int) -> None:
         warn_if_long(program, "llvm")
-        ports = (*program.inputs, *program.outputs)
-        in_halves = _in_halves(program, lanes) if divided and program.in_loops else None
         stored, orders = condensed(program)
         sizes = [port.size for port in program.outputs]
         soon = () if program.in_loops else announced(sizes, lanes, len(program.nodes))
-        ir, self.lanes, self.direct = in_halves or (
-            emit_llvm(stored, lanes, soon),
-            lanes,
-            (False,) * len(ports),
-        )
-        self.program = program
-        self.driver = llvm.batch_driver(self.lanes)
-        self.code = llvm.MachineCode(ir)
+        self.program, self.lanes = program, lanes
+        self.driver = llvm.batch_driver(lanes)
+        self.code = llvm.MachineCode(emit_llvm(stored, lanes, soon))
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
-        every = [*(np.arange(port.size) for port in program.inputs), *orders]
-        self._orders = [x[:0] if at else x for x, at in zip(every, self.direct, strict=True)]
+        self._orders = [*(np.arange(port.size) for port in program.inputs), *orders]
         self._own = threading.local()
-
-    @functools.cached_property
-    def undivided(self) -> Vector:
-        """The same for results that do not lie side by side."""
-        return Vector(self.program, self.lanes, divided=False)
 
     def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
-        if any(direct and row.by_entry != 8 for direct, row in zip(self.direct, rows, strict=True)):
-            return self.undivided.evaluate(states, rows, threads)
         return in_threads(states, threads, lambda first, last: self._part(first, last, rows))
 
     def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
@@ -267,37 +248,13 @@ class Vector:
         return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
 
     def _workspace(self) -> _Workspace:
-        return _Workspace(self.inputs, self._orders, self.lanes, self.direct)
-
-
-def _several_at_once(program: Program) -> tuple[bool, bool]:
-    """Return whether several states are worth lanes, and whether the program has two halves."""
-    if not program.in_loops:
-        return True, False
-    from mbs_dynamics.compiler.codegen.llvm_room import is_worth_lanes
-    from mbs_dynamics.compiler.passes.fission import halves
-
-    return is_worth_lanes(program, llvm.vector_lanes()), halves(program) is not None
-
-
-def _in_halves(program: Program, lanes: int) -> tuple[str, int, tuple[bool, ...]] | None:
-    """Return IR of a program in two halves, its lanes, and which ports are direct; or None."""
-    from mbs_dynamics.compiler.codegen.llvm_halves import emit_halves, lanes_of
-    from mbs_dynamics.compiler.passes.fission import halves
-
-    parts = halves(program)
-    if parts is None:
-        return None
-    lanes = lanes_of(parts, lanes)
-    return emit_halves(program.name, parts, lanes), lanes, parts.direct
+        return _Workspace(self.inputs, self._orders, self.lanes)
 
 
 class _Workspace:
     """What the driver needs beside the states, for one thread."""
 
-    def __init__(
-        self, inputs: int, orders: Sequence[Order], lanes: int, direct: Sequence[bool]
-    ) -> None:
+    def __init__(self, inputs: int, orders: Sequence[Order], lanes: int) -> None:
         room = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
         offsets = list(itertools.accumulate([*room, lanes], initial=0))  # the last is the status
         self._scratch = aligned((offsets[-1],))
@@ -310,7 +267,6 @@ class _Workspace:
         self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
         self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
         self._table[:, FIELDS.index("scratch")] = areas[:-1]
-        self._table[:, FIELDS.index("direct")] = direct
         self._places = [np.zeros(max(len(order), lanes), dtype=np.int32) for order in orders]
         for places, order in zip(self._places, orders, strict=True):
             places[: len(order)] = 8 * lanes * order

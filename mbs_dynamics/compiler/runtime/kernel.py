@@ -124,7 +124,7 @@ class Kernel:
         self.program = program
         self.name = program.name
         self.backend = default_backend() if backend is None else checked_backend(backend)
-        self.guards = (program.expanded if self.backend == "c" else program).guards
+        self.guards = program.guards
         self.inputs: tuple[Port, ...] = program.inputs
         self.outputs: tuple[Port, ...] = program.outputs
         self.signature = Signature(program, defaults or {})
@@ -140,7 +140,7 @@ class Kernel:
             # what it imports to start a compiler takes as long as to load some ten kernels
             from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
 
-            self._machine = CompiledC(program.expanded)
+            self._machine = CompiledC(program)
             self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
