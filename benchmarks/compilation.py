@@ -90,21 +90,9 @@ def _many_arms() -> mbs.Model:
     return _joined([i - 1 if i % ARM else -1 for i in range(JOINTS // ARM * ARM)])
 
 
-def _in_pairs() -> mbs.Model:
-    """Return a chain of which every other joint follows the one before it, half as fast."""
-    bodies = []
-    for i, body in enumerate(chain(JOINTS).bodies):
-        joint = replace(body.joint, coordinate=i // 2)
-        if i % 2:
-            joint = replace(joint, mimics=bodies[-1].joint.name, ratio=0.5)
-        bodies.append(replace(body, joint=joint))
-    return mbs.Model("pairs", tuple(bodies))
-
-
 LARGE = {
     f"A chain of {JOINTS} generic joints": lambda: tree(1),
     f"A binary tree of {JOINTS} generic joints": lambda: tree(2),
-    f"A chain of {JOINTS} generic joints of which every other one is a mimic": _in_pairs,
     f"{JOINTS // ARM} arms of {ARM} generic joints": _many_arms,
 }
 

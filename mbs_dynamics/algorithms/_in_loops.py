@@ -23,7 +23,7 @@ LONG = 40_000
 
 So do those with more entries in their results. Others do if they have loops over pairs or columns
 of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
-where a tree is shallow; so they do in batches where joints share coordinates.
+where a tree is shallow.
 """
 
 SCATTERED, FULL, HUGE = 150_000, 4, 200_000
@@ -66,6 +66,9 @@ SEVERAL = frozenset({"motion"})
 ATTACHED = frozenset({"screws"})
 """Arrays with a row for each of the joints that are named, attached to the bodies they move."""
 
+BY_ELIMINATION = "mass_matrix"
+"""The method that eliminates coordinate by coordinate, which is no loop over bodies."""
+
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Properties of the model that are inputs of the kernels, so that they change without compiling."""
 
@@ -84,28 +87,29 @@ def in_loops(
     ``straight`` traces the same equations body by body.
     """
     chosen = _bodies(model, options)
-    if chosen is None:
+    if chosen is None or options.get("method") == BY_ELIMINATION:
+        return None
+    joints = [model.bodies[i].joint for i in chosen[1]]
+    coordinates = [joint.coordinate for joint in joints if joint.ratio == 1.0]
+    if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
         return None
     # most robots have none, and these take a tenth of the start of a process
     from mbs_dynamics.compiler.frontend.loop_trace import trace_loops
     from mbs_dynamics.compiler.frontend.loops import Unsuitable
     from mbs_dynamics.model.generic import GenericModel, forest_of
-    from mbs_dynamics.model.generic_factors import elimination
 
     ordered, order = chosen
     attached = _attached(model, order, options) if ATTACHED & inputs.keys() else []
     if ATTACHED & inputs.keys() and not attached:
         return None
-    coordinates = [model.bodies[i].joint.coordinate for i in order]
-    shared = len(set(coordinates)) < len(coordinates)
-    deep = mean_depth(ordered) > DEEP and not shared
+    deep = mean_depth(ordered) > DEEP
     loads = {} if "body" in options else {i: k for k, i in enumerate(model.carriers)}
     carriers = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
         m = len(options.get("joints", ()))
         model_inputs = loops, gravity, payload
-        generic = GenericModel(ordered, *model_inputs, carriers, coordinates, model.n, m)
+        generic = GenericModel(ordered, *model_inputs, carriers, model.n, m)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
@@ -114,10 +118,8 @@ def in_loops(
         rows["payload"] = "load"
     rows.update({key: "attached" for key in ATTACHED if key in inputs})
     nowhere = [-1] * len(attached)
-    unknowns = elimination(coordinates)
     places = {
         "coordinate": [*coordinates, *nowhere],
-        "unknown": [*unknowns, *[-1] * (len(order) - len(unknowns)), *nowhere],
         "body": [*order, *nowhere],
         "load": [*(loads.get(i, -1) for i in order), *nowhere],
         "attached": [-1] * len(order) + [k for _, k in attached],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from mbs_dynamics.compiler.frontend.loops import (
 from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
-from mbs_dynamics.model.generic_factors import GenericFactors
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 
@@ -70,9 +69,9 @@ class _Joint:
 
     kind: str
     screw: Array
-    ratio: Any
     offset: Any
     coordinate: Member
+    ratio: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +85,15 @@ class _Body:
 class GenericModel:
     """A model numbered depth first, or the path to a frame of one, within loops.
 
-    ``coordinates`` are those of its joints, of the ``n`` that the whole model has. ``payload`` has
-    an entry for each body that carries one, and ``m`` parameters are attached to bodies.
+    The position of each joint is a coordinate of its own, of the ``n`` that the whole model has.
+    ``payload`` has an entry for each body that carries one, and ``m`` parameters are attached to
+    bodies.
     """
 
     generic = True
     """See :attr:`Model.generic`."""
     payloads = ()
+    positions_are_coordinates = True
 
     def __init__(
         self,
@@ -101,7 +102,6 @@ class GenericModel:
         gravity: Any,
         payload: Any,
         carriers: Collection[int],
-        coordinates: Sequence[int],
         n: int,
         m: int,
     ) -> None:
@@ -109,10 +109,6 @@ class GenericModel:
         self._loaded = {loops.forest.kinds[i] for i in carriers}
         self.with_numbers, self.joint_names = model, model.joint_names
         self.n, self.m, self.nb = n, m, model.nb
-        self.coordinates = coordinates
-        self.ratios = [body.joint.ratio for body in model.bodies]
-        self._shared = len(set(coordinates)) < len(coordinates)
-        self._direct = all(ratio == 1.0 for ratio in self.ratios)
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
@@ -129,7 +125,7 @@ class GenericModel:
                 for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=False)
                 if k == i.kind
             )
-            joint = _Joint(kind, _numbers(entries[16:22]), flat[32], flat[33], i)
+            joint = _Joint(kind, _numbers(entries[16:22]), flat[32], i)
             home_rel = _numbers(entries[:16]).reshape(4, 4)
             own = entries[22:32]
             if i.kind in self._loaded:
@@ -217,10 +213,10 @@ class GenericModel:
         *_, size = self.loops.matrices[D.number]
         across = self.loops.forest.attached
         if size == self.nb * across:
-            return self._sum(D, (self.n, self.m), 1, across="attached")
+            return Result(D, "coordinate", (self.n, self.m), "attached", (self.m, 1, 1))
         strides = self.m, 1, self.n * self.m
         shape = size // (self.nb * across), self.n, self.m
-        return self._sum(D, shape, across="attached", strides=strides)
+        return Result(D, "coordinate", shape, "attached", strides)
 
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""
@@ -255,71 +251,31 @@ class GenericModel:
             return _Lookup(lambda i: texts)
         return _Lookup(lambda i: self.loops.table(own, i))
 
-    @property
-    def positions_are_coordinates(self) -> bool:
-        """See :attr:`Model.positions_are_coordinates`."""
-        return self._direct and not self._shared
-
-    def factors(self, M: Any, messages: Sequence[str], least: Sequence[float]) -> GenericFactors:
-        """Return the factors of a mass matrix, of which pivots have to exceed ``least``."""
-        return GenericFactors(self, M, messages, least)
-
-    def entry(self, q: Any, i: Member) -> Any:
-        """Return the entry of the coordinate of a body in an input or an array of equal numbers."""
-        return _entry(q, i)
-
     def joint_positions(self, q: Any) -> _Lookup:
         """Return the position of each body's joint."""
-        return _Lookup(lambda i: self._joint(i).ratio * _entry(q, i) + self._joint(i).offset)
+        return _Lookup(lambda i: _entry(q, i) + self._body(i).joint.offset)
 
     def joint_rates(self, qd: Any) -> _Lookup:
         """Return the rate (or acceleration) of each body's joint."""
-        return _Lookup(lambda i: self._joint(i).ratio * _entry(qd, i))
-
-    def _joint(self, i: Member) -> _Joint:
-        return self._body(i).joint
+        return _Lookup(lambda i: _entry(qd, i))
 
     def generalized(self, tau_joint: Values) -> Any:
         """Return the forces of the coordinates from those of the joints."""
-        return self._sum(tau_joint, (self.n,), 1)
-
-    def _sum(
-        self,
-        of: Values | Matrix,
-        shape: tuple[int, ...],
-        multiplied: int = 0,
-        *,
-        across: str = "",
-        strides: tuple[int, int, int] = (0, 0, 0),
-        symmetric: bool = False,
-    ) -> Result:
-        """Return what belongs to coordinates from what belongs to joints.
-
-        Of rows, columns and entries so many, the first ones, are multiplied by the ratio of the
-        joint.
-        """
-        if not any(strides):
-            after = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
-            strides = (*after, 1, 1)[:3]  # type: ignore[assignment]
-        factors: tuple[int, ...] = ()
-        if not self._direct:
-            factors = (self.loops.number_of_table(self.ratios),) * multiplied
-        symmetric = symmetric and self._shared
-        return Result(of, "coordinate", shape, across, strides, factors, self._shared, symmetric)
+        return self.by_coordinate(tau_joint)
 
     def generalized_rows(self, Y: Matrix) -> Any:
         """Return the rows of the coordinates from those of the joints."""
         *_, size = self.loops.matrices[Y.number]
         width = size // self.nb
         strides = width, width // self.nb, 1
-        return self._sum(Y, (self.n, width), 1, across="body", strides=strides)
+        return Result(Y, "coordinate", (self.n, width), "body", strides)
 
     def generalized_columns(self, S: Values) -> Any:
         """Return (6, n), the columns of the coordinates from those of joints."""
         J = Values(self.loops, whole=True)
         for i, _ in self.outward():
             J[i] = S[i]
-        return self._sum(J, (6, self.n), 1, strides=(1, 0, self.n))
+        return Result(J, "coordinate", (6, self.n), strides=(1, 0, self.n))
 
     def by_body(self, values: Values) -> Any:
         """Return (nb, 6), what bodies have in their order."""
@@ -334,17 +290,17 @@ class GenericModel:
 
     def generalized_matrix(self, M: Matrix, *, symmetric: bool = False) -> Any:
         """Return the matrix of the coordinates from that of the joints."""
-        return self._sum(M, (self.n, self.n), 2, symmetric=symmetric)
+        return Result(M, "coordinate", (self.n, self.n), strides=(self.n, 1, 1))
 
     def generalized_vectors(self, H: Matrix) -> Any:
         """Return the vectors of pairs of coordinates from those of pairs of joints."""
         *_, size = self.loops.matrices[H.number]
         shape = size // self.nb**2, self.n, self.n
-        return self._sum(H, shape, strides=(self.n, 1, self.n**2))
+        return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
 
     def generalized_cube(self, gamma: Matrix) -> Any:
         """Return what belongs to triples of coordinates from that of triples of joints."""
-        return self._sum(gamma, (self.n,) * 3, 3)
+        return Result(gamma, "coordinate", (self.n,) * 3, strides=(self.n**2, self.n, 1))
 
     def assembled(self, rows: list[list[Any]]) -> Any:
         """Return the matrix that is made of these blocks."""
@@ -370,7 +326,6 @@ def _constants(model: Model) -> list[NDArray[np.float64]]:
             *body.home_rel.flat,
             *body.joint.screw,
             *body.inertia.parameters,
-            body.joint.ratio,
             body.joint.offset,
         ]
         for body in model.bodies
@@ -388,7 +343,7 @@ def _entry(q: Any, i: Member) -> Any:
     """Return the entry of a coordinate of an input, or of an array of the same numbers."""
     if isinstance(q, Entries):
         return q[i]
-    if isinstance(q, Result) and isinstance(q.of, Values) and not (q.is_sum or q.factors):
+    if isinstance(q, Result) and isinstance(q.of, Values):
         return q.of[i]
     q = np.asarray(q)
     if q.dtype == object or (q != q[0]).any():

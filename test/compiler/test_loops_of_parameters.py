@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import random_mechanism, with_mimics
+from mechanisms import random_mechanism
 from reference import assert_close
 from test_loops_of_paths import (
     compare,
@@ -127,21 +127,6 @@ def each_as_one(kernel: Any, given: list[Any]) -> None:
     for k in (0, 131, 259):
         one = kernel(*(x[k] for x in given))
         assert_close(found[k], one, 1e-12 * max(1.0, np.abs(one).max()))
-
-
-def test_joints_that_follow_others(loops):
-    """A path may have one of several joints of a coordinate, with its ratio and offset."""
-
-    def make() -> mbs.Model:
-        mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 5: joints 1, 2, 5
-        coordinate, ratio, offset = (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
-        return with_mimics(mechanism, coordinate, ratio, offset).model
-
-    joints = ("joint5", "joint1", "joint4", "joint5")
-    for function in OF_A_BODY:
-        for representation in REPRESENTATIONS:
-            options = {"body": "body5", "joints": joints, "representation": representation}
-            compare(function, make, loops, arguments(function, make(), joints), **options)
 
 
 def test_what_moves_nothing_has_no_loops(loops):

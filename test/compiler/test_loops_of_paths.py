@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism, with_mimics
+from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -185,21 +184,6 @@ def test_the_hessian_of_a_chain_is_that_of_pinocchio():
         found = mbs.compile(mbs.kinematic_hessian, model, **options)
         assert isinstance(found.program, LoopProgram)
         assert_close(found(q), expected[[3, 4, 5, 0, 1, 2]], 1e-11 * np.abs(expected).max())
-
-
-def test_joints_that_follow_others(loops):
-    """A path may have one of several joints of a coordinate, or more, with ratios and offsets."""
-
-    def make(coordinate: Any) -> mbs.Model:
-        mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 5: joints 1, 2, 5
-        ratio, offset = (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
-        return with_mimics(mechanism, coordinate, ratio, offset).model
-
-    for function, coordinate in itertools.product(OF_A_BODY, ((0, 1, 2, 3, 3), (0, 1, 2, 3, 0))):
-        for representation in ("body_fixed", "mixed"):
-            options = {"body": "body5", "representation": representation}
-            given = arrays(function, 4)
-            compare(function, lambda at=coordinate: make(at), loops, given, **options)
 
 
 @pytest.mark.backend_independent

@@ -16,7 +16,6 @@ from mbs_dynamics.compiler.codegen.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.compiler.codegen.llvm_room import room_of
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, columns_of, twins_of
 from mbs_dynamics.compiler.frontend.loops import (
-    CELL,
     COLUMN,
     COLUMNS,
     LOAD,
@@ -114,13 +113,11 @@ class LoopBody(Body):
             direction, size = program.blocks[number]
             rows = columns_of(direction, self.forest.parents)[1]
             self.zero(self.entry("%memory", room.blocks[number]), rows * size * room.stride)
-        tasks = [name for task in program.tasks for space, name in task.reads if space == CELL]
-        whole = {*tasks, *program.matrix_homes}
         for number, (*_, size) in enumerate(program.matrices):
             if (number,) in room.outputs:
                 if self._stays_zero(number) and not self._zeroed_by_rows(number):
                     self.zero(output_pointer(room.outputs[number,]), size)
-            elif not self.forest.is_chain or number in whole:
+            elif not self.forest.is_chain or number in program.matrix_homes:
                 self.zero(self.entry("%memory", room.matrices[number]), size)
         for first in room.twins.values() if not self.forest.is_chain else ():
             self.zero(self.entry("%memory", first), self.forest.count**2)

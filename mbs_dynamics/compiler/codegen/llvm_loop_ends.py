@@ -7,12 +7,12 @@ from __future__ import annotations
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.llvm_body import output_pointer
-from mbs_dynamics.compiler.codegen.llvm_sums import Sums
+from mbs_dynamics.compiler.codegen.llvm_loop_body import LoopBody
 from mbs_dynamics.compiler.frontend.loop_program import Home
 from mbs_dynamics.compiler.frontend.loops import INWARD
 
 
-class LoopEnds(Sums):
+class LoopEnds(LoopBody):
     """A body that hands out what loops have left in the memory."""
 
     def outputs_in_order(self) -> None:
@@ -27,21 +27,14 @@ class LoopEnds(Sums):
                 from_ = self._entry_at(self._of_rows(slot), i)
                 to = self.entry(output_pointer(home.port), home.first)
                 row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
-                self._take(home, from_, self._entry_at(to, row), self._product(home, i))
+                self._copy(from_, self._entry_at(to, row))
                 self._turned(name, len(placed))
         for number, home in program.matrix_homes.items():
             if (number,) not in room.outputs:
                 self._matrix_in_order(number, home)
-            if home.symmetric:
-                self._turn_over(home)
 
     def _matrix_in_order(self, number: int, home: Home) -> None:
         by_row, by_column, by_entry, _ = self.program.matrices[number]
-        if self._is_sum_of_square(number, home):
-            at, weights = self.program.places[home.by], next(iter(home.factors), None)
-            to = self.entry(output_pointer(home.port), home.first)
-            self.sum_matrix(number, at, weights, to, home.strides[0])
-            return
         own = len(self.program.rows_of(home.by))
         across = self.program.rows_of(home.across)
         rows, i = self._counted(own)
@@ -50,58 +43,13 @@ class LoopEnds(Sums):
         a, b = self._place(home.by, i), self._place(home.across, j)
         here = self._offset((i, by_row), (k, by_column))
         there = self._offset((a, home.strides[0]), (b, home.strides[1]))
-        factor = self._product(home, i, j)
         for entry in range(self.program.entries(number)):
             place = int(self.program.places[home.by][entry]) if home.is_cube else entry
             from_ = self.entry("%memory", self.room.matrices[number] + entry * by_entry)
             to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
-            third = factor and self._product(home, i, j, str(entry)) if home.is_cube else factor
-            self._take(home, self._entry_at(from_, here), self._entry_at(to, there), third)
+            self._copy(self._entry_at(from_, here), self._entry_at(to, there))
         self._turned(columns, len(across))
         self._turned(rows, own)
-
-    def _is_sum_of_square(self, number: int, home: Home) -> bool:
-        """Whether rows and columns of a matrix of scalars are added up and multiplied alike."""
-        (_, by_column, *_), places = self.program.matrices[number], self.program.places[home.by]
-        alike = home.by == home.across and len(home.factors) in (0, 2) and bool((places >= 0).all())
-        one = self.program.entries(number) == by_column == home.strides[1] == 1
-        return home.is_sum and alike and one and not home.is_cube
-
-    def _product(self, home: Home, *rows: str) -> str | None:
-        """Emit the product of the factors of a row, a column and an entry, if there are any."""
-        found = None
-        for table, row in zip(home.factors, rows, strict=False):
-            factor = self.of_table(table, row)
-            found = factor if found is None else self.new(f"fmul double {found}, {factor}")
-        return found and self.in_all_lanes(found)
-
-    def _take(self, home: Home, from_: str, to: str, factor: str | None) -> None:
-        """Emit the copy of an entry, multiplied and added as its home says."""
-        value = self.new(f"load {self.real}, ptr {from_}, align 8")
-        if factor:
-            value = self.new(f"fmul {self.real} {value}, {factor}")
-        if home.is_sum:
-            before = self.new(f"load {self.real}, ptr {to}, align 8")
-            value = self.new(f"fadd {self.real} {before}, {value}")
-        self.lines.append(f"  store {self.real} {value}, ptr {to}, align 8")
-
-    def _turn_over(self, home: Home) -> None:
-        """Emit the copy of what is above the diagonal of a sum to below it."""
-        size = int(self.program.places[home.by].max()) + 1
-        rows, i = self._counted(size)
-        columns, j = self._counted(size)
-        above = self.new(f"icmp slt i64 {i}, {j}")
-        from_, to = (
-            self._entry_at(
-                self.entry(output_pointer(home.port), home.first),
-                self._offset((a, home.strides[0]), (b, home.strides[1])),
-            )
-            for a, b in ((i, j), (j, i))
-        )
-        at = self.new(f"select i1 {above}, ptr {to}, ptr {from_}")
-        self._copy(from_, at)
-        self._turned(columns, size)
-        self._turned(rows, size)
 
     def _numbers(self) -> None:
         """Fill outputs that are put together, or of which only the rows of some bodies are set.
@@ -113,11 +61,9 @@ class LoopEnds(Sums):
         homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
         of_rows = program.slot_homes.values()
         homes += [(home.port, len(program.rows_of(home.by))) for home in of_rows]
-        every = (*program.slot_homes.values(), *program.matrix_homes.values())
-        sums = {home.port for home in every if home.is_sum}
         for port in program.outputs:
             kept = [size for name, size in homes if name == port.name]
-            if (sum(kept) == port.size and port.name not in sums) or not kept:
+            if sum(kept) == port.size or not kept:
                 continue
             self.zero(output_pointer(port.name), port.size)
             table = program.numbers.get(port.name, np.zeros(0))

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_columns import VECTORS, ColumnsBody
+from mbs_dynamics.compiler.codegen.llvm_loop_ends import LoopEnds
 from mbs_dynamics.compiler.codegen.llvm_memory import AHEAD, MASKED, NO_MEMORY, emit_ahead
 from mbs_dynamics.compiler.codegen.llvm_mirror import emit_mirror
-from mbs_dynamics.compiler.codegen.llvm_sums import REDUCE
-from mbs_dynamics.compiler.codegen.llvm_system import Systems
 from mbs_dynamics.compiler.codegen.llvm_turns import TurnBody
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.compiler.frontend.loops import (
@@ -37,7 +36,7 @@ def emit_loops(program: Program, lanes: int = 1) -> str:
     return Main(program, lanes).emit()
 
 
-class Main(Systems):
+class Main(LoopEnds):
     """The body of the program's function, or of one whose values of rows are kept by its caller."""
 
     def emit(self) -> str:
@@ -52,9 +51,6 @@ class Main(Systems):
             self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
             self._sines_and_cosines()
         for steps in self.groups:
-            if steps[0].task is not None:
-                self.task(steps[0].task)
-                continue
             if self._are_by_columns(steps):
                 self._by_columns(steps)
                 continue
@@ -83,7 +79,6 @@ class Main(Systems):
                 "}",
                 self.declarations(),
                 MASKED,
-                REDUCE,
             ]
         )
 

@@ -13,15 +13,6 @@ from numpy.lib.stride_tricks import as_strided
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.loop_program import Home, LoopProgram, Step, Turn, columns_of
-from mbs_dynamics.compiler.frontend.loop_system import (
-    UNITS,
-    VECTOR,
-    System,
-    Task,
-    factorized,
-    solved,
-    summed,
-)
 from mbs_dynamics.compiler.frontend.loops import (
     BEFORE,
     CELL,
@@ -81,12 +72,6 @@ def namespace(program: Program) -> dict[str, Any]:
             **program.slot_homes,
             **{(number,): home for number, home in program.matrix_homes.items()},
         },
-        "factorized": factorized,
-        "solved": solved,
-        "summed": summed,
-        "diag": np.diag,
-        "eye": np.eye,
-        "unknowns": [task.unknowns for task in program.tasks if isinstance(task, System)],
         "range": range,
         "enumerate": enumerate,
         "where": np.where,
@@ -105,19 +90,10 @@ def namespace(program: Program) -> dict[str, Any]:
 
 
 def _place(out: Any, home: Home, cells: Any, *places: Any) -> None:
-    """Store a matrix (row, column, entry) in a flat output as its home says, or add it up."""
+    """Store a matrix (row, column, entry) in a flat output as its home says."""
     first, strides = home.first, home.strides
     at = [by * np.array(place, int) for by, place in zip(strides, places, strict=True)]
-    where = first + np.add.outer(np.add.outer(at[0], at[1]), at[2])
-    if home.is_sum:
-        np.add.at(out, where, cells)
-    else:
-        out[where] = cells
-    if home.symmetric:
-        size = 1 + max(places[0])
-        square = as_strided(out[first:], (size, size), [8 * by for by in strides[:2]])
-        i, j = np.tril_indices(size, -1)
-        square[i, j] = square[j, i]
+    out[first + np.add.outer(np.add.outer(at[0], at[1]), at[2])] = cells
 
 
 class _Source:
@@ -164,51 +140,20 @@ class _Source:
             third = by if home.is_cube else f"range({program.entries(number)})"
             places = f"{by}, {across}, {third}"
             rows, columns = (len(program.rows_of(x)) for x in (home.by, home.across))
-            cells = self._multiplied(home, f"c{number}[:{rows}, :{columns}]")
+            cells = f"c{number}[:{rows}, :{columns}]"
             yield f"    place({names[home.port]}, homes[{number},], {cells}, {places})"
         for slot, home in program.slot_homes.items():
             placed = program.rows_of(home.by)
-            taken = f"array(m{slot}[{placed.start}:{placed.stop}]).reshape({len(placed)}, 1, 1)"
-            cells = self._multiplied(home, taken)
+            cells = f"array(m{slot}[{placed.start}:{placed.stop}]).reshape({len(placed)}, 1, 1)"
             places = f"{self._placed(home.by)}, (0,), (0,)"
             yield f"    place({names[home.port]}, homes[{slot}], {cells}, {places})"
         yield f"    return {', '.join(names.values())},"
-
-    def _multiplied(self, home: Home, cells: str) -> str:
-        """Return cells that are multiplied by the factors of their rows, columns and entries."""
-        for axis, table in enumerate(home.factors):
-            by = home.across if axis == 1 else home.by
-            rows = self.program.rows_of(by)
-            shape = ", ".join("-1" if k == axis else "1" for k in range(3))
-            factors = f"array(tables[{table}][{rows.start}:{rows.stop}])"
-            cells = f"{cells} * {factors}.reshape({shape})"
-        return cells
-
-    def _task(self, task: Task) -> Iterator[str]:
-        """Yield the lines of a task in place of a loop."""
-        system = task if isinstance(task, System) else task.system
-        number = [x for x in self.program.tasks if isinstance(x, System)].index(system)
-        at, weights, U = f"unknowns[{number}]", f"tables[{system.weights}]", f"U{number}"
-        if isinstance(task, System):
-            yield f"    {U} = factorized(summed({at}, c{task.matrix}[:, :, 0], {weights}))"
-            excess = f"diag({U})[{at}] - tables[{task.least}]"
-            yield f"    m{task.excess} = ({excess}).tolist()"
-        elif task.sort == VECTOR:
-            yield f"    m{task.to} = solved({U}, summed({at}, m{task.of}))[{at}].tolist()"
-        else:
-            n = system.size
-            sums = f"-summed({at}, c{task.of}[:, :, 0], {weights})"
-            right = f"eye({n})" if task.sort == UNITS else sums
-            yield f"    c{task.to}[:{n}, :{n}, 0] = solved({U}, {right})"
 
     def _placed(self, by: str) -> str:
         rows = self.program.rows_of(by)
         return f"places_{by}[{rows.start}:{rows.stop}]"
 
     def _loop(self, step: Step) -> Iterator[str]:
-        if step.task is not None:
-            yield from self._task(step.task)
-            return
         arrays = sorted(self._in_lanes(step)) if step.sort in (PAIRS, TRIPLES) else []
         for slot in arrays:
             yield f"    a{slot} = array(m{slot})"

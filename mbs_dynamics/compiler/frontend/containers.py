@@ -158,14 +158,6 @@ class Values:
         self.first: int | None = None
         self._assigned: set[int | None] = set()
 
-    @classmethod
-    def at(cls, loops: Loops, slot: int) -> Values:
-        """Return the container of scalars that something else than a loop computes."""
-        values = cls(loops, whole=True)
-        values.layout, values.first = Layout(None, (0,)), slot
-        values._assigned = set(loops.forest.kinds)
-        return values
-
     def __getitem__(self, i: Any) -> Any:
         scope = self.loops.scope
         if scope is None:
@@ -265,13 +257,6 @@ class Matrix:
         loops.matrices.append((*strides, size))
         if attached:
             loops.of_attached.add(self.number)
-
-    @classmethod
-    def at(cls, loops: Loops, number: int) -> Matrix:
-        """Return the matrix of scalars that something else than a loop computes."""
-        matrix = cls.__new__(cls)
-        matrix.loops, matrix.cube, matrix.number = loops, False, number
-        return matrix
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
         scope, place = self._place(cell)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -109,8 +109,6 @@ class Step:
     direction: str
     span: str
     turns: Mapping[int, Turn]
-    task: Any = None
-    """What is done in place of a loop; see :mod:`frontend.loop_system`."""
 
     @property
     def turn(self) -> Turn:
@@ -147,17 +145,6 @@ class Home(NamedTuple):
     """How far apart rows, columns and entries are."""
     is_cube: bool = False
     """Whether entries belong to rows as well, and so stand in the order of those."""
-    factors: tuple[int, ...] = ()
-    """Tables of what rows, columns and entries are multiplied by, as many of these as there are."""
-    is_sum: bool = False
-    """Whether what stands in the same place is added up."""
-    symmetric: bool = False
-    """Whether a sum is symmetric, and to be so exactly."""
-
-    @property
-    def takes_all_as_it_is(self) -> bool:
-        """Whether what is kept in the container is what the output gets."""
-        return not (self.factors or self.is_sum)
 
 
 class LoopProgram(Program):
@@ -228,16 +215,8 @@ class LoopProgram(Program):
                 for node in turn.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
-        for task in self.tasks:
-            for sort, times in asdict(task.operations).items():
-                counts[sort] = counts.get(sort, 0) + times
         trigonometric = 2 * len(self.angles) * self.forest.own
         return Operations(**{**counts, "trigonometric": trigonometric})
-
-    @property
-    def tasks(self) -> tuple[Any, ...]:
-        """What is done in place of loops; see :mod:`frontend.loop_system`."""
-        return tuple(step.task for step in self.steps if step.task is not None)
 
     @property
     def has_wide_loops(self) -> bool:
@@ -288,15 +267,14 @@ class LoopProgram(Program):
         home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
         port = next(port for port in self.outputs if port.name == home.port)
         in_order = self._is_sorted(home.by) and self._is_sorted(home.across)
-        same = home.takes_all_as_it_is and port.size == size and tuple(strides) == home.strides
-        return in_order and same
+        return in_order and port.size == size and tuple(strides) == home.strides
 
     def value_in_place(self, slot: int) -> bool:
         """Whether the values of all rows are an output as they are."""
         home = self.slot_homes[slot]
         port = next(port for port in self.outputs if port.name == home.port)
         whole = port.size == len(self.rows_of(home.by))
-        return home.takes_all_as_it_is and self.in_order(home.by) and whole
+        return self.in_order(home.by) and whole
 
     def rows_of(self, by: str) -> range:
         """Return the rows that stand in inputs and outputs by these numbers."""

@@ -207,8 +207,6 @@ class Loop:
     span: str = ""
     """Of a loop over columns: see :meth:`Loops.columns`."""
     scopes: dict[int, Scope] = field(default_factory=dict)
-    task: Any = None
-    """What is done in place of a loop; see :mod:`frontend.loop_system`."""
 
 
 class Loops:
