@@ -27,6 +27,9 @@ ARM = 6
 """Joints of each arm, where there are many."""
 
 SLOWEST = 3
+CUBIC = (mbs.christoffel_symbols,)
+"""Functions with so large results that they are not for hundreds of joints."""
+
 ORDER = 3
 """Of the derivatives where an order is asked for."""
 
@@ -58,6 +61,8 @@ def _large(name: str, made: Callable[[], mbs.Model]) -> Table:
     columns = ("seconds", "operations", "form", "trace + compile")
     table = Table(name, columns)
     for function in mbs.ALGORITHMS:
+        if function in CUBIC:
+            continue
         kernel, seconds = _compiled(function, made())
         form = "loops" if kernel.program.in_loops else "segments"
         label = algorithm_of(function).name

@@ -171,10 +171,6 @@ class GenericModel:
         """Return an entry of the identity matrix."""
         return self.loops.unit(i, k)
 
-    def moving(self, j: Member) -> Iterator[tuple[Any, Any]]:
-        """Yield body j and those between it and the ground."""
-        return ((i, i) for i in self.loops.triples(j))
-
     def moved_by(self, joints: Sequence[str]) -> Any:
         """Return the joints: the forest knows what they move."""
         return joints
@@ -235,10 +231,6 @@ class GenericModel:
         """Return vectors for all pairs, zero at first, as one matrix for each entry."""
         return Matrix(self.loops, (self.nb, 1, self.nb**2), self.nb**2 * size)
 
-    def per_triple(self) -> Matrix:
-        """Return a scalar for each triple, zero at first."""
-        return Matrix(self.loops, (self.nb**2, self.nb, 1), self.nb**3, cube=True)
-
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
         return Block(self.loops, size)
@@ -297,10 +289,6 @@ class GenericModel:
         *_, size = self.loops.matrices[H.number]
         shape = size // self.nb**2, self.n, self.n
         return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
-
-    def generalized_cube(self, gamma: Matrix) -> Any:
-        """Return what belongs to triples of coordinates from that of triples of joints."""
-        return Result(gamma, "coordinate", (self.n,) * 3, strides=(self.n**2, self.n, 1))
 
     def assembled(self, rows: list[list[Any]]) -> Any:
         """Return the matrix that is made of these blocks."""

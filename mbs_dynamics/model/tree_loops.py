@@ -89,10 +89,6 @@ class TreeLoops:
         """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
         return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
 
-    def per_triple(self) -> Array:
-        """Return an array (nb, nb, nb) of zeros for each triple of bodies."""
-        return np.full((self.nb,) * 3, 0.0, dtype=object)
-
     def vector_per_pair(self, size: int) -> Array:
         """Return what holds a vector for each pair of bodies, zero at first."""
         return self.per_pair(size)

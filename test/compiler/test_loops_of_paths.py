@@ -121,16 +121,6 @@ def test_results_that_are_put_together(name, loops):
     compare(mbs.linearize, lambda: made(name), loops, arguments)
 
 
-@most_mechanisms_slow
-def test_triples(name, loops):
-    q = arrays(mbs.christoffel_symbols, made(name).n)
-    kernel = compare(mbs.christoffel_symbols, lambda: made(name), loops, q)
-    loops(False)
-    model = made(name)
-    C = [mbs.coriolis_matrix(model, q[0], rate) for rate in np.eye(model.n)]
-    assert_close(kernel(q[0]), np.moveaxis(np.array(C), 0, -1), 1e-11 * max(1.0, np.abs(C).max()))
-
-
 @most_representations_slow
 @pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(90)]])
 def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):

@@ -74,7 +74,7 @@ def goes_by_columns(program: LoopProgram, steps: Sequence[Step]) -> bool:
 
 def _is_of_column(place: Place) -> bool:
     """Whether a load takes nothing of another column."""
-    if place.third or place.role == EACH:
+    if place.role == EACH:
         return False
     return place.role in ("", OWN) or (place.role == PARENT and place.space == COLUMN)
 
@@ -87,7 +87,7 @@ def _can_be_stored(program: LoopProgram, step: Step, place: Place, stored: Any) 
     """
     if place.space == COLUMN:
         return place.role == (PARENT if step.direction == INWARD else OWN)
-    if place.space != CELL or place.third or {place.role, place.other} != {OWN, EACH}:
+    if place.space != CELL or {place.role, place.other} != {OWN, EACH}:
         return False
     if program.matrices[place.name][1] != 1:
         return False
@@ -132,9 +132,7 @@ class ColumnsBody(TurnBody):
     def _outputs_of(self, steps: Sequence[Step]) -> list[Place]:
         """Return the places in the caller's memory that these loops fill, or what follows them."""
         stored = {x.place for step in steps for turn in step.turns.values() for x in turn.stores}
-        return sorted(
-            x for x in stored if x.space == CELL and (x.name,) in self.room.outputs and not x.third
-        )
+        return sorted(x for x in stored if x.space == CELL and (x.name,) in self.room.outputs)
 
     def _announce(self, s: str, place: Place) -> None:
         """Emit the announcement of what will be filled, some of it in each turn of a loop before.

@@ -22,7 +22,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     PAIRS,
     ROWS,
     STATE,
-    TRIPLES,
 )
 from mbs_dynamics.compiler.passes.loop_pairs import grouped
 
@@ -168,7 +167,7 @@ class LoopBody(Body):
         loads = [
             node.args[0]
             for step in self.program.steps
-            if step.sort in (PAIRS, TRIPLES)
+            if step.sort == PAIRS
             for turn in step.turns.values()
             for node in turn.nodes
             if node.op == LOAD

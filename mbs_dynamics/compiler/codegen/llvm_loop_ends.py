@@ -44,9 +44,8 @@ class LoopEnds(LoopBody):
         here = self._offset((i, by_row), (k, by_column))
         there = self._offset((a, home.strides[0]), (b, home.strides[1]))
         for entry in range(self.program.entries(number)):
-            place = int(self.program.places[home.by][entry]) if home.is_cube else entry
             from_ = self.entry("%memory", self.room.matrices[number] + entry * by_entry)
-            to = self.entry(output_pointer(home.port), home.first + place * home.strides[2])
+            to = self.entry(output_pointer(home.port), home.first + entry * home.strides[2])
             self._copy(self._entry_at(from_, here), self._entry_at(to, there))
         self._turned(columns, len(across))
         self._turned(rows, own)

@@ -21,7 +21,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     OWN,
     PAIRS,
     ROWS,
-    TRIPLES,
 )
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND, SINCE
@@ -124,9 +123,6 @@ class Main(LoopEnds):
         count = self.forest.count
         if not count:
             return
-        if steps[0].sort == TRIPLES:
-            self._triples(steps[0])
-            return
         moves, backwards = self._moves(mirrored), steps[0].direction != OUTWARD
         name, i = self._counted(count, backwards=backwards)
         for step in steps:
@@ -181,36 +177,6 @@ class Main(LoopEnds):
             first = self._entry_at(output_pointer(port), self.new(f"mul i64 {i}, {by_row}"))
             for k in range(self.program.entries(number)):
                 self.zero(self.entry(first, k * by_entry), by_row)
-
-    def _triples(self, step: Step) -> None:
-        """Emit a loop over the rows, within one over those that come after, and the call there."""
-        function = self._function(step, step.turn)
-        count = self.forest.count
-        rows, p = self._counted(count)
-        name, until = self._label(), self._number("ends", p)
-        i = f"%{name}.i"
-        self.lines += [
-            f"  br label %{name}.from",
-            f"{name}.from:",
-            f"  br label %{name}",
-            f"{name}:",
-            f"  {i} = phi i64 [ {p}, %{name}.from ], [ %{name}.next, %{name}.turned ]",
-        ]
-        begin, end = self.new(f"add i64 {i}, 1"), self._number("ends", i)
-        some = self.new(f"icmp slt i64 {begin}, {end}")
-        arguments = f"ptr %memory, ptr %ports, i64 {i}, i64 {p}, i64 {begin}, i64 {end}"
-        self.lines += [
-            f"  br i1 {some}, label %{name}.call, label %{name}.turned",
-            f"{name}.call:",
-            f"  call void {function}({arguments})",
-            f"  br label %{name}.turned",
-            f"{name}.turned:",
-            f"  %{name}.next = add i64 {i}, 1",
-            f"  %{name}.more = icmp slt i64 %{name}.next, {until}",
-            f"  br i1 %{name}.more, label %{name}, label %{name}.end",
-            f"{name}.end:",
-        ]
-        self._turned(rows, count)
 
     def _mirrored(self, steps: Sequence[Step]) -> list[Entry]:
         """Return the entries of matrices of which what is above a diagonal moves to below it."""

@@ -18,7 +18,6 @@ from mbs_dynamics.compiler.codegen.llvm_room import Room
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Turn
 from mbs_dynamics.compiler.frontend.loops import (
-    BEFORE,
     CELL,
     COLUMNS,
     EACH,
@@ -33,7 +32,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     ROWS,
     STATE,
     TABLE,
-    TRIPLES,
     UNIT,
     Place,
 )
@@ -42,8 +40,7 @@ TWIN = "twin"
 """In place of CELL: what belongs below the diagonal, stored above that of another matrix."""
 
 PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
-"""Parameters of the function of a turn: the row, its parent or in loops over triples what is BEFORE
-it, and the range of a loop within."""
+"""Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
 
 VALUES = "ptr %values"
 """A further one, where values of the rows stand apart from the rest of the memory."""
@@ -73,7 +70,7 @@ class TurnBody(Body):
         super().__init__(self.inner if lanes == 1 else lanes)
         self.states = lanes
         self.program, self.room, self.ahead = program, room, ahead
-        self.lane = {ROWS: "", PAIRS: OUTER if below else OWN, COLUMNS: EACH, TRIPLES: OWN}[sort]
+        self.lane = {ROWS: "", PAIRS: OUTER if below else OWN, COLUMNS: EACH}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
         self._ahead = False
@@ -131,7 +128,7 @@ class TurnBody(Body):
         """Whether a node is the same for all that the loop within runs over."""
         if node.op == LOAD:
             place = node.args[0]
-            return not self.lane or self.lane not in (place.role, place.other, place.third)
+            return not self.lane or self.lane not in (place.role, place.other)
         return all(type(x) is float or self._uniform[x.id] for x in node.args)
 
     def _load(self, place: Place) -> str:
@@ -213,7 +210,7 @@ class TurnBody(Body):
         self.set("%mask", f"and {self.bit} {below}, {above}")
 
     def _store(self, place: Place, value: Any) -> None:
-        below = place.role == self.lane != place.other and not place.third
+        below = place.role == self.lane != place.other
         if self.inner > 1 and place.space == CELL and below:
             if (place.name, place.k) not in self.room.twins:  # stored above the diagonal as well
                 return
@@ -257,7 +254,7 @@ class TurnBody(Body):
             return "%k"
         if role == LAST:
             return str(self.program.forest.own - 1)
-        return "%p" if role in (PARENT, BEFORE) else "%i"
+        return "%p" if role == PARENT else "%i"
 
     def _at(self, pointer: str, k: str | int) -> str:
         return self.new(f"getelementptr {self.entry_type}, ptr {pointer}, i64 {k}")
@@ -333,8 +330,6 @@ class TurnBody(Body):
             first -= strides[1] * self.program.columns(place.name).start
         base = "%memory" if port is None else self._output(port)
         lanes = list(zip((place.role, place.other), strides, strict=True))
-        if place.third:
-            lanes.append((place.third, by_entry))
 
         def emit() -> str:
             at = self._at(base, first)

@@ -14,7 +14,6 @@ from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.loop_program import Home, LoopProgram, Step, Turn, columns_of
 from mbs_dynamics.compiler.frontend.loops import (
-    BEFORE,
     CELL,
     COLUMN,
     COLUMNS,
@@ -31,7 +30,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     ROWS,
     STATE,
     TABLE,
-    TRIPLES,
     Place,
 )
 from mbs_dynamics.compiler.frontend.program import Program
@@ -63,7 +61,6 @@ def namespace(program: Program) -> dict[str, Any]:
         "ends": forest.ends,
         "trees": forest.trees.tolist(),
         "ranges": {span: forest.ranges(span).tolist() for span in (AFTER, UNTIL)},
-        "before": [(i, j) for i, end in enumerate(forest.ends) for j in range(i, end)],
         "array": np.array,
         "zeros": np.zeros,
         "cells": as_strided,
@@ -137,8 +134,7 @@ class _Source:
             yield f"    {names[port.name]} = {taken}"
         for number, home in program.matrix_homes.items():
             by, across = self._placed(home.by), self._placed(home.across)
-            third = by if home.is_cube else f"range({program.entries(number)})"
-            places = f"{by}, {across}, {third}"
+            places = f"{by}, {across}, range({program.entries(number)})"
             rows, columns = (len(program.rows_of(x)) for x in (home.by, home.across))
             cells = f"c{number}[:{rows}, :{columns}]"
             yield f"    place({names[home.port]}, homes[{number},], {cells}, {places})"
@@ -154,24 +150,21 @@ class _Source:
         return f"places_{by}[{rows.start}:{rows.stop}]"
 
     def _loop(self, step: Step) -> Iterator[str]:
-        arrays = sorted(self._in_lanes(step)) if step.sort in (PAIRS, TRIPLES) else []
+        arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
         for slot in arrays:
             yield f"    a{slot} = array(m{slot})"
         rows = f"range({self.count})" + ("[::-1]" if step.direction == INWARD else "")
-        if step.sort == TRIPLES:
-            yield "    for p, i in before:"
-        else:
-            yield f"    for i in {rows}:"
-            yield "        p = parents[i]"
+        yield f"    for i in {rows}:"
+        yield "        p = parents[i]"
         if step.span in (AFTER, UNTIL):
             yield f"        k, e = ranges[{step.span!r}][0][i], ranges[{step.span!r}][1][i]"
-        elif step.sort in (PAIRS, TRIPLES):
+        elif step.sort == PAIRS:
             yield "        k, e = i + 1, ends[i]"
         elif step.sort == COLUMNS:
             first = "trees[0][i]" if step.span == ALL else "i"
             yield f"        k, e = {first}, {'ends[i]' if step.span == BEYOND else 'trees[1][i]'}"
         turns: Mapping[int, Turn] = step.turns
-        if step.sort in (PAIRS, TRIPLES):
+        if step.sort == PAIRS:
             yield "        if k < e:"
             yield from self._turn(next(iter(turns.values())), OWN)
             return
@@ -214,14 +207,11 @@ class _Source:
             by, stride = self.program.rows[place.name]
             return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
-            roles = [x for x in (place.role, place.other, place.third) if x]
-            rows = [self._row(x, lane) for x in roles]
-            if rows.count("k:e") > 1:  # along a diagonal
-                rows = ["range(k, e)" if x == "k:e" else x for x in rows]
+            rows = [self._row(x, lane) for x in (place.role, place.other)]
             first = self.program.columns(place.name).start
             if first:
                 rows[1] = f"k - {first}:e - {first}"
-            return f"c{place.name}[{', '.join(rows)}{'' if place.third else f', {place.k}'}]"
+            return f"c{place.name}[{', '.join(rows)}, {place.k}]"
         if place.space == COLUMN:
             which = 0 if place.role == OWN else 1 + writing
             taken = f"b{place.name}[columns{place.name}[i][{which}], {place.k}, k:e]"
@@ -232,7 +222,7 @@ class _Source:
         if role in (lane, EACH):
             return "k:e"
         last = str(self.program.forest.own - 1)
-        return {PARENT: "p", BEFORE: "p", LAST: last}.get(role, "i")
+        return {PARENT: "p", LAST: last}.get(role, "i")
 
 
 def _ref(x: Any) -> str:

@@ -239,8 +239,7 @@ class Values:
 class Matrix:
     """A scalar or several for each pair of rows, kept in memory or in an output.
 
-    Or a scalar for each triple of rows, if it is a ``cube``. The columns of what is ``attached``
-    belong to the rows that are attached.
+    The columns of what is ``attached`` belong to the rows that are attached.
     """
 
     def __init__(
@@ -249,10 +248,9 @@ class Matrix:
         strides: tuple[int, int, int],
         size: int,
         *,
-        cube: bool = False,
         attached: bool = False,
     ) -> None:
-        self.loops, self.cube = loops, cube
+        self.loops = loops
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
         if attached:
@@ -284,8 +282,6 @@ class Matrix:
         scope = self.loops.scope
         if scope is None or isinstance(i, int) or isinstance(j, int):
             raise Unsuitable
-        if self.cube:
-            return scope, Place(CELL, self.number, 0, i.role, j.role, k[0].role)
         return scope, Place(CELL, self.number, k[0] if k else 0, i.role, j.role)
 
 

@@ -23,7 +23,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     OWN,
     PAIRS,
     ROWS,
-    TRIPLES,
     Forest,
     Place,
 )
@@ -95,7 +94,7 @@ class Turn:
         values = {store.place: store.value for store in self.stores if store.place.space == CELL}
         found = {}
         for place, value in values.items():
-            if place.role == lane != place.other and not place.third:
+            if place.role == lane != place.other:
                 same = values.get(place._replace(role=place.other, other=lane))
                 found[place.name, place.k] = same is value
         return found
@@ -143,8 +142,6 @@ class Home(NamedTuple):
     """Index of the first entry in the flat output."""
     strides: tuple[int, int, int]
     """How far apart rows, columns and entries are."""
-    is_cube: bool = False
-    """Whether entries belong to rows as well, and so stand in the order of those."""
 
 
 class LoopProgram(Program):
@@ -210,7 +207,7 @@ class LoopProgram(Program):
         counts: dict[str, int] = {}
         loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
         for sort, span, turns in loops:
-            for kind, turn in list(turns.items())[: 1 if sort in (PAIRS, TRIPLES) else None]:
+            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
                 times = sum(self.passes(sort, span, kind))
                 for node in turn.nodes:
                     if node.op in KIND:
@@ -295,8 +292,6 @@ class LoopProgram(Program):
         if sort == PAIRS:
             first, end = self.forest.ranges(span)
             return [int(length) for length in end - first]
-        if sort == TRIPLES:
-            return [ends[j] - j - 1 for i in range(count) for j in range(i, ends[i])]
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)

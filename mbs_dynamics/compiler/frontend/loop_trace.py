@@ -21,7 +21,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     PAIRS,
     ROWS,
     STATE,
-    TRIPLES,
     Forest,
     Loops,
     Place,
@@ -157,8 +156,7 @@ def _find_home(
         strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
-        cube = result.of.cube
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube)
+        matrix_homes[result.of.number] = Home(port, by, across, first, strides)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
         by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
@@ -213,10 +211,7 @@ def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int,
         live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
         live = {kind: turn for kind, turn in live.items() if turn.stores}
         if live:
-            if (
-                loop.sort in (PAIRS, TRIPLES)
-                and len({turn.signature for turn in live.values()}) > 1
-            ):
+            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
                 raise Unsuitable
             steps.append(Step(loop.sort, loop.direction, loop.span, live))
     return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}

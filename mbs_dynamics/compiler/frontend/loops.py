@@ -8,8 +8,7 @@ and stored to memory. So neither the trace nor the code grows with the tree. Thi
 bodies: loops run over the rows of a :class:`Forest`.
 
 A row of the forest stands for itself (OWN), for its parent (PARENT), for a row that it comes after
-on the way outwards (OUTER, in loops over pairs), for that or one that it comes after (BEFORE, in
-loops over triples), for a column (EACH, in loops over columns), or for
+on the way outwards (OUTER, in loops over pairs), for a column (EACH, in loops over columns), or for
 the last row of all (LAST), of what an earlier loop has made.
 
 Further rows may be *attached* to rows, any number to each. They are none of those that loops run
@@ -34,13 +33,11 @@ LOAD = "load"
 """Operation of a node that is loaded; its only argument is a :class:`Place`."""
 
 OWN, PARENT, OUTER, EACH, LAST = "own", "parent", "outer", "each", "last"
-BEFORE = "before"
 STATE, TABLE, ROW, ENTRY, CELL, COLUMN = "state", "table", "row", "entry", "cell", "column"
 UNIT = "unit"
 
-ROWS, PAIRS, COLUMNS, TRIPLES = "rows", "pairs", "columns", "triples"
-"""Kinds of loops: over rows; over rows and those before them; over rows and, within, columns; over
-pairs and what the first of them comes after, itself included."""
+ROWS, PAIRS, COLUMNS = "rows", "pairs", "columns"
+"""Kinds of loops: over rows; over rows and those before them; over rows and, within, columns."""
 
 OUTWARD, INWARD = "outward", "inward"
 
@@ -67,8 +64,6 @@ class Place(NamedTuple):
     """Which row."""
     other: str = ""
     """Which column of a matrix, or of a row's columns."""
-    third: str = ""
-    """Which entry of a cell, if these belong to rows as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,17 +297,6 @@ class Loops:
         loop.scopes[i.kind or 0] = self.scope = Scope(self, PAIRS)
         yield Member(OUTER)
         self.scope = outer
-
-    def triples(self, j: Member) -> Iterator[Member]:
-        """Yield a generic row that is j or before it, for a pair of which j comes first.
-
-        All that the loop over the pairs does is then done for each such row.
-        """
-        loop = next(loop for loop in self.steps if self.scope in loop.scopes.values())
-        if j.role != OUTER or loop.sort not in (PAIRS, TRIPLES):
-            raise Unsuitable
-        loop.sort = TRIPLES
-        yield Member(BEFORE)
 
     def columns(self, i: Member, span: str) -> Iterator[Member]:
         """Yield a generic column within the present loop, which is done before this one runs.

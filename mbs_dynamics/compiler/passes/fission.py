@@ -24,7 +24,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     ROW,
     ROWS,
     STATE,
-    TRIPLES,
     Place,
 )
 from mbs_dynamics.compiler.frontend.program import Program
@@ -73,7 +72,7 @@ def halves(program: Program) -> Halves | None:
         return None
     if _written_too_late(program.steps):
         return None
-    if any(step.sort == TRIPLES for step in program.steps) or not _are_whole(program):
+    if not _are_whole(program):
         return None
     if any(by_column != 1 for _, by_column, *_ in program.matrices):
         return None  # entries of a row that do not lie side by side take longer than anything else
