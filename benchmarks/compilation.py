@@ -73,8 +73,8 @@ def _large(name: str, made: Callable[[], mbs.Model]) -> Table:
 
 def _note() -> str:
     return (
-        "Functions of one body or of two are those of the last leaf; sensitivities those of every "
-        f"joint, Jacobian derivatives those by one halfway and the last; orders are {ORDER}. "
+        "Functions of one body or of two are those of the last leaf; sensitivities those of the "
+        f"last joint, Jacobian derivatives those by one halfway and the last; orders are {ORDER}. "
         "Seconds of one thread."
     )
 
@@ -119,6 +119,8 @@ def _options(function: Callable[..., Any], model: mbs.Model) -> dict[str, Any]:
     joints = model.joint_names
     if function is mbs.jacobian_derivative:
         joints = (joints[model.n // 2], joints[-1])
+    elif algorithm_of(function).name.endswith("sensitivity"):
+        joints = joints[-1:]
     values = {"body": model.leaves[-1], "joints": joints, "order": ORDER}
     parameters = inspect.signature(function).parameters.values()
     return {x.name: values[x.name] for x in parameters if x.name in values and x.default is x.empty}

@@ -28,7 +28,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     Member,
     Unsuitable,
 )
-from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
@@ -38,11 +37,10 @@ KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 
-def forest_of(model: Model, carriers: Collection[int], to: Sequence[int]) -> Forest:
+def forest_of(model: Model, carriers: Collection[int]) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds.
 
-    Those that carry a payload are of kinds of their own. Further rows are attached to the bodies
-    ``to``, which stand in order.
+    Those that carry a payload are of kinds of their own.
     """
     for finely in (True, False):
         keys = [(_kind(model, i, finely), i in carriers) for i in range(model.nb)]
@@ -50,8 +48,7 @@ def forest_of(model: Model, carriers: Collection[int], to: Sequence[int]) -> For
         kinds = tuple(order.setdefault(key, len(order)) for key in keys)
         if len(order) <= KINDS:
             break
-    attached = (len(order),) * len(to)
-    return Forest((*model.parents, *to), (*kinds, *attached), len(to))
+    return Forest(model.parents, kinds)
 
 
 def _kind(model: Model, i: int, finely: bool) -> Any:
@@ -86,8 +83,7 @@ class GenericModel:
     """A model numbered depth first, or the path to a frame of one, within loops.
 
     The position of each joint is a coordinate of its own, of the ``n`` that the whole model has.
-    ``payload`` has an entry for each body that carries one, and ``m`` parameters are attached to
-    bodies.
+    ``payload`` has an entry for each body that carries one.
     """
 
     generic = True
@@ -103,12 +99,11 @@ class GenericModel:
         payload: Any,
         carriers: Collection[int],
         n: int,
-        m: int,
     ) -> None:
         self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
         self._loaded = {loops.forest.kinds[i] for i in carriers}
         self.with_numbers, self.joint_names = model, model.joint_names
-        self.n, self.m, self.nb = n, m, model.nb
+        self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
@@ -122,7 +117,7 @@ class GenericModel:
             entries = np.array(flat, dtype=object)
             kind = next(
                 body.joint.kind
-                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=False)
+                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=True)
                 if k == i.kind
             )
             joint = _Joint(kind, _numbers(entries[16:22]), flat[32], i)
@@ -170,49 +165,6 @@ class GenericModel:
     def unit(self, i: Member, k: Member) -> Any:
         """Return an entry of the identity matrix."""
         return self.loops.unit(i, k)
-
-    def moved_by(self, joints: Sequence[str]) -> Any:
-        """Return the joints: the forest knows what they move."""
-        return joints
-
-    def per_attached(self, to: Any, at_first: Any = None) -> Values:
-        """Return a container with a value for each that is attached to a body."""
-        return Values(self.loops)
-
-    def attached(self, to: Any, tip: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Yield what is attached, with its body."""
-        return ((k, k.parent) for k in self.loops.attached())
-
-    def before(self, k: Member, i: Member) -> Iterator[tuple[Any, Any]]:
-        """Yield the bodies before that to which k is attached; see :meth:`supporting`."""
-        return ((j, j) for j in self.loops.pairs_with_attached(k, AFTER))
-
-    def since(self, k: Member, i: Member, tip: Any = None) -> Iterator[Any]:
-        """Yield the body to which k is attached, and those beyond it."""
-        return self.loops.pairs_with_attached(k, UNTIL)
-
-    def per_pair_with_attached(self, to: Any, entries: int = 1) -> Matrix:
-        """Return scalars, or vectors, for pairs of a body and what is attached, zero at first."""
-        columns = self.loops.forest.attached
-        strides = columns, 1, self.nb * columns
-        return Matrix(self.loops, strides, self.nb * columns * entries, attached=True)
-
-    def by_attached(self, K: Values) -> Any:
-        """Return (6, m), what is attached as columns."""
-        whole = Values(self.loops, whole=True)
-        for k in self.loops.attached():
-            whole[k] = K[k]
-        return Result(whole, "attached", (6, self.m), strides=(1, 0, self.m))
-
-    def generalized_with_attached(self, D: Matrix) -> Any:
-        """Return (n, m) for the coordinates, or (6, n, m), from the joints."""
-        *_, size = self.loops.matrices[D.number]
-        across = self.loops.forest.attached
-        if size == self.nb * across:
-            return Result(D, "coordinate", (self.n, self.m), "attached", (self.m, 1, 1))
-        strides = self.m, 1, self.n * self.m
-        shape = size // (self.nb * across), self.n, self.m
-        return Result(D, "coordinate", shape, "attached", strides)
 
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""

@@ -51,9 +51,6 @@ def tree(rng: np.random.Generator) -> mbs.Model:
 def options_of(function: Any, model: mbs.Model, rng: np.random.Generator) -> dict[str, Any]:
     given = {
         "body": lambda: str(rng.choice(model.body_names)),
-        "joints": lambda: tuple(
-            rng.choice(model.joint_names, int(rng.integers(1, 2 * model.n + 3)))
-        ),
         "order": lambda: int(rng.integers(1, 4)),
         "representation": lambda: str(rng.choice(list(mbs.REPRESENTATIONS))),
     }

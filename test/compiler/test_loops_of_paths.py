@@ -15,6 +15,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler.frontend.containers import Layout, _common
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.model.body import Frame
 
@@ -229,3 +230,31 @@ def test_straight_code_fills_large_results_with_zeros():
     assert (H == 0.0).mean() > 0.9
     several = np.full((9, *out.shape), np.nan)
     assert_close(kernel(np.array([q] * 9), out=several), np.array([H] * 9), 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "kinds", "function", "options"),
+    [
+        (80, 5, ("prismatic",), mbs.inverse_dynamics_derivatives, {}),
+        (105, 2, None, mbs.inverse_dynamics_derivatives, {}),
+        (141, 2, None, mbs.twists, {"representation": "mixed"}),
+        (196, 2, ("prismatic",), mbs.jacobian, {"representation": "hybrid", "body": "body2"}),
+    ],
+)
+def test_what_is_a_number_in_some_rows_only(seed, n, kinds, function, options, loops):
+    """Screws and poses of aligned joints, which were once taken for numbers in all rows."""
+
+    def make() -> mbs.Model:
+        chosen = {"kinds": kinds} if kinds else {}
+        return random_mechanism(seed, range(-1, n - 1), aligned=True, **chosen).model
+
+    compare(function, make, loops, arrays(function, make().n), **options)
+
+
+@pytest.mark.backend_independent
+def test_a_number_is_not_taken_for_a_variable():
+    """As 1.0 on the diagonal of rotations about different axes, and the variable 1."""
+    a, b = Layout((3,), (1.0, 0, 1)), Layout((3,), (1, 0, 1.0))
+    assert _common(a, b).entries == (0, 1, 2)
+    assert Layout((2,), (0.0, 1.0)).key != Layout((2,), (0, 1)).key
+    assert [Layout((2,), entries).has_numbers for entries in ((0, 1), (0, 1.0))] == [False, True]

@@ -47,7 +47,7 @@ PARAMETERS = "ptr %memory, ptr %ports, i64 %k"
 def goes_by_columns(program: LoopProgram, steps: Sequence[Step]) -> bool:
     """Whether loops over columns, which follow each other, can be taken column by column."""
     forest = program.forest
-    if not forest.is_chain or forest.attached or any(step.sort != COLUMNS for step in steps):
+    if not forest.is_chain or any(step.sort != COLUMNS for step in steps):
         return False
     homes: dict[Any, Step] = {}
     for step in steps:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body, output_pointer
+from mbs_dynamics.compiler.codegen.llvm_body import Body, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_columns import goes_by_columns
 from mbs_dynamics.compiler.codegen.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.compiler.codegen.llvm_room import room_of
@@ -20,7 +20,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     COLUMNS,
     LOAD,
     PAIRS,
-    ROWS,
     STATE,
 )
 from mbs_dynamics.compiler.passes.loop_pairs import grouped
@@ -79,9 +78,6 @@ class LoopBody(Body):
         ends = np.zeros(self.room.stride, dtype=np.int64)  # vectors of it are loaded
         ends[: forest.count] = self.ends
         self._table("ends", ends)
-        for span in sorted({step.span for step in program.steps if step.sort == PAIRS} - {""}):
-            for name, rows in zip(("first", "end"), forest.ranges(span), strict=True):
-                self._table(f"{span}.{name}", rows)
         for name, rows in zip(("roots", "tree.ends"), forest.trees, strict=True):
             self._table(name, rows)
         for name, numbers in program.places.items():
@@ -105,9 +101,6 @@ class LoopBody(Body):
         for slot in self._read_beyond() if self.lanes == 1 and not room.apart else ():
             end = self.entry(self._of_rows(slot), self.forest.count)
             self.zero(end, room.stride - self.forest.count)
-        beside = self.forest.own % WIDTH
-        for slot in self._of_attached() if beside else ():
-            self.zero(self.entry(self._of_rows(slot), self.forest.own - beside), beside)
         for number in sorted(program.blocks.keys() - self._in_registers()):
             direction, size = program.blocks[number]
             rows = columns_of(direction, self.forest.parents)[1]
@@ -135,8 +128,7 @@ class LoopBody(Body):
 
     def _stays_zero(self, number: int) -> bool:
         """Whether a part of an output is not computed."""
-        chain = self.forest.is_chain and not self.forest.attached
-        return not (chain and self.program.fills(number))
+        return not (self.forest.is_chain and self.program.fills(number))
 
     def _zeroed_by_rows(self, number: int) -> bool:
         """Whether an output is filled with zeros row by row, so that memory is written once."""
@@ -145,18 +137,6 @@ class LoopBody(Body):
     def _of_rows(self, slot: int) -> str:
         """Return the address of a value of the first row."""
         return self.entry(self.room.base, self.room.values[slot])
-
-    def _of_attached(self) -> list[int]:
-        """Return the values that rows have which are attached, but no others.
-
-        Lanes begin at multiples of their number, and read what stands before these rows as well.
-        """
-        if not self.forest.attached:
-            return []
-        kind = self.forest.kinds[-1]
-        turns = [step.turns.get(kind) for step in self.program.steps if step.sort == ROWS]
-        places = [store.place for turn in turns if turn for store in turn.stores]
-        return sorted({place.name for place in places if place.space == STATE})
 
     def _read_beyond(self) -> list[int]:
         """Return the values of which lanes read some that no row has.

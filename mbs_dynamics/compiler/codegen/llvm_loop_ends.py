@@ -21,34 +21,30 @@ class LoopEnds(LoopBody):
         self._numbers()
         for slot, home in program.slot_homes.items():
             if slot not in room.outputs:
-                placed = program.rows_of(home.by)
-                name, i = self._counted(len(placed))
-                i = i if placed.start == 0 else self.new(f"add i64 {i}, {placed.start}")
+                name, i = self._counted(self.forest.count)
                 from_ = self._entry_at(self._of_rows(slot), i)
                 to = self.entry(output_pointer(home.port), home.first)
                 row = self.new(f"mul i64 {self._place(home.by, i)}, {home.strides[0]}")
                 self._copy(from_, self._entry_at(to, row))
-                self._turned(name, len(placed))
+                self._turned(name, self.forest.count)
         for number, home in program.matrix_homes.items():
             if (number,) not in room.outputs:
                 self._matrix_in_order(number, home)
 
     def _matrix_in_order(self, number: int, home: Home) -> None:
         by_row, by_column, by_entry, _ = self.program.matrices[number]
-        own = len(self.program.rows_of(home.by))
-        across = self.program.rows_of(home.across)
-        rows, i = self._counted(own)
-        columns, k = self._counted(len(across))
-        j = k if across.start == 0 else self.new(f"add i64 {k}, {across.start}")
+        count = self.forest.count
+        rows, i = self._counted(count)
+        columns, j = self._counted(count)
         a, b = self._place(home.by, i), self._place(home.across, j)
-        here = self._offset((i, by_row), (k, by_column))
+        here = self._offset((i, by_row), (j, by_column))
         there = self._offset((a, home.strides[0]), (b, home.strides[1]))
         for entry in range(self.program.entries(number)):
             from_ = self.entry("%memory", self.room.matrices[number] + entry * by_entry)
             to = self.entry(output_pointer(home.port), home.first + entry * home.strides[2])
             self._copy(self._entry_at(from_, here), self._entry_at(to, there))
-        self._turned(columns, len(across))
-        self._turned(rows, own)
+        self._turned(columns, count)
+        self._turned(rows, count)
 
     def _numbers(self) -> None:
         """Fill outputs that are put together, or of which only the rows of some bodies are set.
@@ -59,7 +55,7 @@ class LoopEnds(LoopBody):
         sizes = {number: size for number, (*_, size) in enumerate(program.matrices)}
         homes = [(home.port, sizes[number]) for number, home in program.matrix_homes.items()]
         of_rows = program.slot_homes.values()
-        homes += [(home.port, len(program.rows_of(home.by))) for home in of_rows]
+        homes += [(home.port, self.forest.count) for home in of_rows]
         for port in program.outputs:
             kept = [size for name, size in homes if name == port.name]
             if sum(kept) == port.size or not kept:

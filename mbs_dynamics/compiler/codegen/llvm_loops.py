@@ -142,8 +142,6 @@ class Main(LoopEnds):
         begin = "0"
         if span == BELOW:
             begin, end = self._number("roots", i), i
-        elif sort == PAIRS and span:
-            begin, end = self._number(f"{span}.first", i), self._number(f"{span}.end", i)
         elif sort == PAIRS:
             begin = self.new(f"add i64 {i}, 1")
         elif sort == COLUMNS:

@@ -253,7 +253,7 @@ class TurnBody(Body):
         if role in (self.lane, EACH):
             return "%k"
         if role == LAST:
-            return str(self.program.forest.own - 1)
+            return str(self.program.forest.count - 1)
         return "%p" if role == PARENT else "%i"
 
     def _at(self, pointer: str, k: str | int) -> str:
@@ -326,8 +326,6 @@ class TurnBody(Body):
         if place.space == TWIN:
             port, strides = None, [self.program.forest.count, 1]
             first = self.room.twins[place.name, place.k]
-        else:
-            first -= strides[1] * self.program.columns(place.name).start
         base = "%memory" if port is None else self._output(port)
         lanes = list(zip((place.role, place.other), strides, strict=True))
 

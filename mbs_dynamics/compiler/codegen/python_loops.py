@@ -33,7 +33,7 @@ from mbs_dynamics.compiler.frontend.loops import (
     Place,
 )
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.frontend.spans import AFTER, ALL, BEYOND, UNTIL
+from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND
 
 INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
 CALL = {g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
@@ -60,7 +60,6 @@ def namespace(program: Program) -> dict[str, Any]:
         "kinds": forest.kinds,
         "ends": forest.ends,
         "trees": forest.trees.tolist(),
-        "ranges": {span: forest.ranges(span).tolist() for span in (AFTER, UNTIL)},
         "array": np.array,
         "zeros": np.zeros,
         "cells": as_strided,
@@ -107,7 +106,7 @@ class _Source:
             yield f"    m{slot} = [0.0] * {self.count}"
         for number, (*strides, size) in enumerate(program.matrices):
             yield f"    flat{number} = zeros({size})"
-            shape = program.forest.own, len(program.columns(number)), program.entries(number)
+            shape = self.count, self.count, program.entries(number)
             apart = tuple(8 * by for by in strides)
             yield f"    c{number} = cells(flat{number}, {shape}, {apart})"
         for number in program.blocks:
@@ -133,21 +132,13 @@ class _Source:
             taken = f"numbers[{port.name!r}].copy()" if with_numbers else f"zeros({port.size})"
             yield f"    {names[port.name]} = {taken}"
         for number, home in program.matrix_homes.items():
-            by, across = self._placed(home.by), self._placed(home.across)
-            places = f"{by}, {across}, range({program.entries(number)})"
-            rows, columns = (len(program.rows_of(x)) for x in (home.by, home.across))
-            cells = f"c{number}[:{rows}, :{columns}]"
-            yield f"    place({names[home.port]}, homes[{number},], {cells}, {places})"
+            places = f"places_{home.by}, places_{home.across}, range({program.entries(number)})"
+            yield f"    place({names[home.port]}, homes[{number},], c{number}, {places})"
         for slot, home in program.slot_homes.items():
-            placed = program.rows_of(home.by)
-            cells = f"array(m{slot}[{placed.start}:{placed.stop}]).reshape({len(placed)}, 1, 1)"
-            places = f"{self._placed(home.by)}, (0,), (0,)"
+            cells = f"array(m{slot}).reshape({self.count}, 1, 1)"
+            places = f"places_{home.by}, (0,), (0,)"
             yield f"    place({names[home.port]}, homes[{slot}], {cells}, {places})"
         yield f"    return {', '.join(names.values())},"
-
-    def _placed(self, by: str) -> str:
-        rows = self.program.rows_of(by)
-        return f"places_{by}[{rows.start}:{rows.stop}]"
 
     def _loop(self, step: Step) -> Iterator[str]:
         arrays = sorted(self._in_lanes(step)) if step.sort == PAIRS else []
@@ -156,9 +147,7 @@ class _Source:
         rows = f"range({self.count})" + ("[::-1]" if step.direction == INWARD else "")
         yield f"    for i in {rows}:"
         yield "        p = parents[i]"
-        if step.span in (AFTER, UNTIL):
-            yield f"        k, e = ranges[{step.span!r}][0][i], ranges[{step.span!r}][1][i]"
-        elif step.sort == PAIRS:
+        if step.sort == PAIRS:
             yield "        k, e = i + 1, ends[i]"
         elif step.sort == COLUMNS:
             first = "trees[0][i]" if step.span == ALL else "i"
@@ -208,9 +197,6 @@ class _Source:
             return f"{place.name}[places_{by}[{row}] * {stride} + {place.k}]"
         if place.space == CELL:
             rows = [self._row(x, lane) for x in (place.role, place.other)]
-            first = self.program.columns(place.name).start
-            if first:
-                rows[1] = f"k - {first}:e - {first}"
             return f"c{place.name}[{', '.join(rows)}, {place.k}]"
         if place.space == COLUMN:
             which = 0 if place.role == OWN else 1 + writing
@@ -221,7 +207,7 @@ class _Source:
     def _row(self, role: str, lane: str) -> str:
         if role in (lane, EACH):
             return "k:e"
-        last = str(self.program.forest.own - 1)
+        last = str(self.count - 1)
         return {PARENT: "p", LAST: last}.get(role, "i")
 
 

@@ -196,7 +196,7 @@ class Values:
         """Whether all rows have their values, from loops before this one."""
         own = {Place(STATE, s, 0, OWN) for s in self.slots()}
         forest = self.loops.forest
-        done = self._assigned >= set(forest.kinds[: forest.own])
+        done = self._assigned >= set(forest.kinds)
         return done and not own & scope.stores.keys()
 
     def slots(self) -> range:
@@ -237,24 +237,17 @@ class Values:
 
 
 class Matrix:
-    """A scalar or several for each pair of rows, kept in memory or in an output.
-
-    The columns of what is ``attached`` belong to the rows that are attached.
-    """
+    """A scalar or several for each pair of rows, kept in memory or in an output."""
 
     def __init__(
         self,
         loops: Loops,
         strides: tuple[int, int, int],
         size: int,
-        *,
-        attached: bool = False,
     ) -> None:
         self.loops = loops
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
-        if attached:
-            loops.of_attached.add(self.number)
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
         scope, place = self._place(cell)

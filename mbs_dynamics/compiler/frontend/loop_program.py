@@ -159,8 +159,6 @@ class LoopProgram(Program):
     """Number of values of every row."""
     tables: tuple[NDArray[np.float64], ...]
     matrices: tuple[tuple[int, int, int, int], ...]
-    of_attached: frozenset[int]
-    """The matrices of which the columns belong to rows that are attached."""
     blocks: Mapping[int, tuple[str, int]]
     places: Mapping[str, NDArray[np.int64]]
     """Numbers of the rows in inputs and outputs, by name; -1 for rows that are not in them."""
@@ -212,7 +210,7 @@ class LoopProgram(Program):
                 for node in turn.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
-        trigonometric = 2 * len(self.angles) * self.forest.own
+        trigonometric = 2 * len(self.angles) * self.forest.count
         return Operations(**{**counts, "trigonometric": trigonometric})
 
     @property
@@ -221,7 +219,7 @@ class LoopProgram(Program):
         return any(step.sort != ROWS for step in self.steps)
 
     def fills(self, matrix: int) -> bool:
-        """Whether all of a matrix is computed, if rows form a chain and none are attached."""
+        """Whether all of a matrix is computed, if rows form a chain."""
         parts = set()
         for step in self.steps:
             for turn in step.turns.values():
@@ -249,49 +247,32 @@ class LoopProgram(Program):
         in_rows = all(place.role == OUTER and place.other == OWN for place in places)
         return in_rows and writing[0].sort == PAIRS and not writing[0].span
 
-    def columns(self, matrix: int) -> range:
-        """Return the rows to which the columns of a matrix belong."""
-        own, count = self.forest.own, self.forest.count
-        return range(own, count) if matrix in self.of_attached else range(own)
-
     def entries(self, matrix: int) -> int:
         """Return how many entries a cell of a matrix has."""
-        cells = self.forest.own * len(self.columns(matrix))
-        return int(self.matrices[matrix][3] // max(cells, 1))
+        return int(self.matrices[matrix][3] // max(self.forest.count**2, 1))
 
     def matrix_in_place(self, number: int) -> bool:
         """Whether a matrix is an output as it is, of this size and layout."""
         home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
         port = next(port for port in self.outputs if port.name == home.port)
-        in_order = self._is_sorted(home.by) and self._is_sorted(home.across)
+        in_order = self.in_order(home.by) and self.in_order(home.across)
         return in_order and port.size == size and tuple(strides) == home.strides
 
     def value_in_place(self, slot: int) -> bool:
         """Whether the values of all rows are an output as they are."""
         home = self.slot_homes[slot]
         port = next(port for port in self.outputs if port.name == home.port)
-        whole = port.size == len(self.rows_of(home.by))
-        return self.in_order(home.by) and whole
-
-    def rows_of(self, by: str) -> range:
-        """Return the rows that stand in inputs and outputs by these numbers."""
-        rows = np.flatnonzero(self.places[by] >= 0)
-        return range(int(rows[0]), int(rows[-1]) + 1) if len(rows) else range(0)
+        return self.in_order(home.by) and port.size == self.forest.count
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs where they stand here."""
-        return self.rows_of(by).start == 0 and self._is_sorted(by)
-
-    def _is_sorted(self, by: str) -> bool:
-        rows = self.rows_of(by)
-        return bool((self.places[by][rows.start : rows.stop] == np.arange(len(rows))).all())
+        return bool((self.places[by] == np.arange(self.forest.count)).all())
 
     def passes(self, sort: str, span: str, kind: int) -> list[int]:
         """Return for each row of a kind how often the operations of a turn are done."""
         ends, count = self.forest.ends, self.forest.count
         if sort == PAIRS:
-            first, end = self.forest.ranges(span)
-            return [int(length) for length in end - first]
+            return [ends[i] - i - 1 for i in range(count)]
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)

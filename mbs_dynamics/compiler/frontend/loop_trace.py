@@ -129,7 +129,6 @@ def _finished(
         slots=loops.slots,
         tables=tuple(loops.tables),
         matrices=tuple(loops.matrices),
-        of_attached=frozenset(loops.of_attached),
         blocks=dict(loops.blocks),
         places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
         rows=dict(rows),

@@ -111,7 +111,7 @@ def halves(program: Program) -> Halves | None:
 def _are_whole(program: LoopProgram) -> bool:
     """Whether each output is one container, of rows or a matrix."""
     homes = program.slot_homes.values()
-    sizes = [(home.port, len(program.rows_of(home.by))) for home in homes]
+    sizes = [(home.port, program.forest.count) for home in homes]
     for number, home in program.matrix_homes.items():
         sizes.append((home.port, program.matrices[number][3]))
     return sorted(sizes) == sorted((port.name, port.size) for port in program.outputs)
