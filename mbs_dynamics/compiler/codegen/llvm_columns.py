@@ -4,8 +4,7 @@
 
 Each column follows its own recursion along the chain. Taken row by row, what it hands from one row
 to the next passes through memory, for all columns. Taken column by column it stays in registers: a
-function takes as many columns as a vector has lanes through all rows of these loops. What is above
-the diagonal of these columns is then in the first cache, to be turned to below it.
+function takes as many columns as a vector has lanes through all rows of these loops.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def _is_of_column(place: Place) -> bool:
 def _can_be_stored(program: LoopProgram, step: Step, place: Place, stored: Any) -> bool:
     """Whether a store of all lanes does no harm, of columns that come before the row as well.
 
-    In symmetric matrices what is above the diagonal is turned there afterwards. In others the loops
-    are for all columns, or nobody else reads what they store.
+    In symmetric matrices both sides of the diagonal get the same. In others the loops are for all
+    columns, or nobody else reads what they store.
     """
     if place.space == COLUMN:
         return place.role == (PARENT if step.direction == INWARD else OWN)

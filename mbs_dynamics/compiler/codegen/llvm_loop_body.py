@@ -14,7 +14,7 @@ from mbs_dynamics.compiler.codegen.llvm_body import Body, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_columns import goes_by_columns
 from mbs_dynamics.compiler.codegen.llvm_memory import byte_table, emit_memory
 from mbs_dynamics.compiler.codegen.llvm_room import room_of
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, columns_of, twins_of
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, columns_of
 from mbs_dynamics.compiler.frontend.loops import (
     COLUMN,
     COLUMNS,
@@ -47,8 +47,7 @@ class LoopBody(Body):
             columns, blocks[number] = columns_of(direction, self.forest.parents)
             self._table(f"columns{number}", columns)
         self.groups = self._runs(list(grouped(program, lanes)))
-        twins = twins_of(step for steps in self.groups for step in steps)
-        self.room = room_of(program, lanes, blocks, twins, apart)
+        self.room = room_of(program, lanes, blocks, apart)
 
     def _runs(self, groups: list[Sequence[Step]]) -> list[Sequence[Step]]:
         """Return the groups, as one those loops over columns that are taken column by column."""
@@ -111,8 +110,6 @@ class LoopBody(Body):
                     self.zero(output_pointer(room.outputs[number,]), size)
             elif not self.forest.is_chain or number in program.matrix_homes:
                 self.zero(self.entry("%memory", room.matrices[number]), size)
-        for first in room.twins.values() if not self.forest.is_chain else ():
-            self.zero(self.entry("%memory", first), self.forest.count**2)
 
     def _in_registers(self) -> set[Any]:
         """Return the blocks of columns that are handed from row to row in registers."""

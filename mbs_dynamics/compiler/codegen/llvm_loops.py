@@ -9,24 +9,18 @@ from collections.abc import Sequence
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_columns import VECTORS, ColumnsBody
 from mbs_dynamics.compiler.codegen.llvm_loop_ends import LoopEnds
-from mbs_dynamics.compiler.codegen.llvm_memory import AHEAD, MASKED, NO_MEMORY, emit_ahead
-from mbs_dynamics.compiler.codegen.llvm_mirror import emit_mirror
+from mbs_dynamics.compiler.codegen.llvm_memory import AHEAD, MASKED, NO_MEMORY
 from mbs_dynamics.compiler.codegen.llvm_turns import TurnBody
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.compiler.frontend.loops import (
     CELL,
     COLUMNS,
-    EACH,
     OUTWARD,
-    OWN,
     PAIRS,
     ROWS,
 )
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND, SINCE
-
-Entry = tuple[int, int]
-"""A matrix, and which of its entries for a pair of rows."""
+from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND
 
 
 def emit_loops(program: Program, lanes: int = 1) -> str:
@@ -47,17 +41,13 @@ class Main(LoopEnds):
         heap = not self.room.apart and self._memory()
         self._zeros()
         if program.angles:
-            self._steps([Step(ROWS, OUTWARD, ALL, program.early)], ())
+            self._steps([Step(ROWS, OUTWARD, ALL, program.early)])
             self._sines_and_cosines()
         for steps in self.groups:
             if self._are_by_columns(steps):
                 self._by_columns(steps)
                 continue
-            mirrored = self._mirrored(steps)
-            in_order = all(step.span == SINCE and step.direction == OUTWARD for step in steps)
-            self._steps(steps, mirrored if in_order else ())
-            if mirrored and not in_order:
-                self._mirror_all(self._moves(mirrored))
+            self._steps(steps)
         self.outputs_in_order()
         status = self.status_of_rows()
         if heap:
@@ -82,10 +72,8 @@ class Main(LoopEnds):
         )
 
     def _by_columns(self, steps: Sequence[Step]) -> None:
-        """Emit loops over columns for some of them at a time, and then what goes below these."""
-        moves = self._moves(self._mirrored(steps))
-        count = self.forest.count
-        blocks = -(-count // WIDTH)
+        """Emit loops over columns for some of them at a time."""
+        blocks = -(-self.forest.count // WIDTH)
         groups = -(-blocks // VECTORS)
         values = ", ptr %values" if self.room.apart else ""
         names: dict[int, str] = {}
@@ -98,8 +86,6 @@ class Main(LoopEnds):
                 self.functions.append(body.emit_columns(name, steps))
             parameters = f"ptr %memory, ptr %ports, i64 {WIDTH * first}{values}"
             self.lines.append(f"  call void {names[vectors]}({parameters})")
-            for block in range(first, end):
-                self._mirror(moves, min(WIDTH, count - WIDTH * block), str(WIDTH * block))
 
     def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
@@ -114,24 +100,15 @@ class Main(LoopEnds):
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 
-    def _steps(self, steps: Sequence[Step], mirrored: Sequence[Entry]) -> None:
-        """Emit a loop over the rows, and in a turn what each step does for one of its kind.
-
-        In matrices that are ``mirrored``, moves to below the diagonal are made while rows come in
-        order. Processors do not expect what these write next, so it is announced some rows before.
-        """
+    def _steps(self, steps: Sequence[Step]) -> None:
+        """Emit a loop over the rows, and in a turn what each step does for one of its kind."""
         count = self.forest.count
         if not count:
             return
-        moves, backwards = self._moves(mirrored), steps[0].direction != OUTWARD
+        backwards = steps[0].direction != OUTWARD
         name, i = self._counted(count, backwards=backwards)
         for step in steps:
             self._turn(step, i)
-        if moves:
-            self._mirror_turn(name, moves)
-        for (number, _), (_, to) in zip(mirrored, moves, strict=True):
-            if self.room.apart and (number,) in self.room.outputs:
-                emit_ahead(self, to, count, i)
         self._turned(name, count, backwards=backwards)
 
     def _turn(self, step: Step, i: str) -> None:
@@ -175,65 +152,6 @@ class Main(LoopEnds):
             first = self._entry_at(output_pointer(port), self.new(f"mul i64 {i}, {by_row}"))
             for k in range(self.program.entries(number)):
                 self.zero(self.entry(first, k * by_entry), by_row)
-
-    def _mirrored(self, steps: Sequence[Step]) -> list[Entry]:
-        """Return the entries of matrices of which what is above a diagonal moves to below it."""
-        moved = {
-            entry
-            for step in steps
-            if self.lanes == 1 and step.sort != ROWS and step.span != BELOW
-            for turn in step.turns.values()
-            for entry in turn.mirrored(OWN if step.sort == PAIRS else EACH)
-        }
-        return sorted(moved)
-
-    def _moves(self, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-        """Emit the addresses from which and to which it is moved."""
-        found = []
-        for number, k in entries:
-            by_row, by_column, by_entry, _ = self.program.matrices[number]
-            assert (by_row, by_column) == (self.forest.count, 1), "rows are not side by side"
-            port, twin = self.room.outputs.get((number,)), self.room.twins.get((number, k))
-            base = "%memory" if port is None else output_pointer(port)
-            to = self.entry(base, self.room.matrices.get(number, 0) + k * by_entry)
-            found.append((to if twin is None else self.entry("%memory", twin), to))
-        return found
-
-    def _mirror(self, moves: Sequence[tuple[str, str]], rows: int, first: str) -> None:
-        """Emit the moves to so many rows from a first one on."""
-        name = f'@"{self.names}.mirror{rows}"'
-        if name not in self._shared:
-            self._shared[name] = name
-            self.functions.append(emit_mirror(name, self.forest.count, rows))
-        for from_, to in moves:
-            self.lines.append(f"  call void {name}(ptr {from_}, ptr {to}, i64 {first})")
-
-    def _mirror_turn(self, name: str, moves: Sequence[tuple[str, str]]) -> None:
-        """Emit the moves to the rows that come before the row of a turn, once there are eight."""
-        rest = self.forest.count % WIDTH
-        i = f"%{name}.i"
-        place = self.new(f"and i64 {i}, {WIDTH - 1}")
-        full = self.new(f"icmp eq i64 {place}, {WIDTH - 1}")
-        self.lines += [
-            f"  br i1 {full}, label %{name}.panel, label %{name}.no",
-            f"{name}.panel:",
-        ]
-        self._mirror(moves, WIDTH, self.new(f"sub i64 {i}, {WIDTH - 1}"))
-        self.lines += [f"  br label %{name}.no", f"{name}.no:"]
-        if rest:
-            last = self.new(f"icmp eq i64 {i}, {self.forest.count - 1}")
-            self.lines += [
-                f"  br i1 {last}, label %{name}.rest, label %{name}.mirrored",
-                f"{name}.rest:",
-            ]
-            self._mirror(moves, rest, str(self.forest.count - rest))
-            self.lines += [f"  br label %{name}.mirrored", f"{name}.mirrored:"]
-
-    def _mirror_all(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Emit the moves to all rows."""
-        name, _ = self._counted(self.forest.count)
-        self._mirror_turn(name, moves)
-        self._turned(name, self.forest.count)
 
     def _call_by_kind(self, name: str, i: str, functions: dict[int, str], arguments: str) -> None:
         kind = self._number("kinds", i)

@@ -28,9 +28,6 @@ class Room(NamedTuple):
     """Names of the outputs that values, by number, and matrices, by (number,), are kept in."""
     matrices: dict[int, int]
     """Matrices that are kept in the memory, by number."""
-    twins: dict[tuple[int, int], int]
-    """Where what belongs below the diagonal of an entry of a matrix is stored: above that of
-    another, (count, count)."""
     blocks: dict[int, int]
     size: int
     apart: bool
@@ -46,13 +43,11 @@ def room_of(
     program: LoopProgram,
     lanes: int,
     blocks: Mapping[int, int],
-    twins: Iterable[tuple[int, int]],
     apart: Iterable[int] | None = None,
 ) -> Room:
     """Return where things stand; ``blocks`` says how many rows each block of columns has.
 
     What becomes an output in another order than that of the rows is kept in the memory first.
-    ``twins`` are entries of matrices of which the part below the diagonal is stored above another.
     ``apart`` names the values of the rows that stand in a memory of their own, if they do.
     """
     count = program.forest.count
@@ -73,16 +68,12 @@ def room_of(
         if (number,) not in outputs:
             matrices[number] = top
             top += padded(size)
-    below = {}
-    for entry in twins:
-        below[entry] = top
-        top += padded(count**2)
     places = {}
     for number, (_, size) in program.blocks.items():
         places[number] = top
         top += blocks[number] * size * stride
     size = top + WIDTH
-    return Room(stride, values, first, outputs, matrices, below, places, size, apart is not None)
+    return Room(stride, values, first, outputs, matrices, places, size, apart is not None)
 
 
 def stride_of(count: int, lanes: int) -> int:

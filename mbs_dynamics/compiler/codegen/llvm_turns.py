@@ -36,9 +36,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     Place,
 )
 
-TWIN = "twin"
-"""In place of CELL: what belongs below the diagonal, stored above that of another matrix."""
-
 PARAMETERS = "ptr %memory, ptr %ports, i64 %i, i64 %p, i64 %begin, i64 %end"
 """Parameters of the function of a turn: the row, its parent, and the range of a loop within."""
 
@@ -210,11 +207,6 @@ class TurnBody(Body):
         self.set("%mask", f"and {self.bit} {below}, {above}")
 
     def _store(self, place: Place, value: Any) -> None:
-        below = place.role == self.lane != place.other
-        if self.inner > 1 and place.space == CELL and below:
-            if (place.name, place.k) not in self.room.twins:  # stored above the diagonal as well
-                return
-            place = place._replace(role=place.other, other=self.lane, space=TWIN)
         at, step = self._address(place, writing=True)
         value = self.ref(value)
         if self.inner == 1:
@@ -298,7 +290,7 @@ class TurnBody(Body):
             return self._at(self._port(k), place.k), 0
         if place.space == ROW:
             return self._at(self._entries(place), place.k), 0
-        if place.space in (CELL, TWIN):
+        if place.space == CELL:
             return self._cell(place)
         return self._column(place, writing), step
 
@@ -323,9 +315,6 @@ class TurnBody(Body):
         *strides, by_entry, _ = self.program.matrices[place.name]
         port = self.room.outputs.get((place.name,))
         first = place.k * by_entry + (self.room.matrices[place.name] if port is None else 0)
-        if place.space == TWIN:
-            port, strides = None, [self.program.forest.count, 1]
-            first = self.room.twins[place.name, place.k]
         base = "%memory" if port is None else self._output(port)
         lanes = list(zip((place.role, place.other), strides, strict=True))
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from mbs_dynamics.compiler.frontend.loops import (
     Place,
 )
 from mbs_dynamics.compiler.frontend.program import KIND, Operations, Program
-from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND, SINCE
+from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND, SINCE
 
 PARTS = {
     (ROWS, OWN, OWN): {0},
@@ -86,19 +86,6 @@ class Turn:
         loaded = all(node.op == LOAD for node in self.nodes)
         return loaded and all(x.place.space == CELL for x in self.stores)
 
-    def mirrored(self, lane: str) -> dict[tuple[int, int], bool]:
-        """Return the matrices and entries to which lanes are stored down a column.
-
-        And whether the same is stored along a row.
-        """
-        values = {store.place: store.value for store in self.stores if store.place.space == CELL}
-        found = {}
-        for place, value in values.items():
-            if place.role == lane != place.other:
-                same = values.get(place._replace(role=place.other, other=lane))
-                found[place.name, place.k] = same is value
-        return found
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -113,23 +100,6 @@ class Step:
     def turn(self) -> Turn:
         """That of the first kind; in loops over pairs all do the same."""
         return next(iter(self.turns.values()))
-
-
-def twins_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
-    """Return matrices and entries of which what is below the diagonal is not that above it.
-
-    As far as lanes compute it column by column.
-    """
-    lanes = {PAIRS: OWN, COLUMNS: EACH}
-    found = {
-        entry
-        for step in steps
-        if step.sort in lanes and step.span != BELOW
-        for turn in step.turns.values()
-        for entry, same in turn.mirrored(lanes[step.sort]).items()
-        if not same
-    }
-    return sorted(found)
 
 
 class Home(NamedTuple):

