@@ -16,7 +16,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.codegen import llvm_halves, llvm_memory
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, twins_of
+from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.frontend.loops import CELL, PAIRS, ROWS, Forest
 from mbs_dynamics.compiler.frontend.spans import BELOW
 from mbs_dynamics.compiler.passes.fission import halves
@@ -201,8 +201,6 @@ def test_rows_of_a_matrix_are_filled_in_order(loops):
     program = compiled(mbs.coriolis_matrix, TREES["chain of 11"]).program
     groups = list(grouped(program, 1))
     assert [(step.sort, step.span) for step in groups[-1]] == [(PAIRS, BELOW), (PAIRS, "")]
-    assert not twins_of(step for steps in groups for step in steps)
-    assert twins_of(program.steps)
     star = compiled(mbs.coriolis_matrix, TREES["star"]).program
     assert not any(goes_by_rows(star, step) for step in star.steps)
     assert [len(steps) for steps in grouped(star, 1)] == [1] * len(star.steps)
