@@ -28,6 +28,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Store,
     Switch,
     Variable,
+    index,
 )
 
 COMPARISONS = (g.LESS, g.LESS_EQUAL)
@@ -146,15 +147,17 @@ class _Printer:
                 kind = "int" if op in COMPARISONS else self.kind
                 yield f"const {kind} t{value} = {self.expression(op, args)};"
             case Equal(value, a, b):
+                one, zero = self.operand(1.0), self.operand(0.0)
                 same = f"{self.index(a)} == {self.index(b)}"
-                yield f"const {self.kind} t{value} = {same} ? {self.operand(1.0)} : {self.operand(0.0)};"
+                yield f"const {self.kind} t{value} = {same} ? {one} : {zero};"
             case Load(value, buffer, at):
                 yield f"const {self.kind} t{value} = {self.entry(buffer, at)};"
             case Store(buffer, at, x):
                 yield f"{self.entry(buffer, at)} = {self.operand(x)};"
             case Fill(buffer, first, entries):
-                at_k = self.entry(buffer, Index(((Variable("zero"), 1),), first))
-                yield f"for (int n_zero = 0; n_zero < {entries}; ++n_zero) {at_k} = {self.operand(0.0)};"
+                k = Variable("zero")
+                zero = Store(buffer, index(k) + first, 0.0)
+                yield from self.loop(For(k, Index(), index(entries), (zero,)))
             case Check(value, status):
                 positive = f"t{value} > {self.operand(0.0)}"
                 yield f"if (!({positive})) return {self.index(status)};"

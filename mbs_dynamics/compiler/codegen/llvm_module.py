@@ -17,7 +17,6 @@ import numpy as np
 
 from mbs_dynamics.compiler.codegen.llvm_body import ARITHMETIC, COMPARISON, FLAGS, WIDTH
 from mbs_dynamics.compiler.codegen.llvm_memory import NO_MEMORY, byte_table, emit_memory
-from mbs_dynamics.compiler.codegen.llvm_mirror import emit_mirror
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir.nodes import (
     CONSTANT,
@@ -33,7 +32,6 @@ from mbs_dynamics.compiler.ir.nodes import (
     Let,
     Load,
     Lookup,
-    Mirror,
     Module,
     Operand,
     Procedure,
@@ -90,9 +88,7 @@ class _Printer:
         ends += ["full:", f"  ret i32 {NO_MEMORY}"] if heap else []
         head = f"define i32 @{self.module.name}(ptr %ports) nounwind {{\nentry:"
         text = [head, *main.allocas, *lines, *main.lines, *ends, "}"]
-        return "\n".join(
-            [*tables, *self.shared.values(), *functions, *text, declarations(self.lanes)]
-        )
+        return "\n".join([*tables, *functions, *text, declarations(self.lanes)])
 
     def _padding(self) -> Iterator[str]:
         """Yield what fills the room behind buffers with zeros.
@@ -254,8 +250,8 @@ class _Function:
         if buffer.kind in (CONSTANT, TABLE):
             return self.of.symbol(buffer)
         if buffer.kind == SCRATCH:
-            at = f"getelementptr {self.entry_type(buffer)}, ptr %memory, i64 {self.of.offsets[buffer]}"
-            return self.known(buffer, at, 0)
+            kind, first = self.entry_type(buffer), self.of.offsets[buffer]
+            return self.known(buffer, f"getelementptr {kind}, ptr %memory, i64 {first}", 0)
         at = self.known(
             (buffer, "at"), f"getelementptr ptr, ptr %ports, i64 {self.of.ports[buffer]}", 0
         )
@@ -305,8 +301,6 @@ class _Function:
                 )
             case Check(value, status):
                 self.check(value, status)
-            case Mirror():
-                self.mirror(statement)
             case For() if statement.parallel and self.lanes == 1:
                 self.vectors(statement)
             case For():
@@ -575,25 +569,6 @@ class _Function:
         mask = self.new(f"bitcast {self.type('i1')} {bad} to i{self.lanes}")
         return self.new(f"zext i{self.lanes} {mask} to i32")
 
-    def mirror(self, mirror: Mirror) -> None:
-        """Emit the copy of what is above a diagonal to below it, in blocks of registers."""
-        source = self.address(mirror.source, Index((), mirror.source_first))
-        target = self.address(mirror.target, Index((), mirror.target_first))
-        size, rest = mirror.size, mirror.size % WIDTH
-        with self.loop("0", str(size - rest), Variable("mirrored"), step=WIDTH) as k:
-            self.lines.append(
-                f"  call void {self.mirrored(size, WIDTH)}(ptr {source}, ptr {target}, i64 {k})"
-            )
-        if rest:
-            name = self.mirrored(size, rest)
-            self.lines.append(f"  call void {name}(ptr {source}, ptr {target}, i64 {size - rest})")
-
-    def mirrored(self, size: int, rows: int) -> str:
-        """Return the function that fills so many rows below the diagonal."""
-        name = f'@"{self.of.prefix}.mirror{size}.{rows}"'
-        self.of.shared.setdefault(name, emit_mirror(name, size, rows))
-        return name
-
 
 def _padded(size: int, lanes: int) -> int:
     """Return how many entries from one scratch buffer to the next.
@@ -632,7 +607,8 @@ def declarations(lanes: int) -> str:
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
             f"declare {vector} @llvm.masked.load.{w}.p0(ptr, i32, {bits}, {vector})",
             f"declare void @llvm.masked.store.{w}.p0({vector}, ptr, i32, {bits})",
-            f"declare {vector} @llvm.masked.gather.{w}.v{WIDTH}p0({pointers}, i32, {bits}, {vector})",
+            f"declare {vector} @llvm.masked.gather.{w}.v{WIDTH}p0"
+            f"({pointers}, i32, {bits}, {vector})",
             f"declare void @llvm.masked.scatter.{w}.v{WIDTH}p0({vector}, {pointers}, i32, {bits})",
             f"declare <{WIDTH} x i64> @llvm.masked.gather.v{WIDTH}i64.v{WIDTH}p0"
             f"({pointers}, i32, {bits}, <{WIDTH} x i64>)",

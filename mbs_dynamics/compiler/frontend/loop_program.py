@@ -18,7 +18,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     COLUMNS,
     EACH,
     INWARD,
-    LOAD,
     OUTER,
     OWN,
     PAIRS,
@@ -68,24 +67,6 @@ class Turn:
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
 
-    def part(self, role: str) -> Turn | None:
-        """Return what stores entries of matrices in the rows of one role; None if nothing does."""
-        stores = tuple(x for x in self.stores if x.place.space == CELL and x.place.role == role)
-        needed = {x.value.id for x in stores if isinstance(x.value, Symbol)}
-        nodes = []
-        for node in reversed(self.nodes):
-            if node.id in needed:
-                nodes.append(node)
-                if node.op != LOAD:
-                    needed |= {x.id for x in node.args if isinstance(x, (Symbol, Condition))}
-        return Turn(tuple(reversed(nodes)), stores) if stores else None
-
-    @property
-    def moves(self) -> bool:
-        """Whether it does nothing but to store in matrices what it loads."""
-        loaded = all(node.op == LOAD for node in self.nodes)
-        return loaded and all(x.place.space == CELL for x in self.stores)
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -95,11 +76,6 @@ class Step:
     direction: str
     span: str
     turns: Mapping[int, Turn]
-
-    @property
-    def turn(self) -> Turn:
-        """That of the first kind; in loops over pairs all do the same."""
-        return next(iter(self.turns.values()))
 
 
 class Home(NamedTuple):
@@ -147,12 +123,6 @@ class LoopProgram(Program):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_expand", expand)
 
-    def changed(self, **fields: Any) -> LoopProgram:
-        """Return a program in which these fields have other values."""
-        names = ("name", "inputs", "outputs", "guards", *LoopProgram.__annotations__)
-        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
-        return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
-
     @cached_property
     def expanded(self) -> Program:
         """The same function without loops."""
@@ -198,24 +168,6 @@ class LoopProgram(Program):
                         key = step.span or step.sort, place.role, place.other
                         parts |= {(place.k, part) for part in PARTS.get(key, ())}
         return len(parts) == 3 * self.entries(matrix)
-
-    def comes_by_rows(self, matrix: int) -> bool:
-        """Whether one loop over pairs alone computes a matrix, with one row in each turn."""
-        writing, places = [], set()
-        for step in self.steps:
-            turns = step.turns.values()
-            stored = {place for turn in turns for place, *_ in turn.stores}
-            loaded = {node.args[0] for turn in turns for node in turn.nodes if node.op == LOAD}
-            if any((place.space, place.name) == (CELL, matrix) for place in loaded):
-                return False
-            mine = {place for place in stored if (place.space, place.name) == (CELL, matrix)}
-            writing += [step] if mine else []
-            places |= mine
-        by_row, by_column, *_ = self.matrices[matrix]
-        if len(writing) != 1 or by_column != 1 or by_row != self.forest.count:
-            return False
-        in_rows = all(place.role == OUTER and place.other == OWN for place in places)
-        return in_rows and writing[0].sort == PAIRS and not writing[0].span
 
     def entries(self, matrix: int) -> int:
         """Return how many entries a cell of a matrix has."""

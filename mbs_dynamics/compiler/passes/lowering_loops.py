@@ -88,7 +88,7 @@ class _Lowering:
         self.outputs = {x.name: Buffer(x.name, OUTPUT, x.size) for x in program.outputs}
         line = max(LINE // lanes, 1)
         self.stride = line * (-(-self.count // line) | 1)
-        """From one vector of columns to the next, an odd number of lines: all sets of a cache serve."""
+        """From one vector of columns to the next: an odd number of lines, for all sets of a cache."""
         self.of_rows = table("parents", self.forest.parents)
         self.kinds = table("kinds", self.forest.kinds)
         self.ends = table("ends", self.forest.ends)
@@ -161,24 +161,16 @@ class _Lowering:
         """Yield copies of outputs in which rows stand in another order than here."""
         program = self.program
         yield from self._numbers()
-        i, k = ROW_NUMBER, WITHIN
+        i, k, count = ROW_NUMBER, WITHIN, index(self.count)
         for slot, home in program.slot_homes.items():
-            if self.values[slot].kind == OUTPUT:
-                continue
-            rows = program.rows_of(home.by)
-            to = self._placed(home.by, i) * home.strides[0] + home.first
-            body = (
-                Load(0, self.values[slot], index(i)),
-                Store(self.outputs[home.port], to, 0),
-            )
-            yield For(i, index(rows.start), index(rows.stop), body)
+            if self.values[slot].kind == SCRATCH:
+                to = self._placed(home.by, i) * home.strides[0] + home.first
+                copy = Load(0, self.values[slot], index(i)), Store(self.outputs[home.port], to, 0)
+                yield For(i, Index(), count, copy)
         for number, home in program.matrix_homes.items():
-            if self.matrices[number].kind == OUTPUT:
-                continue
-            entries = self._copies(number, home)
-            rows, columns = program.rows_of(home.by), program.rows_of(home.across)
-            within = For(k, index(columns.start), index(columns.stop), tuple(entries))
-            yield For(i, index(rows.start), index(rows.stop), (within,))
+            if self.matrices[number].kind == SCRATCH:
+                within = For(k, Index(), count, tuple(self._copies(number, home)))
+                yield For(i, Index(), count, (within,))
 
     def _copies(self, number: int, home: Home) -> Iterator[Statement]:
         """Yield the copies of the entries that a matrix has for a row and a column."""
@@ -198,11 +190,8 @@ class _Lowering:
     def _numbers(self) -> Iterator[Statement]:
         """Yield what fills outputs that are put together, or of which only some rows are set."""
         program = self.program
-        homes = [
-            (home.port, program.matrices[number][3])
-            for number, home in program.matrix_homes.items()
-        ]
-        homes += [(x.port, len(program.rows_of(x.by))) for x in program.slot_homes.values()]
+        homes = [(x.port, program.matrices[k][3]) for k, x in program.matrix_homes.items()]
+        homes += [(x.port, self.count) for x in program.slot_homes.values()]
         for port in program.outputs:
             if sum(size for name, size in homes if name == port.name) == port.size:
                 continue
@@ -328,4 +317,3 @@ class _Iteration:
         which = 0 if place.role == OWN else 1 + writing
         first = index(where[index(ROW_NUMBER) * 3 + which]) * (size * of.stride)
         return block, first + place.k * of.stride + index(WITHIN)
-

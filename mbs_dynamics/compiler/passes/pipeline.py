@@ -8,14 +8,9 @@ from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.lowering_loops import lowered
-from mbs_dynamics.compiler.passes.transposition import transposed
 
 
 def loop_nest(program: LoopProgram, lanes: int = 1) -> Module:
-    """Return a program with loops as it is printed in C and Python, or for several states."""
-    return hoisted(lowered(program, lanes))
-
-
-def vector_loop_nest(program: LoopProgram) -> Module:
-    """Return it for one state, of which parallel loops take several iterations at a time."""
-    return hoisted(transposed(lowered(program)))
+    """Return a program with loops as it is printed, with memory for so many states at a time."""
+    module = lowered(program, lanes)
+    return hoisted(module)
