@@ -7,10 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from layouts import OTHERS, SIDE_BY_SIDE, WALKABLE, part_of_wider, turned
-from mechanisms import random_mechanism
 from native_bench import (
     Subclass,
-    Watched,
     neat,
     new_filling,
     one_by_one,
@@ -22,7 +20,6 @@ from native_bench import (
     with_vector_code,
 )
 
-import mbs_dynamics as mbs
 from mbs_dynamics.compiler.runtime import batches
 from mbs_dynamics.compiler.runtime.native_rows import LARGEST_NEW, LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
@@ -203,30 +200,3 @@ def test_large_results_and_large_batches_go_to_python(kernel):
         before = kernel.slow_calls
         kernel(*[x[:shared] for x in arguments], out=out)
         assert kernel.slow_calls == before + k
-
-
-def test_programs_that_write_their_results_themselves(loops, halved):
-    halved()
-    loops(True)
-    model = random_mechanism(3, [-1, 0, 1, 2, 2, 4, 0, 6, 7]).model
-    kernel = Watched(mbs.compile(mbs.coriolis_matrix, model, backend="llvm").program)
-    assert kernel.program.in_loops
-    rng = np.random.default_rng(5)
-    q, qd = rng.normal(size=(2, LEAST_STATES + 5, model.n))
-    rest = [np.zeros(port.shape) for port in kernel.inputs[2:]]
-    expected = np.array([kernel(a, b, *rest) for a, b in zip(q, qd, strict=True)])
-    kernel(q, qd, *rest)
-    assert any(kernel._machine.vector.direct)
-    before = kernel.slow_calls
-    out = np.full((len(q), model.n, model.n), np.nan)
-    kernel(q, qd, *rest, out=out)
-    assert kernel.slow_calls == before
-    close = {"rtol": 1e-12, "atol": 1e-13 * np.abs(expected).max()}
-    np.testing.assert_allclose(out, expected, **close)
-    last = turned(np.full_like(out, np.nan))
-    for _ in range(2):
-        kernel(turned(q), qd, *rest, out=last)  # through a scratch area, in Python
-        np.testing.assert_allclose(last, expected, **close)
-    kernel(turned(q), turned(qd), *rest, out=out)
-    assert kernel.slow_calls == before + 2
-    np.testing.assert_allclose(out, expected, **close)

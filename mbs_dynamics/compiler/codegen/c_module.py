@@ -155,9 +155,9 @@ class _Printer:
             case Store(buffer, at, x):
                 yield f"{self.entry(buffer, at)} = {self.operand(x)};"
             case Fill(buffer, first, entries):
-                k = Variable("zero")
-                zero = Store(buffer, index(k) + first, 0.0)
-                yield from self.loop(For(k, Index(), index(entries), (zero,)))
+                place = Variable("zero")
+                body = (Store(buffer, index(place) + first, 0.0),)
+                yield from self.loop(For(place, Index(), index(entries), body))
             case Check(value, status):
                 positive = f"t{value} > {self.operand(0.0)}"
                 yield f"if (!({positive})) return {self.index(status)};"
@@ -165,9 +165,9 @@ class _Printer:
                 yield from self.loop(statement)
             case Switch():
                 yield f"switch ({self.index(statement.on)}) {{"
-                for k, body in statement.cases:
+                for k, within in statement.cases:
                     yield f"case {k}: {{"
-                    yield from self.body(body, 2)
+                    yield from self.body(within, 2)
                     yield "  break; }"
                 yield "default: break;"
                 yield "}"

@@ -43,7 +43,8 @@ OF_ARRAYS = {
     g.DIV: "quotients",
 }
 
-NAMESPACE = {
+NAMESPACE: dict[str, Any] = {
+    "bytes": bytes,
     "range": range,
     "array": array,
     "frombuffer": np.frombuffer,

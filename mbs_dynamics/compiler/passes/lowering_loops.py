@@ -88,7 +88,7 @@ class _Lowering:
         self.outputs = {x.name: Buffer(x.name, OUTPUT, x.size) for x in program.outputs}
         line = max(LINE // lanes, 1)
         self.stride = line * (-(-self.count // line) | 1)
-        """From one vector of columns to the next: an odd number of lines, for all sets of a cache."""
+        """From one vector of columns to the next, in an odd number of lines of the cache."""
         self.of_rows = table("parents", self.forest.parents)
         self.kinds = table("kinds", self.forest.kinds)
         self.ends = table("ends", self.forest.ends)
