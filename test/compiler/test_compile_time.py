@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,16 @@ def polynomial(size: int) -> Program:
         return [value]
 
     return trace(function, {"x": (1,)}, name="polynomial")
+
+
+@contextlib.contextmanager
+def joined_threads() -> Iterator[None]:
+    """Join the threads that are started meanwhile, which end sooner than a patient timer."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(4.0)
+        assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -94,7 +106,8 @@ def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
 
     found: list[str] = []
     try:
-        trace(function, {"x": (1,)}, name="slow", large=True)
+        with joined_threads():
+            trace(function, {"x": (1,)}, name="slow", large=True)
     finally:
         logger.removeHandler(handler)
     assert messages.empty()
@@ -102,9 +115,6 @@ def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
 
 
 def test_short_tracing_is_not_logged(caplog):
-    before = set(threading.enumerate())
-    trace(lambda x: [x[0] * x[0]], {"x": (1,)}, name="quick", large=True)
-    for thread in set(threading.enumerate()) - before:
-        thread.join(tracing.SILENT / 2)
-        assert not thread.is_alive()
+    with joined_threads():
+        trace(lambda x: [x[0] * x[0]], {"x": (1,)}, name="quick", large=True)
     assert not caplog.records
