@@ -123,7 +123,7 @@ def _measured(versions: Versions, jobs: Sequence[cases.Job], rounds: int) -> lis
         doubtful = [job for job in jobs if (job.mechanism.name, job.subject.label) in again]
         if not doubtful:
             break
-        _say(f"{len(doubtful)} functions that break a bound, once more ({repetition + 1})")
+        _say(f"what breaks a bound, once more ({repetition + 1}): {len(doubtful)}")
         with measure.workers(versions, pinocchio=pinocchio, itself=True) as among:
             for job in doubtful:
                 for result in measure.measure(job, among, MORE * rounds):

@@ -184,7 +184,7 @@ def _verdicts(judged: Sequence[Verdict]) -> Table:
     table = Table("Verdicts", ("bound", "limit", "found", "worst", "verdict"))
     for verdict in judged:
         worst = verdict.worst
-        named = f"{worst.name}, {worst.what}" if worst else None
+        named = f"{worst.name}, {worst.what}" if worst and verdict.value != 0.0 else None
         limit = _with_unit(verdict.bound, verdict.bound.limit, lambda x: f"{x:g}")
         found = None
         if verdict.value is not None:
