@@ -64,7 +64,7 @@ def _large(name: str, made: Callable[[], mbs.Model]) -> Table:
         if function in CUBIC:
             continue
         kernel, seconds = _compiled(function, made())
-        form = "loops" if kernel.program.in_loops else "segments"
+        form = "loops" if kernel.program.in_loops else "straight"
         label = algorithm_of(function).name
         table.rows.append((label, kernel.operations.total, form, seconds))
     table.note = _note()

@@ -226,7 +226,7 @@ def _memory(function: CFunction, room: str) -> Iterator[str]:
             "calls at the same time need one workspace each."
         )
     elif function.stack:
-        yield f"Takes {function.stack} bytes of the stack for what its loops hand on."
+        yield f"Takes {function.stack} bytes of the stack for intermediate values."
 
 
 def _shape(port: Port) -> str:

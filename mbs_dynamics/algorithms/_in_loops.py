@@ -22,17 +22,17 @@ LONG = 40_000
 """Programs of more operations than this stay loops in any case, because these are compiled sooner.
 
 So do those with more entries in their results. Others do if they have loops over pairs or columns
-of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
-where a tree is shallow.
+of a tree that is :data:`DEEP`. Elsewhere straight-line code leaves out more zeros, and takes half
+of the time where a tree is shallow.
 """
 
 SCATTERED, FULL, HUGE = 150_000, 4, 200_000
 """Where all trees are small, programs of more operations than SCATTERED stay loops, and so do those
 of larger results than LONG that take at most FULL operations for an entry, or are HUGE.
 
-Measured for 80 arms of 6 joints: loops take 1.3 to 2 times the time of segments for results by
-joint or by body, two thirds of it for matrices that follow pair by pair, and 1.9 to 3.4 times for
-those that follow column by column. As segments these take ten to fifty seconds to compile.
+Measured for 80 arms of 6 joints: loops take 1.3 to 2 times the time of straight-line code for
+results by joint or by body, two thirds of it for matrices that follow pair by pair, and 1.9 to 3.4
+times for those that follow column by column, which would take ten seconds and more to compile.
 """
 
 WIDE = 5000
@@ -40,14 +40,14 @@ WIDE = 5000
 
 LONG_PATH = 100_000
 """The same along the path to a body, without loops over pairs: these take up to twice the time of
-segments, which compile in one to two seconds.
+straight-line code.
 """
 
 DEEP = 12.0
 """Mean number of joints that move a body, from which on loops over pairs and columns are long.
 
-Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of segments, of 40 joints 0.4 to
-1, the least for the derivatives of forward dynamics.
+Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of straight-line code, of 40
+joints 0.4 to 1, the least for the derivatives of forward dynamics.
 """
 
 COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")

@@ -12,7 +12,11 @@ from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.passes.chunks import outlined
 
 STRAIGHT = 6000
-"""Programs of more nodes than this are written in chunks."""
+"""Programs of more nodes than this are written in chunks.
+
+Measured with gcc -O1 for arms and humanoids: chunks take 0.6 to 0.7 of the time of one function to
+compile with 4,000 to 6,000 nodes and a quarter with 9,000, and as long to run.
+"""
 
 STACK = 1 << 16
 """A scratch memory of more bytes than this is the caller's: an argument of the function."""

@@ -41,7 +41,10 @@ FAR = 150
 """A value that was not used for so many operations waits in memory."""
 
 LONG = 6000
-"""In straight-line code of one state with more nodes than this, stores of outputs are volatile."""
+"""In straight-line code of one state with more nodes than this, stores of outputs are volatile.
+
+LLVM would compare each of them with all others: with thousands it takes two to three times as long.
+"""
 
 DIRECT = 64
 """An output with more zeros than this is filled with zeros first."""
@@ -321,7 +324,6 @@ def emit_straight(program: Program, lanes: int = 1, announced: Announced = ()) -
     """
     body = Body(lanes)
     if lanes == 1 and len(program.nodes) > LONG:
-        # LLVM would look at all of them for each: thousands take it two to three times as long
         body.storing = "volatile "
     body.pointers(program)
     announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)

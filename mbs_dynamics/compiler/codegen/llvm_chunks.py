@@ -74,7 +74,6 @@ def emit_chunks(program: Program, lanes: int = 1) -> str:
         body.store_outputs(values[k], outline.outputs)
     for name in names:
         body.lines.append(f"  call void {name}(ptr %memory, ptr %memory, ptr %ports)")
-    body.text.clear()
     status = body.status(program.guards, len(program.inputs) + len(program.outputs))
     if on_heap:
         body.lines.append("  call void @free(ptr %heap)")

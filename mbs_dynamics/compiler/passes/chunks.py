@@ -25,7 +25,12 @@ from mbs_dynamics.compiler.frontend.program import Program
 Node = Symbol | Condition
 
 SIZE = 2000
-"""Operations of a chunk."""
+"""Operations of a chunk.
+
+Measured with LLVM (benchmarks/large_trees.py): chunks of 1,000 take 1.05 to 1.12 of the time of
+those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as long to run, and 1.1
+times as long to compile.
+"""
 
 Entries = dict[int, list[tuple[int, int]]]
 """Entries of outputs that are a node, as (output, index), by the id of the node."""

@@ -264,7 +264,7 @@ class Kernel:
             return self._evaluate_python(states, rows)
         status = self._machine.evaluate(states, rows, in_turn=in_turn)
         if status < 0:
-            raise MemoryError(f"{self.name}: no memory for the values that its chunks pass on")
+            raise MemoryError(f"{self.name}: no memory for its intermediate values")
         if self._native is not None and "_native_vector" not in self.__dict__:
             self._connect_vector()
         return status
