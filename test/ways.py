@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.compiler.runtime.batches import Machine, Rows, Vector
 from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.native import layout, table
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -31,12 +31,12 @@ def evaluate_through(way: str) -> None:
         raise ValueError(f"MBS_TEST_THROUGH must be one of {', '.join(WAYS)}; got {way!r}")
     os.environ["MBS_BACKEND"] = way if way in ("c", "python") else "llvm"
     if way == "native":
-        if not native.supported():
+        if not layout.supported():
             raise RuntimeError("kernels cannot be called through machine code here")
     elif way == "ctypes":
-        native.suits = lambda program: False
+        table.suits = lambda program: False
     elif way.startswith("lanes"):
-        native.suits = lambda program: False
+        table.suits = lambda program: False
         _in_lanes(int(way.removeprefix("lanes")))
 
 

@@ -16,7 +16,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.codegen.llvm_columns import VECTORS, goes_by_columns
 from mbs_dynamics.compiler.frontend.loops import COLUMNS
-from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

@@ -24,7 +24,8 @@ from native_bench import (
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.native_rows import LARGEST_NEW, LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
+from mbs_dynamics.compiler.runtime.native.results import LARGEST_BATCH
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -124,6 +125,16 @@ def test_states_at_any_distance_take_the_fast_path(kernel, rows):
     assert same(kernel(*mixed), wanted)
 
 
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_entries_at_one_address_take_the_slow_path(kernel, rows):
+    x, A, s, g = states(rows)
+    for same_in_all in (np.broadcast_to(x[:, :1], x.shape), np.broadcast_to(x[:1, :1], x.shape)):
+        before = kernel.slow_calls
+        found = kernel(same_in_all, A, s, g)
+        assert kernel.slow_calls == before + 1
+        assert same(found, kernel(same_in_all.copy(), A, s, g))
+
+
 def test_parts_of_one_array_are_inputs_and_results(kernel):
     """Where the room from the first entry to the last one is shared, Python looks closer."""
     rows = LEAST_STATES + 1
@@ -187,7 +198,7 @@ def test_where_a_guard_fails_the_state_is_named(kernel, rows):
 
 
 def test_large_results_and_large_batches_go_to_python(kernel):
-    rows = LARGEST_NEW // (8 * 6) + 1
+    rows = LARGEST_BATCH // (8 * 6) + 1
     arguments = states(rows)
     before = kernel.slow_calls
     found = kernel(*arguments)

@@ -29,7 +29,9 @@ from native_bench import (
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import buffers, native
+from mbs_dynamics.compiler.codegen.builder import PTR
+from mbs_dynamics.compiler.runtime import buffers
+from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -51,8 +53,8 @@ def filling():
 
 @ordinary
 def test_native_calls_are_supported_and_used(kernel):
-    assert native.supported()
-    assert native.is_callable_type(type(kernel))
+    assert layout.supported()
+    assert vectorcall.is_callable_type(type(kernel))
     assert isinstance(kernel, Watched)
     assert type(kernel).__name__ == "Watched"
     assert type(kernel).__module__ == Watched.__module__
@@ -266,7 +268,7 @@ def test_several_outputs_may_overlap_the_inputs(kernel):
 @pytest.fixture
 def forgetful(monkeypatch):
     """Let the interpreter be probed again, and let the report come again, as in a new process."""
-    probes = native.unsupported_reason, native._report_once
+    probes = layout.unsupported_reason, table._report_once
     for probe in probes:
         probe.cache_clear()
     yield monkeypatch
@@ -277,40 +279,49 @@ def forgetful(monkeypatch):
 
 UNSUPPORTED = {
     "the interpreter is pypy": lambda patch: patch.setattr(sys.implementation, "name", "pypy"),
-    "is older than": lambda patch: patch.setattr(native, "OLDEST", (9, 9)),
+    "is older than": lambda patch: patch.setattr(layout, "OLDEST", (9, 9)),
     "is a debug build": lambda patch: patch.setattr(sys, "gettotalrefcount", int, raising=False),
-    "makes arrays": lambda patch: patch.setattr(native, "_array_new", lambda: [].index(0)),
-    "layout of objects": lambda patch: patch.setattr(native, "TUPLE_ITEMS", 16),
+    "makes arrays": lambda patch: patch.setattr(layout, "array_new", lambda: [].index(0)),
+    "layout of objects": lambda patch: patch.setitem(layout.TUPLE.fields, "items", (16, PTR)),
 }
 
 
 @ordinary
 @pytest.mark.parametrize("reason", UNSUPPORTED)
 def test_an_interpreter_without_native_calls_is_reported_once(forgetful, caplog, reason):
-    assert native.unsupported_reason() is None
-    native.unsupported_reason.cache_clear()
+    assert layout.unsupported_reason() is None
+    layout.unsupported_reason.cache_clear()
     UNSUPPORTED[reason](forgetful)
     kernels = [Kernel(PROGRAM, backend="llvm", defaults=DEFAULT) for _ in range(3)]
     assert {type(kernel) for kernel in kernels} == {Kernel}
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
     assert reason in record.message
-    assert reason in native.unsupported_reason()
+    assert reason in layout.unsupported_reason()
     for found, wanted in zip(kernels[0](*neat()), expected(*neat()), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
 @ordinary
-@pytest.mark.parametrize("field", ["SHAPE", "STRIDES", "LIST_ITEMS", "TYPE", "REFERENCES", "NDIM"])
-def test_a_layout_with_other_offsets_is_not_followed(forgetful, field):
-    forgetful.setattr(native, field, getattr(native, field) + 8)
-    assert "layout of objects" in native.unsupported_reason()
+@pytest.mark.parametrize(
+    ("struct", "field"),
+    [
+        *(("ARRAY", field) for field in layout.ARRAY.fields),
+        *(("TUPLE", field) for field in layout.TUPLE.fields),
+        ("LIST", "items"),
+    ],
+)
+def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):
+    fields = getattr(layout, struct).fields
+    offset, kind = fields[field]
+    forgetful.setitem(fields, field, (offset + 8, kind))
+    assert "layout of objects" in layout.unsupported_reason()
 
 
 @pytest.fixture
 def plain(monkeypatch):
     """A function that makes kernels as interpreters do that have no native call."""
-    monkeypatch.setattr(native, "supported", lambda: False)
+    monkeypatch.setattr(table, "supported", lambda: False)
     return lambda program, **options: Watched(program, backend="llvm", **options)
 
 

@@ -20,7 +20,7 @@ import pytest
 from native_bench import neat, new_kernel, outcome, same
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -44,7 +44,7 @@ def counts(things: Any) -> list[int]:
 def test_no_reference_is_lost_or_kept(kernel):
     arguments = neat()
     watched = [*arguments, *kernel.defaults, kernel, kernel.call]
-    if native.supported():
+    if layout.supported():
         watched.append(np.dtype(np.float64))  # np.empty, of the slow path, may itself keep one
     kernel.call(*arguments)
     before = counts(watched)
@@ -56,7 +56,7 @@ def test_no_reference_is_lost_or_kept(kernel):
     assert after == before
     found = kernel.call(*arguments)
     own = counts((np.ones(2),))[0]
-    assert counts(found) == [own + native.supported()] * 3  # the kernel's, to use them again
+    assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
 
 
 def test_batches_lose_and_keep_no_references(kernel):
@@ -175,7 +175,6 @@ def test_kernels_are_collected():
 COLLECTED = """
 import gc, random
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import native
 
 program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
 

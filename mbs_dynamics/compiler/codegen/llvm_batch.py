@@ -11,11 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I32, I64, PTR, Pointer, Struct
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, Body
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_sines_and_cosines
 from mbs_dynamics.compiler.codegen.llvm_soon import AHEAD, ANNOUNCE, LINE, LONG
 
-FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct", "order")
+BATCH_PORT = Struct.of_words(
+    address=PTR,
+    by_state=I64,
+    by_entry=I64,
+    size=I64,
+    scratch=Pointer(DOUBLE),
+    direct=I64,
+    order=Pointer(I32),
+)
+FIELDS = BATCH_PORT.names
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
 state 0, the bytes from one state to the next (0: constant), and from one entry to the next, the
 number of entries, and the address of its scratch area, with room for at least ``lanes`` entries.

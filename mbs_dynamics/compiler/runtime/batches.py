@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
+from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT
 from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
 from mbs_dynamics.compiler.runtime.buffers import Buffers
-from mbs_dynamics.compiler.runtime.native_objects import VECTOR
-from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.compiler.runtime.native.table import VECTOR
 from mbs_dynamics.errors import ArgumentError
 
 
@@ -39,6 +38,12 @@ class Rows(NamedTuple):
     by_entry: int = 8
     """Bytes from one entry to the next."""
 
+
+LEAST_STATES = 64
+"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
+
+STATES_PER_THREAD = 50_000
+"""No thread is started for fewer states."""
 
 LINE = 64
 """Bytes of a line of the processor's cache, and of its widest vectors."""
@@ -253,15 +258,15 @@ class Vector:
         One call at a time may use them.
         """
         workspace = self._workspace()
-        found = {
-            "driver": ctypes.cast(self.driver, ctypes.c_void_p).value,
-            "function": self.function,
-            "rows": workspace.table_address,
-            "pointers": workspace.pointers_address,
-            "guards": self.guards,
-            "lanes": self.lanes,
-        }
-        return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
+        words = VECTOR.words(
+            driver=ctypes.cast(self.driver, ctypes.c_void_p).value or 0,
+            function=self.function,
+            ports=workspace.table_address,
+            pointers=workspace.pointers_address,
+            guards=self.guards,
+            lanes=self.lanes,
+        )
+        return np.array(words, dtype=np.int64), (self, workspace)
 
     def _workspace(self) -> _Workspace:
         return _Workspace(self.inputs, self._orders, self.lanes, self.direct)
@@ -304,14 +309,15 @@ class _Workspace:
             for order, offset in zip(orders[:inputs], offsets, strict=False)
         ]
         self._pointers = np.array([*areas, *[0] * (len(orders) - inputs)], dtype=np.int64)
-        self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
-        self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
-        self._table[:, FIELDS.index("scratch")] = areas[:-1]
-        self._table[:, FIELDS.index("direct")] = direct
+        fields = BATCH_PORT.names
+        self._table = np.zeros((len(orders), len(fields)), dtype=np.int64)
+        self._table[:, fields.index("size")] = [len(order) for order in orders]
+        self._table[:, fields.index("scratch")] = areas[:-1]
+        self._table[:, fields.index("direct")] = direct
         self._places = [np.zeros(max(len(order), lanes), dtype=np.int32) for order in orders]
         for places, order in zip(self._places, orders, strict=True):
             places[: len(order)] = 8 * lanes * order
-        self._table[:, FIELDS.index("order")] = [x.ctypes.data for x in self._places]
+        self._table[:, fields.index("order")] = [x.ctypes.data for x in self._places]
         self.pointers_address = self._pointers.ctypes.data
         self.table_address = self._table.ctypes.data
 

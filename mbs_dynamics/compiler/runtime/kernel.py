@@ -21,11 +21,12 @@ from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.compiler.runtime.arguments import Signature
 from mbs_dynamics.compiler.runtime.batches import Machine, Rows, aligned, rows_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
 from mbs_dynamics.compiler.runtime.iteration import iterate
+from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
+from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _can_use_llvm() -> bool:
 def way_of_calling(backend: str) -> str:
     """Return how kernels of a back end are called here, and why if there is a faster way."""
     if backend == "llvm":
-        reason = native.unsupported_reason()
+        reason = layout.unsupported_reason()
         return "machine code" if reason is None else f"ctypes: {reason}"
     if backend == "c":
         return "ctypes"
@@ -110,8 +111,8 @@ class Kernel:
     ) -> Kernel:
         """Return an object of the class, or of its twin that is called through machine code."""
         chosen = default_backend() if backend is None else checked_backend(backend)
-        twin = chosen == "llvm" and native.suits(program)
-        return object.__new__(native.callable_type(cls) if twin else cls)
+        twin = chosen == "llvm" and table.suits(program)
+        return object.__new__(vectorcall.callable_type(cls) if twin else cls)
 
     def __init__(
         self,
@@ -142,10 +143,11 @@ class Kernel:
             self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
-        if native.is_callable_type(type(self)):
-            self._native = native.connect(
-                self, program, machine.function, self.defaults, Kernel.__call__
+        if vectorcall.is_callable_type(type(self)):
+            self._native = table.kernel_table(
+                program, machine.function, self.defaults, Kernel.__call__
             )
+            vectorcall.attach(self, self._native.words, "mbs.call", emit_call)
         else:
             self._pool = BufferPool(program, self.defaults, machine.one)
 
@@ -273,7 +275,7 @@ class Kernel:
         if vector is not None:
             made = vector.words()
             if self.__dict__.setdefault("_native_vector", made) is made:  # of all threads, once
-                native.connect_vector(self._native, made[0])
+                self._native.set_vector(made[0])
 
     def several_at_once(self, states: int) -> bool:
         """Whether vector code would evaluate so many states; for this package."""
@@ -290,8 +292,8 @@ class Kernel:
                 computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
             except Failed as failed:
                 return k * len(self.guards) + int(failed.args[0]) + 1
-            for table, values in zip(into, computed, strict=True):
-                table[k] = values
+            for found, values in zip(into, computed, strict=True):
+                found[k] = values
         return 0
 
     def singular(
