@@ -147,7 +147,7 @@ def test_fields_and_elements_of_structures_in_memory(compiled):
 
 
 def test_calls_of_functions_by_name_and_address(compiled):
-    add = Function("mbs.add", VOID, Pointer(I64), I64, inline=True)
+    add = Function("mbs.add", VOID, Pointer(I64), I64, attributes="alwaysinline")
     at, x = add.parameters
     at[0] = at[0] + x
     add.ret()

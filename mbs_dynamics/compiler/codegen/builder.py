@@ -248,12 +248,12 @@ class Function:
         returns: Type,
         *parameters: Type,
         exported: bool = False,
-        inline: bool = False,
+        attributes: str = "",
     ) -> None:
         self.name, self._returns = name, returns
         self.parameters = [Value(self, kind, f"%p{k}") for k, kind in enumerate(parameters)]
         self._head = "define" if exported else "define internal"
-        self._attributes = "alwaysinline nounwind" if inline else "nounwind"
+        self._attributes = f"{attributes} nounwind"
         self.lines: list[str] = []
         self.called: dict[str, str] = {}
         """Declarations of the functions that it calls by name."""
@@ -272,7 +272,7 @@ class Function:
     def new(self, kind: Type, expression: str) -> Value:
         """Emit an instruction and return its value."""
         self._names += 1
-        text = f"%v{self._names}"
+        text = f"%r{self._names}"
         self.lines.append(f"  {text} = {expression}")
         return Value(self, kind, text)
 

@@ -133,7 +133,7 @@ class _Joint(Body):
         for k in range(count):
             vectors[k] = self.new(f"load {self.real}, ptr {self.entry(at, k)}, align 8")
         if count:
-            vectors = transposed(self, vectors)
+            vectors = transposed(self.new, self.lanes, vectors)
         to = self.new(f"getelementptr double, ptr %s.to, i64 {first}")
         for k, x in enumerate(vectors):
             at = self.new(f"getelementptr i8, ptr {to}, i64 {k * each}")

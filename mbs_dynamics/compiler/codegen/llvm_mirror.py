@@ -59,7 +59,7 @@ def _block(body: Body, i: str, count: int, rows: int, *, corner: bool = False) -
                 f"{body.bit} {mask}, {body.real} zeroinitializer)"
             )
         )
-    for k, x in enumerate(transposed(body, loads)[:rows]):
+    for k, x in enumerate(transposed(body.new, WIDTH, loads)[:rows]):
         at = _at(body, "%to", "%j", k, i, count)
         if corner:
             mask = _mask([lane < k for lane in range(WIDTH)])

@@ -222,7 +222,7 @@ class Shared:
     """What the kernels of a process share, compiled."""
 
     def __init__(self) -> None:
-        self._code = kept_forever(MachineCode(emit_shared()))
+        self._code = kept_forever(MachineCode(emit_shared(), optimized=True))
         self._code.export(f"mbs.sincos{WIDTH}")
         self.loop = LOOP(self._code.address("mbs.loop"))
 
@@ -231,7 +231,7 @@ class _Batch:
     """What the vector code of a process shares, for one number of lanes."""
 
     def __init__(self, lanes: int) -> None:
-        self._code = kept_forever(MachineCode(emit_batch(lanes)))
+        self._code = kept_forever(MachineCode(emit_batch(lanes), optimized=True))
         for size in {lanes, PER_CALL * lanes} - {WIDTH}:
             self._code.export(f"mbs.sincos{size}")
         self.driver = BATCH(self._code.address("mbs.batch"))

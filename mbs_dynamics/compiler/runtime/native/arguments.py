@@ -46,7 +46,7 @@ def check_array() -> Function:
     the number of states and fills in view k. The first load is safe for any object.
     """
     parameters = (Pointer(ARRAY), Pointer(PORT), I32, Pointer(VIEWS), I64)
-    f = Function("mbs.check_array", I64, *parameters, inline=True)
+    f = Function("mbs.check_array", I64, *parameters, attributes="alwaysinline")
     array, port, flags, views, k = f.parameters
     with f.block() as checks:
         checks.leave_unless(array.type == f.symbol("mbs.ndarray"))

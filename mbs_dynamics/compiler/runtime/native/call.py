@@ -144,7 +144,9 @@ def _read_arguments(
 
 def evaluate() -> Function:
     """Return ``i1 mbs.evaluate(kernel, views, states)``, true if no guard fails."""
-    f = Function("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64, inline=True)
+    f = Function(
+        "mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64, attributes="alwaysinline"
+    )
     kernel, views, states = f.parameters
     ports, pointers = kernel.inputs + kernel.outputs, views.pointers
     with f.if_(states >= LEAST_STATES):

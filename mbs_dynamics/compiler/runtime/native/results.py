@@ -51,7 +51,7 @@ def check_out() -> Function:
     its first to its last entry, no output may share memory with an input or another output.
     """
     parameters = (Pointer(KERNEL), Pointer(PTR), Pointer(VIEWS), I64, I1)
-    f = Function("mbs.check_out", I1, *parameters, inline=True)
+    f = Function("mbs.check_out", I1, *parameters, attributes="alwaysinline")
     kernel, out, views, states, vector = f.parameters
     inputs, outputs = kernel.inputs, kernel.outputs
     begins, ends = views.pointers, f.array(PTR, MOST_PORTS)
@@ -95,7 +95,7 @@ def check_out() -> Function:
 def result_of_one_state() -> Function:
     """Return ``PyObject *mbs.result_of_one_state(port, views, k)``; null after an exception."""
     parameters = (Pointer(PORT), Pointer(VIEWS), I64)
-    f = Function("mbs.result_of_one_state", PTR, *parameters, inline=True)
+    f = Function("mbs.result_of_one_state", PTR, *parameters, attributes="alwaysinline")
     port, views, k = f.parameters
     kept = port.results
     with f.if_(kept != NULL), f.loop(RECYCLED) as place, f.block() as checks:
