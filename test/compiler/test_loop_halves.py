@@ -21,7 +21,7 @@ from mbs_dynamics.compiler.frontend.loops import CELL, PAIRS, ROWS, Forest
 from mbs_dynamics.compiler.frontend.spans import BELOW
 from mbs_dynamics.compiler.passes.fission import halves
 from mbs_dynamics.compiler.passes.loop_pairs import goes_by_rows, grouped
-from mbs_dynamics.compiler.runtime.batches import Rows, Vector
+from mbs_dynamics.compiler.runtime.batches import Vector, View
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -79,10 +79,10 @@ def one_by_one(kernel: Any, arrays: list[Any]) -> list[Any]:
 def together(kernel: Any, vector: Vector, arrays: list[Any]) -> list[Any]:
     """Return the results of a batch, between which there are entries that must not change."""
     count = len(arrays[0])
-    rows = [Rows(x, 8 * x.shape[1]) for x in arrays]
-    rows += [Rows(np.ascontiguousarray(x), 0) for x in kernel.defaults]
+    rows = [View(x, 8 * x.shape[1]) for x in arrays]
+    rows += [View(np.ascontiguousarray(x), 0) for x in kernel.defaults]
     room = [np.full((count + 1, port.size + MARGIN), 7.0) for port in kernel.outputs]
-    rows += [Rows(x, 8 * x.shape[1]) for x in room]
+    rows += [View(x, 8 * x.shape[1]) for x in room]
     assert vector.evaluate(count, rows) == 0
     for x in room:
         assert (x[:, -MARGIN:] == 7.0).all()

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layouts import OTHERS, SIDE_BY_SIDE, WALKABLE, part_of_wider, turned
+from layouts import OTHERS, SIDE_BY_SIDE, STRIDED, part_of_wider, transposed
 from mechanisms import random_mechanism
 from native_bench import (
     Subclass,
     Watched,
-    neat,
     new_filling,
     one_by_one,
+    one_state,
     ordinary,
     outcome,
     room,
@@ -42,7 +42,7 @@ ROWS = [1, 7, LEAST_STATES - 1, LEAST_STATES, LEAST_STATES + 1, LEAST_STATES + 7
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_batches_take_the_fast_path(kernel, rows):
-    batched, (x, A, s, g) = states(rows), neat()
+    batched, (x, A, s, g) = states(rows), one_state()
     before = kernel.slow_calls
     for arguments in (
         batched,
@@ -77,7 +77,7 @@ def test_one_output_is_written_into_an_array(rows):
 
 
 @pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
-def test_arrays_that_are_not_neat_take_the_slow_path(kernel, rows):
+def test_arrays_of_other_kinds_take_the_slow_path(kernel, rows):
     arguments = states(rows)
     wanted = kernel(*arguments)
     y, s, B = room(kernel, rows)
@@ -109,19 +109,19 @@ def test_states_at_any_distance_take_the_fast_path(kernel, rows):
     """Such as q = x[:, :n] and qd = x[:, n:] of states x, and arrays of which the batch is last."""
     arguments = states(rows)
     wanted = kernel(*arguments)
-    for layout in (*WALKABLE, *SIDE_BY_SIDE, *OTHERS):
+    for layout in (*STRIDED, *SIDE_BY_SIDE, *OTHERS):
         given = [layout(x) for x in arguments]
         before = kernel.slow_calls
         assert same(kernel(*given), wanted)
-        straight = layout in WALKABLE or (layout in SIDE_BY_SIDE and rows >= LEAST_STATES)
+        straight = layout in STRIDED or (layout in SIDE_BY_SIDE and rows >= LEAST_STATES)
         assert kernel.slow_calls == before + (not straight), layout
-        out = tuple(turned(x) for x in room(kernel, rows))
+        out = tuple(transposed(x) for x in room(kernel, rows))
         before = kernel.slow_calls
         assert kernel(*given, out=out) is out
         assert same([np.ascontiguousarray(x) for x in out], wanted)
         straight = straight and rows >= LEAST_STATES
         assert kernel.slow_calls == before + (not straight), layout
-    mixed = [turned(arguments[0]), *arguments[1:3], part_of_wider(arguments[3])]
+    mixed = [transposed(arguments[0]), *arguments[1:3], part_of_wider(arguments[3])]
     assert same(kernel(*mixed), wanted)
 
 
@@ -234,10 +234,10 @@ def test_programs_that_write_their_results_themselves(loops, halved):
     assert kernel.slow_calls == before
     close = {"rtol": 1e-12, "atol": 1e-13 * np.abs(expected).max()}
     np.testing.assert_allclose(out, expected, **close)
-    last = turned(np.full_like(out, np.nan))
+    last = transposed(np.full_like(out, np.nan))
     for _ in range(2):
-        kernel(turned(q), qd, *rest, out=last)  # through a scratch area, in Python
+        kernel(transposed(q), qd, *rest, out=last)  # through a scratch area, in Python
         np.testing.assert_allclose(last, expected, **close)
-    kernel(turned(q), turned(qd), *rest, out=out)
+    kernel(transposed(q), transposed(qd), *rest, out=out)
     assert kernel.slow_calls == before + 2
     np.testing.assert_allclose(out, expected, **close)

@@ -28,9 +28,9 @@ class Dispatcher:
     """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Return an object of the class, or of its twin that is called through machine code."""
-        twin = layout.supported()
-        return object.__new__(vectorcall.callable_type(cls, at_once=False) if twin else cls)
+        """Return an object of the class, or of its subclass that is called through machine code."""
+        native = layout.supported()
+        return object.__new__(vectorcall.callable_type(cls, at_once=False) if native else cls)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
