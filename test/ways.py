@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime import native
-from mbs_dynamics.compiler.runtime.batches import Machine, Rows, Vector
+from mbs_dynamics.compiler.runtime.batches import Machine, Vector, View
 from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.native import layout, table
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -31,12 +31,12 @@ def evaluate_through(way: str) -> None:
         raise ValueError(f"MBS_TEST_THROUGH must be one of {', '.join(WAYS)}; got {way!r}")
     os.environ["MBS_BACKEND"] = way if way in ("c", "python") else "llvm"
     if way == "native":
-        if not native.supported():
+        if not layout.supported():
             raise RuntimeError("kernels cannot be called through machine code here")
     elif way == "ctypes":
-        native.suits = lambda program: False
+        table.suits = lambda program: False
     elif way.startswith("lanes"):
-        native.suits = lambda program: False
+        table.suits = lambda program: False
         _in_lanes(int(way.removeprefix("lanes")))
 
 
@@ -44,13 +44,13 @@ def _in_lanes(lanes: int) -> None:
     """Evaluate each state as several equal ones, of which all must get the same results."""
     one_by_one = Machine.one_by_one
 
-    def together(machine: Machine, states: int, rows: Sequence[Rows]) -> int:
+    def together(machine: Machine, states: int, views: Sequence[View]) -> int:
         if lanes == 1:
-            return one_by_one(machine, states, rows)
+            return one_by_one(machine, states, views)
         with machine._lock:
             if machine.vector is None:
                 machine.vector = Vector(machine.program, lanes)
-        return machine.vector.evaluate(states, rows)
+        return machine.vector.evaluate(states, views)
 
     def one(machine: Machine, buffers: Buffers) -> int:
         return as_several(machine, buffers.arrays)
@@ -59,7 +59,7 @@ def _in_lanes(lanes: int) -> None:
         program = machine.program
         several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in arrays[: len(program.inputs)]]
         several += [np.full((lanes + 1, port.size), np.nan) for port in program.outputs]
-        status = together(machine, lanes + 1, [Rows(x, 8 * x.shape[1]) for x in several])
+        status = together(machine, lanes + 1, [View(x, 8 * x.shape[1]) for x in several])
         if status:
             assert 0 < status <= len(program.guards), "the first state was not the first to fail"
             return status
@@ -69,11 +69,11 @@ def _in_lanes(lanes: int) -> None:
             array.reshape(-1)[:] = found[0]
         return 0
 
-    def one_after_the_other(machine: Machine, states: int, rows: Sequence[Rows]) -> int:
+    def one_after_the_other(machine: Machine, states: int, views: Sequence[View]) -> int:
         ports = (*machine.program.inputs, *machine.program.outputs)
         tables = [
-            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
-            for row, port in zip(rows, ports, strict=True)
+            as_strided(view.array, (states, port.size), (view.by_state, view.by_entry))
+            for view, port in zip(views, ports, strict=True)
         ]
         for k in range(states):
             status = as_several(machine, [table[k] for table in tables])

@@ -15,7 +15,7 @@ def part_of_wider(x: Any) -> Any:
     return wide[:, 1]
 
 
-def turned(x: Any) -> Any:
+def transposed(x: Any) -> Any:
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0)
 
 
@@ -24,7 +24,7 @@ def every_other(x: Any) -> Any:
 
 
 def part_of_longer(x: Any) -> Any:
-    return turned(np.concatenate([x, x]))[: len(x)]
+    return transposed(np.concatenate([x, x]))[: len(x)]
 
 
 def backwards(x: Any) -> Any:
@@ -39,6 +39,6 @@ def fortran(x: Any) -> Any:
     return np.asfortranarray(x)
 
 
-WALKABLE = (part_of_wider, every_other)
-SIDE_BY_SIDE = (turned, part_of_longer)
+STRIDED = (part_of_wider, every_other)
+SIDE_BY_SIDE = (transposed, part_of_longer)
 OTHERS = (backwards, spread, fortran)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
-from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
 
 ORDINARY = (
     sys.implementation.name == "cpython"
@@ -49,7 +49,7 @@ def new_kernel() -> Watched:
     return Watched(PROGRAM, backend="llvm", defaults=DEFAULT)
 
 
-def neat(seed: int = 0) -> list[Any]:
+def one_state(seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
     return [np.asarray(rng.normal(size=shape)) for shape in SHAPES.values()]
 

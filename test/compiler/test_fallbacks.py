@@ -103,7 +103,7 @@ def test_the_way_of_calling_is_said(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
     assert way_of_calling("python") == "plain Python"
     assert way_of_calling("c") == "ctypes"
-    reason = kernel.native.unsupported_reason()
+    reason = kernel.layout.unsupported_reason()
     assert way_of_calling("llvm") == (f"ctypes: {reason}" if reason else "machine code")
 
 

@@ -17,7 +17,7 @@ from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, si
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.batches import Rows, Vector, rows_of, thread_count
+from mbs_dynamics.compiler.runtime.batches import Vector, View, thread_count, view_of
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -71,7 +71,7 @@ def evaluated(vector: Vector, arrays: Any, threads: int = 1) -> tuple[int, list[
     outputs = [np.full((*batch, *port.shape), np.nan) for port in PROGRAM.outputs]
     ports = (*PROGRAM.inputs, *PROGRAM.outputs)
     rows = [
-        rows_of(x, port, batch, True)
+        view_of(x, port, batch, True)
         for x, port in zip([*everything, *outputs], ports, strict=True)
     ]
     return vector.evaluate(batch[0], rows, threads), outputs
@@ -119,7 +119,7 @@ def test_nothing_is_written_beyond_the_states(vector):
     ports = (*PROGRAM.inputs, *PROGRAM.outputs)
     inside = [x[1:-1] for x in whole]
     rows = [
-        rows_of(x, port, (21,), True) for x, port in zip([*everything, *inside], ports, strict=True)
+        view_of(x, port, (21,), True) for x, port in zip([*everything, *inside], ports, strict=True)
     ]
     assert vector.evaluate(21, rows) == 0
     for x in whole:
@@ -163,7 +163,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     angles = critical_angles()[::5].copy()
     program = trace(lambda x: {"s": sin(x), "c": cos(x)}, {"x": ()}, name="f")
     found = [np.empty(angles.size) for _ in range(2)]
-    rows = [Rows(x, 8, 0) for x in (angles, *found)]
+    rows = [View(x, 8, 0) for x in (angles, *found)]
     assert Vector(program, vector.lanes).evaluate(angles.size, rows) == 0
     worst = 0.0
     for x, s, c in zip(angles, *found, strict=True):
@@ -173,7 +173,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     tiny = np.array(
         [5e-324, -1e-310, 2.3e-308, 1e-8, 0.0, -0.0, math.inf, -math.inf, math.nan, 2e8]
     )
-    rows = [Rows(x, 8, 0) for x in (tiny, found[0], found[1])]
+    rows = [View(x, 8, 0) for x in (tiny, found[0], found[1])]
     assert Vector(program, vector.lanes).evaluate(tiny.size, rows) == 0
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
@@ -245,16 +245,16 @@ def test_layouts(kernel, layout):
 def test_the_layout_with_the_batch_last_is_not_copied():
     port, batch = Port("x", (3, 2)), (5, 4)
     last = np.moveaxis(np.zeros((3, 2, 5, 4)), (0, 1), (2, 3))
-    rows = rows_of(last, port, batch, True)
-    assert rows == Rows(rows.array, 8, 160)
+    rows = view_of(last, port, batch, True)
+    assert rows == View(rows.array, 8, 160)
     assert np.shares_memory(rows.array, last)
-    assert rows_of(last, port, batch, False)[1:] == (48, 8)
+    assert view_of(last, port, batch, False)[1:] == (48, 8)
     wide = np.zeros((5, 4, 3, 9))
-    assert rows_of(wide[..., :2], port, batch, True)[1:] == (48, 8)  # copied
-    assert rows_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8)
-    assert rows_of(np.zeros(20), Port("x", ()), (20,), True)[1:] == (8, 0)
-    assert rows_of(np.zeros(20), Port("x", ()), (20,), False)[1:] == (8, 8)
-    assert rows_of(np.zeros((1, 1, 3, 2)), port, batch, True).by_state == 0
+    assert view_of(wide[..., :2], port, batch, True)[1:] == (48, 8)  # copied
+    assert view_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8)
+    assert view_of(np.zeros(20), Port("x", ()), (20,), True)[1:] == (8, 0)
+    assert view_of(np.zeros(20), Port("x", ()), (20,), False)[1:] == (8, 8)
+    assert view_of(np.zeros((1, 1, 3, 2)), port, batch, True).by_state == 0
 
 
 def test_batch_axes_broadcast_in_large_batches(kernel):

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layouts import OTHERS, SIDE_BY_SIDE, WALKABLE, part_of_wider, turned
+from layouts import OTHERS, SIDE_BY_SIDE, STRIDED, part_of_wider, transposed
 from native_bench import (
     Subclass,
-    neat,
     new_filling,
     one_by_one,
+    one_state,
     ordinary,
     outcome,
     room,
@@ -21,7 +21,8 @@ from native_bench import (
 )
 
 from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.native_rows import LARGEST_NEW, LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
+from mbs_dynamics.compiler.runtime.native.results import LARGEST_BATCH
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -38,7 +39,7 @@ ROWS = [1, 7, LEAST_STATES - 1, LEAST_STATES, LEAST_STATES + 1, LEAST_STATES + 7
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_batches_take_the_fast_path(kernel, rows):
-    batched, (x, A, s, g) = states(rows), neat()
+    batched, (x, A, s, g) = states(rows), one_state()
     before = kernel.slow_calls
     for arguments in (
         batched,
@@ -73,7 +74,7 @@ def test_one_output_is_written_into_an_array(rows):
 
 
 @pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
-def test_arrays_that_are_not_neat_take_the_slow_path(kernel, rows):
+def test_arrays_of_other_kinds_take_the_slow_path(kernel, rows):
     arguments = states(rows)
     wanted = kernel(*arguments)
     y, s, B = room(kernel, rows)
@@ -105,20 +106,30 @@ def test_states_at_any_distance_take_the_fast_path(kernel, rows):
     """Such as q = x[:, :n] and qd = x[:, n:] of states x, and arrays of which the batch is last."""
     arguments = states(rows)
     wanted = kernel(*arguments)
-    for layout in (*WALKABLE, *SIDE_BY_SIDE, *OTHERS):
+    for layout in (*STRIDED, *SIDE_BY_SIDE, *OTHERS):
         given = [layout(x) for x in arguments]
         before = kernel.slow_calls
         assert same(kernel(*given), wanted)
-        straight = layout in WALKABLE or (layout in SIDE_BY_SIDE and rows >= LEAST_STATES)
+        straight = layout in STRIDED or (layout in SIDE_BY_SIDE and rows >= LEAST_STATES)
         assert kernel.slow_calls == before + (not straight), layout
-        out = tuple(turned(x) for x in room(kernel, rows))
+        out = tuple(transposed(x) for x in room(kernel, rows))
         before = kernel.slow_calls
         assert kernel(*given, out=out) is out
         assert same([np.ascontiguousarray(x) for x in out], wanted)
         straight = straight and rows >= LEAST_STATES
         assert kernel.slow_calls == before + (not straight), layout
-    mixed = [turned(arguments[0]), *arguments[1:3], part_of_wider(arguments[3])]
+    mixed = [transposed(arguments[0]), *arguments[1:3], part_of_wider(arguments[3])]
     assert same(kernel(*mixed), wanted)
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_entries_at_one_address_take_the_slow_path(kernel, rows):
+    x, A, s, g = states(rows)
+    for same_in_all in (np.broadcast_to(x[:, :1], x.shape), np.broadcast_to(x[:1, :1], x.shape)):
+        before = kernel.slow_calls
+        found = kernel(same_in_all, A, s, g)
+        assert kernel.slow_calls == before + 1
+        assert same(found, kernel(same_in_all.copy(), A, s, g))
 
 
 def test_parts_of_one_array_are_inputs_and_results(kernel):
@@ -184,7 +195,7 @@ def test_where_a_guard_fails_the_state_is_named(kernel, rows):
 
 
 def test_large_results_and_large_batches_go_to_python(kernel):
-    rows = LARGEST_NEW // (8 * 6) + 1
+    rows = LARGEST_BATCH // (8 * 6) + 1
     arguments = states(rows)
     before = kernel.slow_calls
     found = kernel(*arguments)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layouts import OTHERS, SIDE_BY_SIDE, WALKABLE, turned
+from layouts import OTHERS, SIDE_BY_SIDE, STRIDED, transposed
 from native_bench import (
     SHAPES,
-    neat,
     new_kernel,
+    one_state,
     ordinary,
     outcome,
     room,
@@ -27,7 +27,7 @@ from native_bench import (
 from test_native_fuzz import CALLS
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -106,9 +106,9 @@ def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
         rows = int(rng.choice([1, 2, 9, LEAST_STATES - 1, LEAST_STATES, 77, 200, 0]))
         lengths = [rows if rng.random() < 0.95 else int(rng.integers(80)) for _ in SHAPES]
         given = [x[:n] for x, n in zip(states(200, k), lengths, strict=True)]
-        one = neat(k)
+        one = one_state(k)
         given = [x if rng.random() < 0.7 else y for x, y in zip(given, one, strict=True)]
-        layouts = (*WALKABLE, *SIDE_BY_SIDE, *OTHERS)
+        layouts = (*STRIDED, *SIDE_BY_SIDE, *OTHERS)
         for i, layout in enumerate(rng.choice(np.array([None, *layouts]), 4, p=CHANCE)):
             if layout is not None and given[i].ndim > len(list(SHAPES.values())[i]):
                 given[i] = layout(given[i])
@@ -119,7 +119,7 @@ def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
         if rng.random() < 0.6:
             targets = [np.zeros((rows, *port.shape)) for port in kernel.outputs]
             if rng.random() < 0.3:
-                targets = [turned(x) for x in targets]
+                targets = [transposed(x) for x in targets]
             if rng.random() < 0.2:
                 which = rng.integers(3)
                 targets[which] = [

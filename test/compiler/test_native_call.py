@@ -18,9 +18,9 @@ from native_bench import (
     Watched,
     expected,
     in_threads,
-    neat,
     new_filling,
     new_kernel,
+    one_state,
     ordinary,
     outcome,
     room,
@@ -29,7 +29,9 @@ from native_bench import (
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import buffers, native
+from mbs_dynamics.compiler.codegen.builder import PTR
+from mbs_dynamics.compiler.runtime import buffers
+from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -51,8 +53,8 @@ def filling():
 
 @ordinary
 def test_native_calls_are_supported_and_used(kernel):
-    assert native.supported()
-    assert native.is_callable_type(type(kernel))
+    assert layout.supported()
+    assert vectorcall.is_callable_type(type(kernel))
     assert isinstance(kernel, Watched)
     assert type(kernel).__name__ == "Watched"
     assert type(kernel).__module__ == Watched.__module__
@@ -62,12 +64,12 @@ def test_native_calls_are_supported_and_used(kernel):
 
 
 @ordinary
-def test_neat_arrays_take_the_fast_path(kernel):
-    x, A, s, g = neat()
+def test_arrays_of_one_state_take_the_fast_path(kernel):
+    x, A, s, g = one_state()
     frozen = x.copy()
     frozen.flags.writeable = False
     part = np.arange(12.0).reshape(4, 3)[2]
-    turned = as_strided(x, (3,), (8,))
+    transposed = as_strided(x, (3,), (8,))
     odd = as_strided(A, (2, 3), (24, 8))
     shared = np.frombuffer(x.tobytes(), dtype=float)
     before = kernel.slow_calls
@@ -76,7 +78,7 @@ def test_neat_arrays_take_the_fast_path(kernel):
         (x, A, s),
         (frozen, A, s, g),
         (part, A, s, g),
-        (turned, odd, s),
+        (transposed, odd, s),
         (shared, A, s, g),
         (x, A, np.array(2.0), g),
         (x, x.reshape(1, 3).repeat(2, 0), s),
@@ -92,7 +94,7 @@ def test_neat_arrays_take_the_fast_path(kernel):
 def test_small_batches_take_the_fast_path(kernel, rows):
     rng = np.random.default_rng(rows)
     batched = [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     before = kernel.slow_calls
     for arguments in (
         tuple(batched),
@@ -115,7 +117,7 @@ def test_small_batches_take_the_fast_path(kernel, rows):
 
 @ordinary
 def test_a_small_batch_names_the_state_where_a_guard_fails(kernel):
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     several = np.repeat(x[None], 9, 0)
     several[6] = -9.5
     for _ in range(3):
@@ -125,7 +127,7 @@ def test_a_small_batch_names_the_state_where_a_guard_fails(kernel):
 
 @ordinary
 def test_anything_else_takes_the_slow_path(kernel):
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     for arguments in (
         (x.tolist(), A, s, g),
         (x.astype(np.float32), A, s, g),
@@ -154,7 +156,7 @@ def test_anything_else_takes_the_slow_path(kernel):
 
 @ordinary
 def test_names_take_the_slow_path_but_for_out(kernel):
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     for named in ({"s": s}, {"s": s, "g": g}, {"s": s, "out": None}):
         before = kernel.slow_calls
         assert same(kernel(x, A, **named), kernel(x, A, s, named.get("g", DEFAULT["g"])))
@@ -176,7 +178,7 @@ def test_out_takes_the_fast_path(filling):
 
 
 @ordinary
-def test_out_that_is_not_neat_takes_the_slow_path(filling):
+def test_out_of_another_kind_takes_the_slow_path(filling):
     x, y = np.array([1.0, 2.0, 3.0]), np.array(2.0)
     wanted = filling(x, y)
     both = np.ones(12)
@@ -186,7 +188,7 @@ def test_out_that_is_not_neat_takes_the_slow_path(filling):
         (None, x, None),
         (both[:9].reshape(3, 3), both[6:9], None),
         (both[2:11].reshape(3, 3), both[:3], None),
-        (both[3:].reshape(3, 3), both[:3], False),  # side by side is neat
+        (both[3:].reshape(3, 3), both[:3], False),  # side by side
         (np.zeros((3, 3)).view(Subclass), x, None),
         (np.asfortranarray(np.zeros((3, 3))), x, ArgumentError),
         (frozen, x, ArgumentError),
@@ -216,7 +218,7 @@ class Named(NamedTuple):
 
 @ordinary
 def test_several_outputs_are_written_into_a_tuple(kernel):
-    for arguments in (neat(), neat()[:3]):
+    for arguments in (one_state(), one_state()[:3]):
         out, before = room(kernel), kernel.slow_calls
         references = [sys.getrefcount(x) for x in (out, *out)]
         for _ in range(10):
@@ -227,8 +229,8 @@ def test_several_outputs_are_written_into_a_tuple(kernel):
 
 
 @ordinary
-def test_tuples_that_are_not_neat_take_the_slow_path(kernel):
-    arguments = neat()
+def test_tuples_of_other_kinds_take_the_slow_path(kernel):
+    arguments = one_state()
     wanted = kernel(*arguments)
     y, s, B = room(kernel)
     frozen = y.copy()
@@ -249,7 +251,7 @@ def test_tuples_that_are_not_neat_take_the_slow_path(kernel):
 
 @ordinary
 def test_several_outputs_may_overlap_the_inputs(kernel):
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     wanted = kernel(x, A, s, g)
     before = kernel.slow_calls
     y, square, B = kernel(x, A, s, g, out=(g, s, A))
@@ -257,7 +259,7 @@ def test_several_outputs_may_overlap_the_inputs(kernel):
     assert same((y, square, B), wanted)
     assert (y is g, square is s, B is A) == (True, True, True)
     shared = np.zeros(7)
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     kernel(x, A, s, g, out=(shared[:2], np.zeros(()), shared[1:].reshape(2, 3)))  # each other
     assert kernel.slow_calls == before + 2
     np.testing.assert_array_equal(shared[1:].reshape(2, 3), wanted[2])
@@ -266,7 +268,7 @@ def test_several_outputs_may_overlap_the_inputs(kernel):
 @pytest.fixture
 def forgetful(monkeypatch):
     """Let the interpreter be probed again, and let the report come again, as in a new process."""
-    probes = native.unsupported_reason, native._report_once
+    probes = layout.unsupported_reason, table._report_once
     for probe in probes:
         probe.cache_clear()
     yield monkeypatch
@@ -277,40 +279,49 @@ def forgetful(monkeypatch):
 
 UNSUPPORTED = {
     "the interpreter is pypy": lambda patch: patch.setattr(sys.implementation, "name", "pypy"),
-    "is older than": lambda patch: patch.setattr(native, "OLDEST", (9, 9)),
+    "is older than": lambda patch: patch.setattr(layout, "OLDEST", (9, 9)),
     "is a debug build": lambda patch: patch.setattr(sys, "gettotalrefcount", int, raising=False),
-    "makes arrays": lambda patch: patch.setattr(native, "_array_new", lambda: [].index(0)),
-    "layout of objects": lambda patch: patch.setattr(native, "TUPLE_ITEMS", 16),
+    "makes arrays": lambda patch: patch.setattr(layout, "array_new", lambda: [].index(0)),
+    "layout of objects": lambda patch: patch.setitem(layout.TUPLE.fields, "items", (16, PTR)),
 }
 
 
 @ordinary
 @pytest.mark.parametrize("reason", UNSUPPORTED)
 def test_an_interpreter_without_native_calls_is_reported_once(forgetful, caplog, reason):
-    assert native.unsupported_reason() is None
-    native.unsupported_reason.cache_clear()
+    assert layout.unsupported_reason() is None
+    layout.unsupported_reason.cache_clear()
     UNSUPPORTED[reason](forgetful)
     kernels = [Kernel(PROGRAM, backend="llvm", defaults=DEFAULT) for _ in range(3)]
     assert {type(kernel) for kernel in kernels} == {Kernel}
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
     assert reason in record.message
-    assert reason in native.unsupported_reason()
-    for found, wanted in zip(kernels[0](*neat()), expected(*neat()), strict=True):
+    assert reason in layout.unsupported_reason()
+    for found, wanted in zip(kernels[0](*one_state()), expected(*one_state()), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
 @ordinary
-@pytest.mark.parametrize("field", ["SHAPE", "STRIDES", "LIST_ITEMS", "TYPE", "REFERENCES", "NDIM"])
-def test_a_layout_with_other_offsets_is_not_followed(forgetful, field):
-    forgetful.setattr(native, field, getattr(native, field) + 8)
-    assert "layout of objects" in native.unsupported_reason()
+@pytest.mark.parametrize(
+    ("struct", "field"),
+    [
+        *(("ARRAY", field) for field in layout.ARRAY.fields),
+        *(("TUPLE", field) for field in layout.TUPLE.fields),
+        ("LIST", "items"),
+    ],
+)
+def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):
+    fields = getattr(layout, struct).fields
+    offset, kind = fields[field]
+    forgetful.setitem(fields, field, (offset + 8, kind))
+    assert "layout of objects" in layout.unsupported_reason()
 
 
 @pytest.fixture
 def plain(monkeypatch):
     """A function that makes kernels as interpreters do that have no native call."""
-    monkeypatch.setattr(native, "supported", lambda: False)
+    monkeypatch.setattr(table, "supported", lambda: False)
     return lambda program, **options: Watched(program, backend="llvm", **options)
 
 
@@ -318,7 +329,7 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
     other = plain(PROGRAM, defaults=DEFAULT)
     assert type(other) is Watched
     for seed in range(5):
-        arguments = neat(seed)
+        arguments = one_state(seed)
         assert same(other(*arguments), kernel(*arguments))
         assert same(other(*arguments[:3]), kernel(*arguments[:3]))
     assert other.slow_calls == 0
@@ -336,7 +347,7 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
 
 def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain):
     kernel = plain(PROGRAM, defaults=DEFAULT)
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     first = kernel(x, A, s)
     assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
     assert same(kernel(x, A, s), first)
@@ -346,7 +357,7 @@ def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain
 
 def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
     kernel = plain(PROGRAM, defaults=DEFAULT)
-    x, A, s, g = neat()
+    x, A, s, g = one_state()
     wanted = kernel(x, A, s, g)
     wide = np.repeat(x, 2)[::2]
     odd = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
@@ -361,8 +372,8 @@ def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
 def test_without_native_calls_large_programs_are_not_copied(plain, monkeypatch):
     monkeypatch.setattr(buffers, "LARGEST", 15)
     kernel = plain(PROGRAM, defaults=DEFAULT)
-    wanted = new_kernel()(*neat())
-    assert same(kernel(*neat()), wanted)
+    wanted = new_kernel()(*one_state())
+    assert same(kernel(*one_state()), wanted)
     assert kernel.slow_calls == 1
 
 
@@ -370,7 +381,7 @@ def test_without_native_calls_threads_have_buffers_of_their_own(plain):
     kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
 
     def work(seed: int) -> None:
-        arguments = neat(seed)
+        arguments = one_state(seed)
         wanted = kernel(*arguments)
         wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
 

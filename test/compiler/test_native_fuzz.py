@@ -15,9 +15,9 @@ from native_bench import (
     SHAPES,
     Pretender,
     Subclass,
-    neat,
     new_filling,
     new_kernel,
+    one_state,
     outcome,
     same,
 )
@@ -168,9 +168,9 @@ def test_no_tuples_to_write_into_crash_or_give_anything_else_than_the_slow_path(
     rng = np.random.default_rng(30 if CALLS == 20_000 else None)
     kinds: dict[str, int] = {}
     for k in range(CALLS // 4):
-        arguments = neat(k) if rng.random() < 0.7 else strange_arguments(rng)
+        arguments = one_state(k) if rng.random() < 0.7 else strange_arguments(rng)
         if k % 20 == 0:
-            arguments = [np.full(3, -20.0), *neat(k)[1:]]
+            arguments = [np.full(3, -20.0), *one_state(k)[1:]]
         targets: list[Any] = [np.zeros(port.shape) for port in kernel.outputs]
         if rng.random() < 0.3:
             which = rng.integers(3)
@@ -208,7 +208,7 @@ class Explosive:
 
 
 def test_arguments_that_run_python_while_they_are_converted(kernel):
-    _, A, s, _ = neat()
+    _, A, s, _ = one_state()
     x = np.ones(3)
 
     def fail() -> Any:

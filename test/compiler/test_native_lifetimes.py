@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import neat, new_kernel, outcome, same
+from native_bench import new_kernel, one_state, outcome, same
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -42,9 +42,9 @@ def counts(things: Any) -> list[int]:
 
 
 def test_no_reference_is_lost_or_kept(kernel):
-    arguments = neat()
+    arguments = one_state()
     watched = [*arguments, *kernel.defaults, kernel, kernel.call]
-    if native.supported():
+    if layout.supported():
         watched.append(np.dtype(np.float64))  # np.empty, of the slow path, may itself keep one
     kernel.call(*arguments)
     before = counts(watched)
@@ -56,11 +56,11 @@ def test_no_reference_is_lost_or_kept(kernel):
     assert after == before
     found = kernel.call(*arguments)
     own = counts((np.ones(2),))[0]
-    assert counts(found) == [own + native.supported()] * 3  # the kernel's, to use them again
+    assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
 
 
 def test_batches_lose_and_keep_no_references(kernel):
-    x, *others = neat()
+    x, *others = one_state()
     several = np.repeat(x[None], 9, 0)
     watched = [several, *others, *kernel.defaults, kernel]
     kernel.call(several, *others)
@@ -72,7 +72,7 @@ def test_batches_lose_and_keep_no_references(kernel):
 
 
 def test_errors_lose_and_keep_no_references(kernel):
-    arguments = neat()
+    arguments = one_state()
     singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
     batch = [np.repeat(singular[0][None], 9, 0), *arguments[1:]]
     wrong = [np.zeros(4), *arguments[1:]]
@@ -96,7 +96,7 @@ def test_errors_lose_and_keep_no_references(kernel):
 
 @pytest.mark.slow
 def test_no_memory_is_kept(kernel):
-    arguments = neat()
+    arguments = one_state()
     lists = [x.tolist() for x in arguments]
     singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
     one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
@@ -130,7 +130,7 @@ def test_no_memory_is_kept(kernel):
 
 
 def test_the_call_outlives_the_name_of_its_kernel():
-    arguments = neat()
+    arguments = one_state()
     call = new_kernel().call
     for _ in range(3):
         gc.collect()
@@ -139,7 +139,7 @@ def test_the_call_outlives_the_name_of_its_kernel():
 
 
 def test_a_kernel_outlives_the_name_of_its_call():
-    arguments = neat()
+    arguments = one_state()
     kernel = new_kernel()
     call = kernel.call
     wanted = call(*arguments)
@@ -149,7 +149,7 @@ def test_a_kernel_outlives_the_name_of_its_call():
 
 
 def test_results_outlive_their_kernel():
-    arguments = neat()
+    arguments = one_state()
     kernel = new_kernel()
     found = kernel.call(*arguments)
     kept = [x.copy() for x in found]
@@ -175,7 +175,6 @@ def test_kernels_are_collected():
 COLLECTED = """
 import gc, random
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime import native
 
 program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
 
@@ -221,7 +220,7 @@ def test_kernels_in_cycles_are_freed_in_any_order():
 
 def test_calls_from_several_threads(kernel):
     def work(seed: int) -> None:
-        arguments = neat(seed)
+        arguments = one_state(seed)
         lists = [x.tolist() for x in arguments]
         batch = np.stack([arguments[0]] * 50)
         wanted = kernel.call(*arguments)
@@ -239,7 +238,7 @@ def test_calls_from_several_threads(kernel):
 
 
 def test_threads_compile_while_others_call(kernel, young):
-    arguments = neat()
+    arguments = one_state()
     wanted = kernel.call(*arguments)
     start = threading.Barrier(6)
 

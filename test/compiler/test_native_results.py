@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import random
 import sys
@@ -16,13 +17,13 @@ import pytest
 from native_bench import in_threads
 
 from mbs_dynamics.compiler import Kernel, positive, trace
-from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.native import layout, table
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
 pytestmark = [
     pytest.mark.backend_independent,  # the back end is llvm
-    pytest.mark.skipif(not native.supported(), reason="calls go through ctypes here"),
+    pytest.mark.skipif(not layout.supported(), reason="calls go through ctypes here"),
 ]
 
 
@@ -81,7 +82,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
     "a memory view": memoryview,
     "a buffer": lambda x: np.frombuffer(x, dtype=float),
     "the array interface": lambda x: np.asarray(_Interface(x)),
-    "a ctypes pointer": lambda x: x.ctypes.data_as(native.ctypes.POINTER(native.ctypes.c_double)),
+    "a ctypes pointer": lambda x: x.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
     "an iterator": lambda x: x.flat,
     "DLPack": np.from_dlpack,
     "a list": lambda x: [x],
@@ -277,7 +278,7 @@ def test_a_call_that_fails_changes_no_result_that_is_held():
 
 
 def test_large_results_are_not_kept(monkeypatch):
-    monkeypatch.setattr(native, "LARGEST_KEPT", 8 * 4)
+    monkeypatch.setattr(table, "LARGEST_RECYCLED", 8 * 4)
     kept, not_kept = kernel_of(4), kernel_of(5)
     first, second = kept(x_of(0, 4)), not_kept(x_of(0, 5))
     assert sys.getrefcount(first) == sys.getrefcount(second) + 1

@@ -20,7 +20,7 @@ from bench import FOLDER, arm, check, close, state
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.compiler.runtime import native
+from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.resources import robot_path
 
 STATES = 200  # of a batch, more than vector code needs
@@ -37,9 +37,9 @@ def options_of(function: Any) -> dict[str, Any]:
 def call(expected: set[str]) -> str:
     """Kernels are called the way that this platform is said to have."""
     kernel = mbs.compile(mbs.gravity_torques, arm())
-    used = native.is_callable_type(type(kernel))
-    assert used == (default_backend() == "llvm" and native.supported())
-    why = native.unsupported_reason() or f"the back end is {default_backend()}"
+    used = vectorcall.is_callable_type(type(kernel))
+    assert used == (default_backend() == "llvm" and layout.supported())
+    why = layout.unsupported_reason() or f"the back end is {default_backend()}"
     assert used or "native" not in expected, f"no native call: {why}"
     return f"{default_backend()}, {'native call' if used else why}"
 

@@ -6,7 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mbs_dynamics.compiler.codegen.builder import (
+    DOUBLE,
+    I1,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    Pointer,
+    module,
+)
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body
+
+LIBRARY = "declare double @sin(double)\ndeclare double @cos(double)\n"
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -115,104 +128,53 @@ def emit_sines_and_cosines(lanes: int) -> str:
         "end:",
         "  ret void",
     ]
-    apart = [
-        f"  %cosines = getelementptr {real}, ptr %out, i64 1",
-        f"  %size = call {real} @llvm.fabs.{body.sqrt}({real} %x)",
-        f"  %far = fcmp ugt {real} %size, {beyond}",
-        "  br label %lane",
-        "lane:",
-        "  %k = phi i64 [ 0, %entry ], [ %next, %done ]",
-        f"  %here = extractelement {body.bit} %far, i64 %k",
-        "  br i1 %here, label %ask, label %done",
-        "ask:",
-        f"  %angle = extractelement {real} %x, i64 %k",
-        "  %sine = call double @sin(double %angle)",
-        "  %cosine = call double @cos(double %angle)",
-        "  %sine.at = getelementptr double, ptr %out, i64 %k",
-        "  %cosine.at = getelementptr double, ptr %cosines, i64 %k",
-        "  store double %sine, ptr %sine.at",
-        "  store double %cosine, ptr %cosine.at",
-        "  br label %done",
-        "done:",
-        "  %next = add i64 %k, 1",
-        f"  %more = icmp slt i64 %next, {lanes}",
-        "  br i1 %more, label %lane, label %end",
-        "end:",
-        "  ret void",
-    ]
+    large = _sines_and_cosines_of_large_angles(lanes)
     return (
-        f"declare {real} @llvm.fabs.{body.sqrt}({real})\n"
-        f"define internal void @mbs.far{lanes}({real} %x, ptr %out) noinline cold nounwind {{\n"
-        "entry:\n" + "\n".join(apart) + "\n}\n"
+        f"declare {real} @llvm.fabs.{body.sqrt}({real})\n{large}"
         f"define void @mbs.sincos{lanes}({real} %x, ptr %out) nounwind {{\nentry:\n"
         + "\n".join(body.lines)
         + "\n}\n"
     )
 
 
-LOOP = """\
-define i64 @mbs.loop(ptr %function, i64 %states, ptr %pointers, ptr %strides, i64 %ports,
-                     i64 %guards) nounwind {
-entry:
-  %now = alloca ptr, i64 %ports
-  br label %copy
-copy:
-  %c = phi i64 [ 0, %entry ], [ %c.next, %copy ]
-  %from = getelementptr ptr, ptr %pointers, i64 %c
-  %first = load ptr, ptr %from
-  %to = getelementptr ptr, ptr %now, i64 %c
-  store ptr %first, ptr %to
-  %c.next = add i64 %c, 1
-  %c.more = icmp slt i64 %c.next, %ports
-  br i1 %c.more, label %copy, label %begin
-begin:
-  %any = icmp sgt i64 %states, 0
-  br i1 %any, label %step, label %end
-step:
-  %i = phi i64 [ 0, %begin ], [ %i.next, %stepped ]
-  %status = call i32 %function(ptr %now)
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %advance, label %failed
-advance:
-  %p = phi i64 [ 0, %step ], [ %p.next, %advance ]
-  %at = getelementptr ptr, ptr %now, i64 %p
-  %old = load ptr, ptr %at
-  %stride.at = getelementptr i64, ptr %strides, i64 %p
-  %stride = load i64, ptr %stride.at
-  %new = getelementptr i8, ptr %old, i64 %stride
-  store ptr %new, ptr %at
-  %p.next = add i64 %p, 1
-  %p.more = icmp slt i64 %p.next, %ports
-  br i1 %p.more, label %advance, label %stepped
-stepped:
-  %i.next = add i64 %i, 1
-  %more = icmp slt i64 %i.next, %states
-  br i1 %more, label %step, label %end
-failed:
-  %before = mul i64 %i, %guards
-  %guard = zext i32 %status to i64
-  %where = add i64 %before, %guard
-  %lost = icmp slt i32 %status, 0
-  %said = select i1 %lost, i64 -1, i64 %where
-  ret i64 %said
-end:
-  ret i64 0
-}
-"""
-"""IR of the loop over states, one after the other.
+def _sines_and_cosines_of_large_angles(lanes: int) -> Function:
+    """Return ``void mbs.far<lanes>(x, out)``: those of lanes beyond the range, or of NaN."""
+    body = Body(lanes)
+    f = Function(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE), attributes="noinline cold")
+    x, out = f.parameters
+    size = f.new(body.real, f"call {body.real} @llvm.fabs.{body.sqrt}({x})")
+    far = f.new(body.bit, f"fcmp ugt {size}, {body.constant(TRIG_RANGE)}")
+    with f.loop(lanes) as lane, f.if_(f.new(I1, f"extractelement {far}, {lane}")):
+        angle = f.new(DOUBLE, f"extractelement {x}, {lane}")
+        out[lane] = f.call(DOUBLE, "sin", angle)
+        out[lane + lanes] = f.call(DOUBLE, "cos", angle)
+    f.ret()
+    return f
 
-``i64 @mbs.loop(ptr function, i64 states, ptr pointers, ptr strides, i64 ports, i64 guards)``
-calls a function that :func:`codegen.llvm_body.emit_straight` wrote. ``pointers`` holds the
-address of each port, of which there is at least one, ``strides`` the bytes from one state to the
-next in each (0 to use the same one for all). It returns 0, or for the first state i at which the
-guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.
-"""
+
+def loop_over_states() -> Function:
+    """Return ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
+
+    It evaluates one state after the other by a function that :func:`codegen.llvm.emit_llvm`
+    wrote. ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the
+    next in each (0 to use the same one for all). It returns 0, or for the first state i at which
+    the guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.
+    """
+    f = Function("mbs.loop", I64, PTR, I64, Pointer(PTR), Pointer(I64), I64, I64, exported=True)
+    function, states, pointers, strides, ports, guards = f.parameters
+    now = f.array(PTR, ports)
+    with f.loop(ports) as k:
+        now[k] = pointers[k]
+    with f.loop(states) as state:
+        status = f.call(I32, function, now)
+        with f.if_(status != 0):
+            f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
+        with f.loop(ports) as k:
+            now[k] = now[k].byte(strides[k])
+    f.ret(0)
+    return f
 
 
 def emit_shared() -> str:
     """Return the IR of the loop, and of the sines and cosines of bodies of one state."""
-    return (
-        "declare double @sin(double)\ndeclare double @cos(double)\n"
-        + emit_sines_and_cosines(WIDTH)
-        + LOOP
-    )
+    return LIBRARY + emit_sines_and_cosines(WIDTH) + module([loop_over_states()])

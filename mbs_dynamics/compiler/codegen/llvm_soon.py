@@ -20,56 +20,6 @@ LINE = 64
 LONG = 16
 """Rows of more vectors than these are long: eight of them take much of the first cache."""
 
-AHEAD = 8 * LINE
-
-ANNOUNCE = """\
-define internal void @mbs.announce{write}(ptr %port, i64 %i) nounwind {{
-entry:
-  %address = load ptr, ptr %port
-  %by_state.at = getelementptr i64, ptr %port, i64 1
-  %by_state = load i64, ptr %by_state.at
-  %by_entry.at = getelementptr i64, ptr %port, i64 2
-  %by_entry = load i64, ptr %by_entry.at
-  %size.at = getelementptr i64, ptr %port, i64 3
-  %size = load i64, ptr %size.at
-  %in.rows = icmp eq i64 %by_entry, 8
-  %least = select i1 %in.rows, i64 {least}, i64 1
-  %most = select i1 %in.rows, i64 {most}, i64 %size
-  %enough = icmp sge i64 %size, %least
-  %few = icmp sle i64 %size, %most
-  %some = and i1 %enough, %few
-  br i1 %some, label %begin, label %end
-begin:
-  %offset = mul i64 %i, %by_state
-  %base = getelementptr i8, ptr %address, i64 %offset
-  %later = getelementptr i8, ptr %base, i64 {ahead}
-  %bytes = mul i64 %by_state, {lanes}
-  %lines = sdiv i64 %bytes, {line}
-  %count = select i1 %in.rows, i64 %lines, i64 %size
-  %step = select i1 %in.rows, i64 {line}, i64 %by_entry
-  %from = select i1 %in.rows, ptr %base, ptr %later
-  %any = icmp sgt i64 %count, 0
-  br i1 %any, label %line, label %end
-line:
-  %k = phi i64 [ 0, %begin ], [ %next, %line ]
-  %at.offset = mul i64 %k, %step
-  %at = getelementptr i8, ptr %from, i64 %at.offset
-  call void @llvm.prefetch.p0(ptr %at, i32 {write}, i32 3, i32 1)
-  %next = add i64 %k, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %line, label %end
-end:
-  ret void
-}}
-"""
-"""IR that announces what is going to be read or written, so that memory is fetched meanwhile.
-
-Rows that are written are announced before the body of their own tile runs. For short ones it is not
-worth it, and for long ones the body would wait: see :data:`PART`. Where each entry of all states
-lies together, there may be more streams than the processor follows by itself, and each takes one
-line in a tile: those are announced some tiles before.
-"""
-
 PART = 0.25
 """So much of a tile is announced, the first lines of each row. The rest is better announced while
 rows are written, when the processor waits for the memory anyway.

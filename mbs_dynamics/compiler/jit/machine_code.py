@@ -145,6 +145,16 @@ def _emitter() -> Any:
     return _machine(_binding())
 
 
+def _optimize(llvm: Any, module: Any) -> None:
+    """Make of variables on the stack and empty blocks what is written by hand without them."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, llvm.create_pass_builder(_emitter(), llvm.create_pipeline_tuning_options()))
+
+
 class _Engine:
     """An object in memory, placed there by LLVM."""
 
@@ -165,15 +175,21 @@ class _Engine:
 
 
 class MachineCode:
-    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used."""
+    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used.
 
-    def __init__(self, ir: str) -> None:
-        name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE}")
+    ``optimized`` says that the passes run that code of :mod:`codegen.builder` needs.
+    """
+
+    def __init__(self, ir: str, *, optimized: bool = False) -> None:
+        name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE} {optimized}")
         code = cache.load(name)
         if code is None:
             with _lock:  # LLVM's context is shared by the process
                 llvm = _binding()
-                code = _emitter().emit_object(llvm.parse_assembly(ir))
+                module = llvm.parse_assembly(ir)
+                if optimized:
+                    _optimize(llvm, module)
+                code = _emitter().emit_object(module)
             cache.store(name, code)
         self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
         self.address = self._image.address
@@ -206,7 +222,7 @@ class Shared:
     """What the kernels of a process share, compiled."""
 
     def __init__(self) -> None:
-        self._code = kept_forever(MachineCode(emit_shared()))
+        self._code = kept_forever(MachineCode(emit_shared(), optimized=True))
         self._code.export(f"mbs.sincos{WIDTH}")
         self.loop = LOOP(self._code.address("mbs.loop"))
 
@@ -215,7 +231,7 @@ class _Batch:
     """What the vector code of a process shares, for one number of lanes."""
 
     def __init__(self, lanes: int) -> None:
-        self._code = kept_forever(MachineCode(emit_batch(lanes)))
+        self._code = kept_forever(MachineCode(emit_batch(lanes), optimized=True))
         for size in {lanes, PER_CALL * lanes} - {WIDTH}:
             self._code.export(f"mbs.sincos{size}")
         self.driver = BATCH(self._code.address("mbs.batch"))

@@ -35,7 +35,7 @@ class Signature:
                     f"valid is {port.shape}"
                 )
 
-    def neat(self, args: tuple[Any, ...]) -> tuple[FloatArray, ...] | None:
+    def unconverted(self, args: tuple[Any, ...]) -> tuple[FloatArray, ...] | None:
         """Return all inputs of one state if there is nothing to be converted, else None."""
         if len(args) == self.required:
             args = args + self.defaults
@@ -118,10 +118,10 @@ class Signature:
         good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
         if not good or not (_is_contiguous(out, batch_axes) and out.flags.writeable):
             came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
-            turned = ", or one whose batch axes come last in memory" if batch_axes else ""
+            transposed = ", or one whose batch axes come last in memory" if batch_axes else ""
             raise ArgumentError(
                 f"{self.name}: {what} must be a writeable C-contiguous float64 array of shape "
-                f"{shape}{turned}; got {came}"
+                f"{shape}{transposed}; got {came}"
             )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
+from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT
 from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
@@ -25,13 +25,12 @@ from mbs_dynamics.compiler.passes.deduplication import Order, condensed
 from mbs_dynamics.compiler.passes.strategy import is_worth_lanes
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
-from mbs_dynamics.compiler.runtime.native_objects import VECTOR
-from mbs_dynamics.compiler.runtime.native_rows import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.compiler.runtime.native.table import VECTOR
 from mbs_dynamics.errors import ArgumentError
 
 
-class Rows(NamedTuple):
-    """The states of one port in memory."""
+class View(NamedTuple):
+    """Where the states of one port are in memory."""
 
     array: FloatArray
     """Holds the entries; its first one is the first entry of the first state."""
@@ -40,6 +39,12 @@ class Rows(NamedTuple):
     by_entry: int = 8
     """Bytes from one entry to the next."""
 
+
+LEAST_STATES = 64
+"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
+
+STATES_PER_THREAD = 50_000
+"""No thread is started for fewer states."""
 
 LINE = 64
 """Bytes of a line of the processor's cache, and of its widest vectors."""
@@ -68,31 +73,31 @@ def _contiguous(array: FloatArray) -> FloatArray:
     return np.require(array, requirements=("C", "A"))
 
 
-def rows_of(array: FloatArray, port: Port, batch: tuple[int, ...], turned: bool) -> Rows:
-    """Return how to walk through an array of shape ``(*batch, *port.shape)``, or without the batch.
+def view_of(array: FloatArray, port: Port, batch: tuple[int, ...], transposed: bool) -> View:
+    """Return the view of an array of shape ``(*batch, *port.shape)``, or without the batch.
 
-    What cannot be walked through is copied. ``turned`` says that arrays are welcome in which the
+    What cannot be viewed so is copied. ``transposed`` says that arrays need no copy in which the
     same entry of all states lies side by side.
     """
     if array.ndim == len(port.shape):
-        return Rows(_contiguous(array), 0)
+        return View(_contiguous(array), 0)
     size = port.size
     flags = array.flags
     if flags.c_contiguous and flags.aligned and size > 1 and array.shape == batch + port.shape:
-        return Rows(array, 8 * size)
+        return View(array, 8 * size)
     if array.shape != batch + port.shape:
         array = np.broadcast_to(array, batch + port.shape)
     axes = len(batch)
     by_state = _stride(batch, array.strides[:axes])
     by_entry = _stride(port.shape, array.strides[axes:])
     if by_state == 0 and array.size:
-        return Rows(_contiguous(array[(0,) * axes]), 0)
+        return View(_contiguous(array[(0,) * axes]), 0)
     if by_state and by_entry and array.flags.aligned:
-        if size == 1 and by_state == 8 and turned:
-            return Rows(array, 8, 0)
-        if by_entry == 8 or (turned and by_state == 8):
-            return Rows(array, by_state, by_entry)
-    return Rows(_contiguous(array), 8 * size)
+        if size == 1 and by_state == 8 and transposed:
+            return View(array, 8, 0)
+        if by_entry == 8 or (transposed and by_state == 8):
+            return View(array, by_state, by_entry)
+    return View(_contiguous(array), 8 * size)
 
 
 def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
@@ -130,27 +135,27 @@ class Machine:
         """Whether so many states are worth vector code."""
         return states >= LEAST_STATES and self._worth_lanes
 
-    def takes_turned(self, states: int) -> bool:
+    def takes_transposed(self, states: int) -> bool:
         """Whether arrays in which each entry of all states lies side by side need no copy."""
         return self.several_at_once(states)
 
-    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`."""
         if in_turn or not self.several_at_once(states):
-            return self.one_by_one(states, rows)
-        return self.several(states, rows)
+            return self.one_by_one(states, views)
+        return self.several(states, views)
 
-    def several(self, states: int, rows: Sequence[Rows]) -> int:
+    def several(self, states: int, views: Sequence[View]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
         with self._lock:
             if self.vector is None:
                 self.vector = Vector(self.program, llvm.vector_lanes())
-        return self.vector.evaluate(states, rows, thread_count(states))
+        return self.vector.evaluate(states, views, thread_count(states))
 
-    def one_by_one(self, states: int, rows: Sequence[Rows]) -> int:
+    def one_by_one(self, states: int, views: Sequence[View]) -> int:
         """Evaluate one state after the other, whose entries lie side by side."""
-        pointers = np.array([address(row.array) for row in rows], dtype=np.uint64)
-        strides = np.array([row.by_state for row in rows], dtype=np.int64)
+        pointers = np.array([address(view.array) for view in views], dtype=np.uint64)
+        strides = np.array([view.by_state for view in views], dtype=np.int64)
         return self.loop(states, pointers.ctypes.data, strides.ctypes.data)
 
     def loop(self, states: int, pointers: int, strides: int) -> int:
@@ -210,21 +215,21 @@ class Vector:
         self._orders = [*(np.arange(port.size) for port in program.inputs), *orders]
         self._own = threading.local()
 
-    def evaluate(self, states: int, rows: Sequence[Rows], threads: int = 1) -> int:
+    def evaluate(self, states: int, views: Sequence[View], threads: int = 1) -> int:
         """Evaluate at least as many states as there are lanes, as :meth:`Machine.several` does."""
-        return in_threads(states, threads, lambda first, last: self._part(first, last, rows))
+        return in_threads(states, threads, lambda first, last: self._part(first, last, views))
 
-    def _part(self, first: int, last: int, rows: Sequence[Rows]) -> int:
+    def _part(self, first: int, last: int, views: Sequence[View]) -> int:
         # taken out while it is used: a finalizer may run in between and evaluate a batch as well
         workspace = self._own.__dict__.pop("workspace", None) or self._workspace()
-        workspace.fill(rows)
+        workspace.fill(views)
         status = self.driver(
             self.function,
             first,
             last,
             workspace.table_address,
             self.inputs,
-            len(rows),
+            len(views),
             workspace.pointers_address,
             self.guards,
         )
@@ -237,15 +242,15 @@ class Vector:
         One call at a time may use them.
         """
         workspace = self._workspace()
-        found = {
-            "driver": ctypes.cast(self.driver, ctypes.c_void_p).value,
-            "function": self.function,
-            "rows": workspace.table_address,
-            "pointers": workspace.pointers_address,
-            "guards": self.guards,
-            "lanes": self.lanes,
-        }
-        return np.array([found[name] for name in VECTOR], dtype=np.int64), (self, workspace)
+        words = VECTOR.words(
+            driver=ctypes.cast(self.driver, ctypes.c_void_p).value or 0,
+            function=self.function,
+            ports=workspace.table_address,
+            pointers=workspace.pointers_address,
+            guards=self.guards,
+            lanes=self.lanes,
+        )
+        return np.array(words, dtype=np.int64), (self, workspace)
 
     def _workspace(self) -> _Workspace:
         return _Workspace(self.inputs, self._orders, self.lanes)
@@ -264,19 +269,20 @@ class _Workspace:
             for order, offset in zip(orders[:inputs], offsets, strict=False)
         ]
         self._pointers = np.array([*areas, *[0] * (len(orders) - inputs)], dtype=np.int64)
-        self._table = np.zeros((len(orders), len(FIELDS)), dtype=np.int64)
-        self._table[:, FIELDS.index("size")] = [len(order) for order in orders]
-        self._table[:, FIELDS.index("scratch")] = areas[:-1]
+        fields = BATCH_PORT.names
+        self._table = np.zeros((len(orders), len(fields)), dtype=np.int64)
+        self._table[:, fields.index("size")] = [len(order) for order in orders]
+        self._table[:, fields.index("scratch")] = areas[:-1]
         self._places = [np.zeros(max(len(order), lanes), dtype=np.int32) for order in orders]
         for places, order in zip(self._places, orders, strict=True):
             places[: len(order)] = 8 * lanes * order
-        self._table[:, FIELDS.index("order")] = [x.ctypes.data for x in self._places]
+        self._table[:, fields.index("order")] = [x.ctypes.data for x in self._places]
         self.pointers_address = self._pointers.ctypes.data
         self.table_address = self._table.ctypes.data
 
-    def fill(self, rows: Sequence[Rows]) -> None:
+    def fill(self, views: Sequence[View]) -> None:
         """Take over where the states of this call are."""
-        self._table[:, :3] = [(address(row.array), row.by_state, row.by_entry) for row in rows]
-        for row, entries in zip(rows, self._entries, strict=False):
-            if row.by_state == 0:
-                entries[:] = row.array.reshape(-1)[: len(entries), None]  # it may go on after
+        self._table[:, :3] = [(address(view.array), view.by_state, view.by_entry) for view in views]
+        for view, entries in zip(views, self._entries, strict=False):
+            if view.by_state == 0:
+                entries[:] = view.array.reshape(-1)[: len(entries), None]  # it may go on after

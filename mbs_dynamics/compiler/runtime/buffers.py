@@ -65,17 +65,17 @@ class BufferPool:
         self._program, self._evaluate = program, evaluate
         self._defaults = {every: (), every - len(defaults): defaults}
         small = sum(port.size for port in (*program.inputs, *program.outputs)) <= LARGEST
-        self._spare: dict[int, list[Buffers]] = {n: [] for n in self._defaults} if small else {}
+        self._free: dict[int, list[Buffers]] = {n: [] for n in self._defaults} if small else {}
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """Return the results for one state; None if a guard fails or arguments do not suit."""
-        spare = self._spare.get(len(args))
-        if spare is None:
+        free = self._free.get(len(args))
+        if free is None:
             return None
         try:
-            buffers = spare.pop()
+            buffers = free.pop()
         except IndexError:  # the first call, or others have not ended
             buffers = Buffers(self._program, self._defaults[len(args)])
         results = buffers.results() if buffers.take(args) and not self._evaluate(buffers) else None
-        spare.append(buffers)
+        free.append(buffers)
         return results

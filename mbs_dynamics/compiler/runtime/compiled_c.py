@@ -25,7 +25,7 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.c import c_function
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import cache
-from mbs_dynamics.compiler.runtime.batches import Rows, address, in_threads, thread_count
+from mbs_dynamics.compiler.runtime.batches import View, address, in_threads, thread_count
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.errors import BackendError
 
@@ -101,12 +101,12 @@ class CompiledC:
         """Whether so many states are worth vector code, which there is none of."""
         return False
 
-    takes_turned = several_at_once
+    takes_transposed = several_at_once
 
-    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`. Entries of a state lie side by side."""
-        strides = np.array([row.by_state for row in rows], dtype=np.int64)
-        starts = np.array([address(row.array) for row in rows], dtype=np.int64)
+        strides = np.array([view.by_state for view in views], dtype=np.int64)
+        starts = np.array([address(view.array) for view in views], dtype=np.int64)
         guards = len(self.program.guards)
 
         def part(first: int, last: int) -> int:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that choose a kernel by their owner and options, and remember the choice.
 
-See :mod:`runtime.native_dispatch`. Where calls cannot run machine code, nothing is
+See :mod:`runtime.native.dispatch`. Where calls cannot run machine code, nothing is
 remembered, and every call is one of ``__call__``.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.compiler.runtime.kernel import Kernel
-from mbs_dynamics.compiler.runtime.native_dispatch import ENTRIES, ENTRY, emit_dispatch
+from mbs_dynamics.compiler.runtime.native import layout, vectorcall
+from mbs_dynamics.compiler.runtime.native.dispatch import ENTRIES, ENTRY, emit_dispatch
 
 PATIENCE = 1000
 """Calls that are not in a full table before it is emptied."""
@@ -28,9 +28,9 @@ class Dispatcher:
     """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Return an object of the class, or of its twin that is called through machine code."""
-        twin = native.supported()
-        return object.__new__(native.callable_type(cls, at_once=False) if twin else cls)
+        """Return an object of the class, or of its subclass that is called through machine code."""
+        native = layout.supported()
+        return object.__new__(vectorcall.callable_type(cls, at_once=False) if native else cls)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,9 @@ class Dispatcher:
         kernel takes after the arrays; the owner has to keep them, and the kernel, alive.
         """
         values = (*options, *(value for _, value in named))
-        known = native.is_callable_type(type(self)) and native.is_callable_type(type(kernel))
+        known = vectorcall.is_callable_type(type(self)) and vectorcall.is_callable_type(
+            type(kernel)
+        )
         if not known or not all(_is_fixed(x) for x in values):
             return
         with self._lock:
@@ -65,19 +67,28 @@ class Dispatcher:
             words = [_addresses(x) for x in (names, values, extras)]
             watch = weakref.ref(owner, functools.partial(self._forget, k))
             self._held[k] = watch, names, values, words
-            given = 1 + arrays + len(options)
-            entry = [id(owner), given, len(names), arrays, len(extras)]
-            entry += [*(x.ctypes.data for x in words), id(kernel), native.code_of(kernel)]
-            begin = 1 + k * len(ENTRY)
-            self._table[begin + 1 : begin + len(ENTRY)] = entry[1:]
-            self._table[begin] = entry[0]  # last: from here on it counts
+            entry = ENTRY.words(
+                owner=id(owner),
+                given=1 + arrays + len(options),
+                named=len(names),
+                arrays=arrays,
+                extras=len(extras),
+                names=words[0].ctypes.data,
+                options=words[1].ctypes.data,
+                extra=words[2].ctypes.data,
+                kernel=id(kernel),
+                call=vectorcall.code_of(kernel),
+            )
+            self._entries[k, 1:] = entry[1:]
+            self._entries[k, 0] = entry[0]  # last: from here on it counts
 
     def _place(self) -> int | None:
         """Return the number of a free entry, if there is one."""
         if self._table is None:
-            self._table = np.zeros(1 + ENTRIES * len(ENTRY), dtype=np.int64)
+            self._table = np.zeros(1 + ENTRIES * len(ENTRY.names), dtype=np.int64)
             self._table[0] = id(type(self).__call__)
-            native.attach(self, self._table, "mbs.dispatch", emit_dispatch)
+            self._entries = self._table[1:].reshape(ENTRIES, -1)
+            vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
         if None not in self._held:
             self._missed += 1
             if self._missed < PATIENCE:
@@ -88,7 +99,7 @@ class Dispatcher:
         return self._held.index(None)
 
     def _forget(self, k: int, _: Any = None) -> None:
-        self._table[1 + k * len(ENTRY)] = 0
+        self._entries[k, 0] = 0
         self._held[k] = None
 
 

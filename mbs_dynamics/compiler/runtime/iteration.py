@@ -17,7 +17,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Port
-from mbs_dynamics.compiler.runtime.batches import Rows
+from mbs_dynamics.compiler.runtime.batches import View
 from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ def _run(
     guards = len(kernel.guards)
     if kernel.several_at_once(members):
         for step in range(steps):
-            rows = [Rows(x.flat[step * x.step :], 8 * x.member) for x in series]
-            status = kernel.evaluate(members, rows)
+            views = [View(x.flat[step * x.step :], 8 * x.member) for x in series]
+            status = kernel.evaluate(members, views)
             if status:
                 return step, *divmod(status - 1, guards)
         return None
     for member in range(members):  # none goes further than the first step at which one has failed
-        rows = [Rows(x.flat[member * x.member :], 8 * x.step) for x in series]
-        status = kernel.evaluate(steps, rows, in_turn=True)
+        views = [View(x.flat[member * x.member :], 8 * x.step) for x in series]
+        status = kernel.evaluate(steps, views, in_turn=True)
         if status:
             steps, guard = divmod(status - 1, guards)
             failure = steps, member, guard

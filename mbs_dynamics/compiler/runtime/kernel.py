@@ -21,12 +21,13 @@ from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime import native
 from mbs_dynamics.compiler.runtime.arguments import Signature
-from mbs_dynamics.compiler.runtime.batches import Machine, Rows, aligned, rows_of
+from mbs_dynamics.compiler.runtime.batches import Machine, View, aligned, view_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
+from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
+from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _can_use_llvm() -> bool:
 def way_of_calling(backend: str) -> str:
     """Return how kernels of a back end are called here, and why if there is a faster way."""
     if backend == "llvm":
-        reason = native.unsupported_reason()
+        reason = layout.unsupported_reason()
         return "machine code" if reason is None else f"ctypes: {reason}"
     if backend == "c":
         return "ctypes"
@@ -109,10 +110,10 @@ class Kernel:
         backend: str | None = None,
         defaults: Mapping[str, FloatArray] | None = None,
     ) -> Kernel:
-        """Return an object of the class, or of its twin that is called through machine code."""
+        """Return an object of the class, or of its subclass that is called through machine code."""
         chosen = default_backend() if backend is None else checked_backend(backend)
-        twin = chosen == "llvm" and native.suits(program)
-        return object.__new__(native.callable_type(cls) if twin else cls)
+        native = chosen == "llvm" and table.suits(program)
+        return object.__new__(vectorcall.callable_type(cls) if native else cls)
 
     def __init__(
         self,
@@ -144,10 +145,11 @@ class Kernel:
             self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
-        if native.is_callable_type(type(self)):
-            self._native = native.connect(
-                self, program, machine.function, self.defaults, Kernel.__call__
+        if vectorcall.is_callable_type(type(self)):
+            self._native = table.kernel_table(
+                program, machine.function, self.defaults, Kernel.__call__
             )
+            vectorcall.attach(self, self._native.words, "mbs.call", emit_call)
         else:
             self._pool = BufferPool(program, self.defaults, machine.one)
 
@@ -205,11 +207,11 @@ class Kernel:
         arrays = self.signature.arrays(self.signature.bound((state, *args), named))
         return iterate(self, arrays, steps)
 
-    # -- one state, given as neat arrays ----------------------------------------------------------
+    # -- one state, in arrays as they are ---------------------------------------------------------
 
     def _one_python(self, args: tuple[Any, ...]) -> Any:
-        """Return the results of one state, or None if it takes the way of all other calls."""
-        arrays = self.signature.neat(args)
+        """Return the results of one state, or None if the arguments need a closer look."""
+        arrays = self.signature.unconverted(args)
         if arrays is None:
             return None
         lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
@@ -230,18 +232,18 @@ class Kernel:
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
         empty = aligned if self.several_at_once(states) else np.empty
-        turned = self._machine is not None and self._machine.takes_turned(states)
+        transposed = self._machine is not None and self._machine.takes_transposed(states)
         targets = () if out is None else self.signature.targets(out, batch)
         outputs: list[FloatArray] = []
         for port, target in itertools.zip_longest(self.outputs, targets):
-            direct = target is not None and _is_direct(target, turned, (*arrays, *outputs))
+            direct = target is not None and _is_direct(target, transposed, (*arrays, *outputs))
             outputs.append(target if direct else empty(batch + port.shape))
         ports = (*self.inputs, *self.outputs)
-        rows = [
-            rows_of(array, port, batch, turned)
+        views = [
+            view_of(array, port, batch, transposed)
             for array, port in zip((*arrays, *outputs), ports, strict=True)
         ]
-        status = self.evaluate(states, rows)
+        status = self.evaluate(states, views)
         if status:
             state, guard = divmod(status - 1, len(self.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
@@ -253,16 +255,16 @@ class Kernel:
             return out
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def evaluate(self, states: int, rows: Sequence[Rows], *, in_turn: bool = False) -> int:
+    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.
 
-        ``rows`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
+        ``views`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
         may depend on the one before. Returns 0, or for the first state i at which the guard k,
         counted from 1, fails, i times the number of guards, plus k.
         """
         if self._machine is None:
-            return self._evaluate_python(states, rows)
-        status = self._machine.evaluate(states, rows, in_turn=in_turn)
+            return self._evaluate_python(states, views)
+        status = self._machine.evaluate(states, views, in_turn=in_turn)
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for its intermediate values")
         if self._native is not None and "_native_vector" not in self.__dict__:
@@ -275,16 +277,16 @@ class Kernel:
         if vector is not None:
             made = vector.words()
             if self.__dict__.setdefault("_native_vector", made) is made:  # of all threads, once
-                native.connect_vector(self._native, made[0])
+                self._native.set_vector(made[0])
 
     def several_at_once(self, states: int) -> bool:
         """Whether vector code would evaluate so many states; for this package."""
         return self._machine is not None and self._machine.several_at_once(states)
 
-    def _evaluate_python(self, states: int, rows: Sequence[Rows]) -> int:
+    def _evaluate_python(self, states: int, views: Sequence[View]) -> int:
         tables = [
-            as_strided(row.array, (states, port.size), (row.by_state, row.by_entry))
-            for row, port in zip(rows, (*self.inputs, *self.outputs), strict=True)
+            as_strided(view.array, (states, port.size), (view.by_state, view.by_entry))
+            for view, port in zip(views, (*self.inputs, *self.outputs), strict=True)
         ]
         into = tables[len(self.inputs) :]
         for k in range(states):
@@ -292,8 +294,8 @@ class Kernel:
                 computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
             except Failed as failed:
                 return k * len(self.guards) + int(failed.args[0]) + 1
-            for table, values in zip(into, computed, strict=True):
-                table[k] = values
+            for found, values in zip(into, computed, strict=True):
+                found[k] = values
         return 0
 
     def singular(
@@ -305,7 +307,7 @@ class Kernel:
         return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")
 
 
-def _is_direct(target: FloatArray, turned: bool, others: Sequence[FloatArray]) -> bool:
+def _is_direct(target: FloatArray, transposed: bool, others: Sequence[FloatArray]) -> bool:
     """Whether results can be written where the caller wants them, as others are read or written."""
-    walkable = target.flags.aligned and (target.flags.c_contiguous or turned)
-    return walkable and not any(np.may_share_memory(target, other) for other in others)
+    viewable = target.flags.aligned and (target.flags.c_contiguous or transposed)
+    return viewable and not any(np.may_share_memory(target, other) for other in others)

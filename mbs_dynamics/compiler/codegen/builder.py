@@ -1,0 +1,406 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A builder of LLVM IR, for functions with control flow: its statements read as C does.
+
+A value is an expression, whose operators emit instructions. A pointer knows what it points to:
+``p[k]`` loads an element, ``p.field`` a field of a structure, and an assignment to either stores.
+Variables live on the stack, and every statement has basic blocks of its own, even where they are
+empty or never reached. LLVM's passes sroa and simplifycfg make registers and phi nodes of that (see
+:class:`jit.machine_code.MachineCode`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+I1, I32, I64, DOUBLE, PTR, VOID = "i1", "i32", "i64", "double", "ptr", "void"
+WORD = 8
+"""Bytes of a pointer, and of a 64-bit integer."""
+
+Type: TypeAlias = "str | Pointer"
+"""A type: as LLVM writes it, or that of a pointer."""
+
+Operand: TypeAlias = "Value | int | None"
+"""What may stand for a value: an integer, or the null pointer."""
+
+NULL = None
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The type of a pointer to elements of a type, or to structures."""
+
+    to: Type | Struct
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A field that is an array itself, of any length. It stands for its address, as in C."""
+
+    of: Type | Struct
+
+
+class Struct:
+    """A structure in memory: of each field the distance in bytes from the start, and the type."""
+
+    def __init__(self, **fields: tuple[int, Type | Inline]) -> None:
+        self.fields = fields
+
+    @classmethod
+    def of_words(cls, **types: Type | Inline) -> Struct:
+        """Return the structure of these fields, each a word, one after the other."""
+        return cls(**{name: (WORD * k, kind) for k, (name, kind) in enumerate(types.items())})
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its words in their order."""
+        return [name for name, (_, kind) in self.fields.items() if not isinstance(kind, Inline)]
+
+    def offset(self, field: str) -> int:
+        """Return the distance in bytes of a field from the start."""
+        return self.fields[field][0]
+
+    def words(self, **values: int) -> list[int]:
+        """Return the values of all words in their order."""
+        assert values.keys() == set(self.names), (list(values), self.names)
+        return [values[name] for name in self.names]
+
+
+class Value:
+    """A value of a function that is being built. Integers are signed."""
+
+    __slots__ = ("code", "kind", "text")
+    __hash__ = None  # type: ignore[assignment]
+    code: Function
+    kind: Type
+    text: str
+
+    def __init__(self, code: Function, kind: Type, text: str) -> None:
+        for name, value in (("code", code), ("kind", kind), ("text", text)):
+            object.__setattr__(self, name, value)
+
+    def __bool__(self) -> bool:
+        raise TypeError("this is known when the code runs, not when it is built: use if_, & and |")
+
+    def __str__(self) -> str:
+        return f"{name_of(self.kind)} {self.text}"
+
+    def binary(self, operation: str, other: Operand) -> Value:
+        """Return the result of an instruction of two operands of the same type."""
+        other = self.code.operand(other, self.kind)
+        return self.code.new(self.kind, f"{operation} {self}, {other.text}")
+
+    def compare(self, condition: str, other: Operand) -> Value:
+        """Return whether a condition of icmp holds."""
+        other = self.code.operand(other, self.kind)
+        return self.code.new(I1, f"icmp {condition} {self}, {other.text}")
+
+    def _ordered(self, condition: str, other: Operand) -> Value:
+        return self.compare(("s" if self.kind in (I32, I64) else "u") + condition, other)
+
+    def __add__(self, other: Operand) -> Value:
+        return self.binary("add", other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.binary("sub", other)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.binary("mul", other)
+
+    def __and__(self, other: Operand) -> Value:
+        return self.binary("and", other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self.binary("or", other)
+
+    def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self.compare("eq", other)
+
+    def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self.compare("ne", other)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self._ordered("lt", other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self._ordered("le", other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self._ordered("gt", other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self._ordered("ge", other)
+
+    def to(self, kind: Type) -> Value:
+        """Return a pointer as one to something else, or an integer in another size."""
+        if name_of(kind) == PTR:
+            return Value(self.code, kind, self.text)
+        convert = "sext" if self.kind == I32 else "trunc"
+        return self.code.new(kind, f"{convert} {self} to {kind}")
+
+    def byte(self, k: Operand) -> Value:
+        """Return the pointer to the k-th byte."""
+        return self.code.new(self.kind, f"getelementptr i8, {self}, {self.code.operand(k, I64)}")
+
+    def at(self, k: Operand) -> Value:
+        """Return the pointer to the k-th element."""
+        element = name_of(self._target())
+        return self.code.new(
+            self.kind, f"getelementptr {element}, {self}, {self.code.operand(k, I64)}"
+        )
+
+    def __getitem__(self, k: Operand) -> Value:
+        """Load the k-th element. Of structures, return the pointer to it."""
+        at, to = self.at(k), self._target()
+        return at if isinstance(to, Struct) else at.load(to)
+
+    def __setitem__(self, k: Operand, value: Operand) -> None:
+        to = self._target()
+        assert not isinstance(to, Struct)
+        self.at(k).store(self.code.operand(value, to))
+
+    def __getattr__(self, field: str) -> Value:
+        """Load a field. Of an array in the structure, return the pointer to it."""
+        offset, kind = self._field(field)
+        at = self.byte(offset)
+        return at.to(Pointer(kind.of)) if isinstance(kind, Inline) else at.load(kind)
+
+    def __setattr__(self, field: str, value: Operand) -> None:
+        offset, kind = self._field(field)
+        assert not isinstance(kind, Inline)
+        self.byte(offset).store(self.code.operand(value, kind))
+
+    def load(self, kind: Type, alignment: int | None = None) -> Value:
+        """Load what stands here; of vectors, the alignment in bytes may be less than theirs."""
+        align = "" if alignment is None else f", align {alignment}"
+        return self.code.new(kind, f"load {name_of(kind)}, {self}{align}")
+
+    def store(self, value: Value, alignment: int | None = None) -> None:
+        """Store a value here."""
+        align = "" if alignment is None else f", align {alignment}"
+        self.code.lines.append(f"  store {value}, {self}{align}")
+
+    def _target(self) -> Type | Struct:
+        assert isinstance(self.kind, Pointer), self
+        return self.kind.to
+
+    def _field(self, field: str) -> tuple[int, Type | Inline]:
+        struct = self.kind.to if isinstance(self.kind, Pointer) else None
+        if isinstance(struct, Struct) and field in struct.fields:
+            return struct.fields[field]
+        raise AttributeError(f"{self.kind} has no field {field!r}")
+
+
+def name_of(kind: Type | Struct) -> str:
+    """Return a type as LLVM writes it."""
+    if isinstance(kind, str):
+        return kind
+    return PTR if isinstance(kind, Pointer) else f"[{len(kind.names)} x {I64}]"
+
+
+class Variable:
+    """A variable of a function that is being built."""
+
+    def __init__(self, code: Function, kind: Type, initial: Operand) -> None:
+        self._at = code.array(kind, 1)
+        self.value = initial
+
+    @property
+    def value(self) -> Value:
+        """What it holds now. To assign to it stores."""
+        return self._at[0]
+
+    @value.setter
+    def value(self, value: Operand) -> None:
+        self._at[0] = value
+
+
+class Block:
+    """Statements of a function that is being built, of which the rest can be skipped."""
+
+    def __init__(self, code: Function, end: str) -> None:
+        self._code, self._end = code, end
+
+    def leave(self) -> None:
+        """Go on behind the block."""
+        self._code.jump(self._end)
+
+    def leave_if(self, condition: Value) -> None:
+        """Go on behind the block if a condition holds."""
+        self._code.branch(condition, self._end, following := self._code.label())
+        self._code.begin(following)
+
+    def leave_unless(self, condition: Value) -> None:
+        """Go on behind the block unless a condition holds."""
+        self._code.branch(condition, following := self._code.label(), self._end)
+        self._code.begin(following)
+
+
+class Function:
+    """A function that is being built."""
+
+    def __init__(
+        self,
+        name: str,
+        returns: Type,
+        *parameters: Type,
+        exported: bool = False,
+        attributes: str = "",
+    ) -> None:
+        self.name, self._returns = name, returns
+        self.parameters = [Value(self, kind, f"%p{k}") for k, kind in enumerate(parameters)]
+        self._head = "define" if exported else "define internal"
+        self._attributes = f"{attributes} nounwind"
+        self.lines: list[str] = []
+        self.called: dict[str, str] = {}
+        """Declarations of the functions that it calls by name."""
+        self._allocas: list[str] = []
+        self._names = 0
+        self._else = 0
+
+    def __str__(self) -> str:
+        given = ", ".join(map(str, self.parameters))
+        signature = f"{name_of(self._returns)} @{self.name}({given})"
+        head = f"{self._head} {signature} {self._attributes} {{\nentry:\n"
+        return head + "\n".join([*self._allocas, *self.lines]) + "\n  unreachable\n}\n"
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def new(self, kind: Type, expression: str) -> Value:
+        """Emit an instruction and return its value."""
+        self._names += 1
+        text = f"%r{self._names}"
+        self.lines.append(f"  {text} = {expression}")
+        return Value(self, kind, text)
+
+    def operand(self, x: Operand, kind: Type) -> Value:
+        """Return a value as it is, and a number as one of this type."""
+        if isinstance(x, Value):
+            return x
+        return Value(self, kind, "null" if x is None else str(int(x)))
+
+    def symbol(self, name: str, kind: Type = PTR) -> Value:
+        """Return the address that has a name."""
+        return Value(self, kind, f"@{name}")
+
+    def variable(self, kind: Type, initial: Operand) -> Variable:
+        """Return a new variable."""
+        return Variable(self, kind, initial)
+
+    def array(self, kind: Type | Struct, count: int | Value) -> Value:
+        """Return the address of so many elements on the stack, which are not initialized."""
+        if isinstance(count, Value):
+            return self.new(Pointer(kind), f"alloca {name_of(kind)}, {count}")
+        text = f"%a{len(self._allocas)}"
+        self._allocas.append(f"  {text} = alloca [{count} x {name_of(kind)}]")
+        return Value(self, Pointer(kind), text)
+
+    def select(self, condition: Value, a: Operand, b: Operand, kind: Type = I64) -> Value:
+        """Return the first value if a condition holds, else the second one."""
+        a, b = self.operand(a, kind), self.operand(b, kind)
+        return self.new(kind, f"select {condition}, {a}, {b}")
+
+    def call(self, returns: Type, callee: str | Value, *arguments: Operand) -> Value:
+        """Return the result of the function of this name, or at this address.
+
+        Numbers among the arguments are of 64 bits.
+        """
+        values = [self.operand(x, PTR if x is None else I64) for x in arguments]
+        kind = name_of(returns)
+        if isinstance(callee, str):
+            types = ", ".join(name_of(x.kind) for x in values)
+            self.called[callee] = f"declare {kind} @{callee}({types})\n"
+            callee = self.symbol(callee)
+        call = f"call {kind} {callee.text}({', '.join(map(str, values))})"
+        if kind != VOID:
+            return self.new(returns, call)
+        self.lines.append(f"  {call}")
+        return Value(self, VOID, "")
+
+    # -- basic blocks ------------------------------------------------------------------------------
+
+    def label(self) -> str:
+        """Return a new name for a basic block."""
+        self._names += 1
+        return f"b{self._names}"
+
+    def begin(self, label: str) -> None:
+        """Begin a basic block. The one before has been ended."""
+        self.lines.append(f"{label}:")
+
+    def branch(self, condition: Value, then: str, otherwise: str) -> None:
+        """End a basic block with a choice."""
+        self.lines.append(f"  br {condition}, label %{then}, label %{otherwise}")
+
+    def jump(self, label: str) -> None:
+        """End a basic block. What follows is in one that is never reached."""
+        self.lines.append(f"  br label %{label}")
+        self.begin(self.label())
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def ret(self, value: Operand = None) -> None:
+        """Return from the function."""
+        void = self._returns == VOID
+        self.lines.append(f"  ret {VOID if void else self.operand(value, self._returns)}")
+        self.begin(self.label())
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[Block]:
+        """Run the statements, which may leave the block."""
+        end = self.label()
+        yield Block(self, end)
+        self.lines += [f"  br label %{end}", f"{end}:"]
+
+    @contextlib.contextmanager
+    def if_(self, condition: Value) -> Iterator[None]:
+        """Run the statements if a condition holds."""
+        then, otherwise, end = self.label(), self.label(), self.label()
+        self.branch(condition, then, otherwise)
+        self.begin(then)
+        yield
+        to_end = f"  br label %{end}"
+        self.lines += [to_end, f"{otherwise}:", to_end, f"{end}:"]
+        self._else = len(self.lines)
+
+    @contextlib.contextmanager
+    def else_(self) -> Iterator[None]:
+        """Run the statements if the condition of the ``if_`` right before does not hold."""
+        assert self._else == len(self.lines), "else_ follows if_"
+        end = self.lines[-2:]
+        del self.lines[-2:]
+        yield
+        self.lines += end
+
+    @contextlib.contextmanager
+    def forever(self) -> Iterator[Block]:
+        """Run the statements again and again, until they leave the block."""
+        with self.block() as block:
+            start = self.label()
+            self.lines += [f"  br label %{start}", f"{start}:"]
+            yield block
+            self.jump(start)
+
+    @contextlib.contextmanager
+    def loop(self, first: Operand, last: Operand = None, step: int = 1) -> Iterator[Value]:
+        """Run the statements for each number, counted as ``range`` does."""
+        if last is None:
+            first, last = 0, first
+        number = self.variable(I64, first)
+        with self.if_(number.value < last), self.forever() as block:
+            k = number.value
+            yield k
+            number.value = following = k + step
+            block.leave_unless(following < last)
+
+
+def module(functions: Sequence[Function], variables: Sequence[str] = ()) -> str:
+    """Return functions as a module, which declares what else they call and these variables."""
+    declared = {name: text for f in functions for name, text in f.called.items()}
+    for function in functions:
+        declared.pop(function.name, None)
+    external = [f"@{name} = external global i8\n" for name in variables]
+    return "".join([*external, *declared.values(), *map(str, functions)])

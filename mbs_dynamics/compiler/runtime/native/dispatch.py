@@ -1,0 +1,90 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The call of a function that chooses its kernel: one for all such functions of a process.
+
+A function of an owner, arrays and options, ``jacobian(arm, q, "tool")``, has one kernel for each
+owner and each choice of options. To look it up costs more than many kernels take. So the function
+keeps a table of calls that were made before. A call that is like one of them, with the very same
+owner and options, goes to its kernel at once, and every other one to a Python function.
+"""
+
+from __future__ import annotations
+
+from mbs_dynamics.compiler.codegen.builder import (
+    I64,
+    NULL,
+    PTR,
+    Function,
+    Inline,
+    Pointer,
+    Struct,
+    module,
+)
+from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
+from mbs_dynamics.compiler.runtime.native.vectorcall import (
+    POSITIONAL,
+    python_call,
+    table_of,
+    vectorcall_function,
+)
+
+ENTRIES = 16
+"""Calls that are remembered for each function."""
+
+ENTRY = Struct.of_words(
+    owner=PTR,
+    given=I64,
+    named=I64,
+    arrays=I64,
+    extras=I64,
+    names=Pointer(PTR),
+    options=Pointer(PTR),
+    extra=Pointer(PTR),
+    kernel=PTR,
+    call=PTR,
+)
+"""A call that was made: its owner, null if the entry is free; how many arguments there are without
+and with names, how many arrays follow the owner, and how many arguments the kernel takes besides;
+where the names, the values of all that follows the arrays, and these further arguments stand; the
+kernel, and its vectorcallfunc."""
+
+DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
+"""The table of a function: the Python function for calls that are not in it, and the entries."""
+
+
+def emit_dispatch(offset: int) -> str:
+    """Return the IR of ``mbs.dispatch``, for objects that have their table at an offset."""
+    return module([dispatch(offset), python_call()])
+
+
+def dispatch(offset: int) -> Function:
+    """Return ``PyObject *mbs.dispatch(function, args, nargsf, kwnames)``, a vectorcallfunc."""
+    f = vectorcall_function("mbs.dispatch")
+    callee, args, nargsf, kwnames = f.parameters
+    table = table_of(callee, offset, DISPATCH)
+    given, named = nargsf & POSITIONAL, f.variable(I64, 0)
+    with f.if_(kwnames != NULL):
+        named.value = kwnames.size
+    passed = given + named.value
+    arguments = f.array(PTR, MOST_PORTS)
+    with f.if_(given > 0):
+        owner = args[0]
+        with f.loop(ENTRIES) as k, f.block() as same:
+            entry = table.entries[k]
+            same.leave_unless(
+                (entry.owner == owner) & (entry.given == given) & (entry.named == named.value)
+            )
+            with f.loop(named.value) as name:
+                same.leave_unless(kwnames.items[name] == entry.names[name])
+            arrays, extras = entry.arrays, entry.extras
+            options = args.at(arrays + 1)
+            with f.loop(passed - arrays - 1) as option:
+                same.leave_unless(options[option] == entry.options[option])
+            with f.loop(arrays) as array:
+                arguments[array] = args[array + 1]
+            with f.loop(extras) as extra:
+                arguments[arrays + extra] = entry.extra[extra]
+            count = arrays + extras
+            f.ret(f.call(PTR, entry.call, entry.kernel, arguments, count, NULL))
+    f.ret(f.call(PTR, "mbs.python_call", table.fallback, callee, args, given, passed, kwnames))
+    return f
