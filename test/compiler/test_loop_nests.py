@@ -8,6 +8,7 @@ import ctypes
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes.hoisting import hoisted
+from mbs_dynamics.compiler.passes.transposition import transposed
 from mbs_dynamics.compiler.runtime.batches import aligned
 
 pytestmark = pytest.mark.backend_independent
@@ -119,7 +121,7 @@ def random_module(seed: int) -> Module:
     made = operations(rng, (*places, (numbers, index(K))), (index(K), index(order[I])))
     stores = (
         Store(Z, index(I) * ROWS + index(K), made.numbers[-1]),
-        Store(Z, index(K) * ROWS + index(I), made.numbers[-2]),
+        Store(Z, index(K) * ROWS + index(I), made.numbers[-1 - seed % 3 // 2]),
         Store(W, index(K) * 2, made.operand()),
     )
     within = For(K, index(A), index(B), (*made.body, *stores), parallel=True)
@@ -131,13 +133,12 @@ def random_module(seed: int) -> Module:
         Check(1, index(I) + 1),
     )
     cases = tuple((k, (Call(x, (index(I), index(order[I]))),)) for k, x in enumerate(rows))
-    first = rng.randrange(2)
     return module(
         Fill(V, 0, ROWS),
         Fill(W, 0, 2 * ROWS),
         Fill(Z, 0, ROWS**2),
         For(I, ZERO, END, (Switch(index(kinds[I]), cases),), backwards=rng.random() < 0.5),
-        For(I, ZERO, END, (Call(wide, (index(I), index(I) + first, END)),)),
+        For(I, ZERO, END, (Call(wide, (index(I), index(I) + 1, END)),)),
         For(I, ZERO, END, last, backwards=rng.random() < 0.5),
     )
 
@@ -168,6 +169,45 @@ def test_what_is_hoisted_means_the_same(seed):
         np.testing.assert_array_equal(found[0][name], expected[0][name])
 
 
+@pytest.mark.parametrize("size", [*range(1, 18), 21, 24])
+def test_mirror(size):
+    square = Buffer("square", SCRATCH, size**2 + 3)
+    place, both = index(I), For(I, ZERO, index(size**2), ())
+    copies = (Load(0, Buffer("x", INPUT, size**2), place), Store(square, place + 3, 0))
+    source = copies[0].buffer
+    given = Module(
+        "program",
+        (source,),
+        (target := Buffer("y", OUTPUT, size**2),),
+        (
+            replace(both, body=copies),
+            Fill(target, 0, size**2),
+            nodes.Mirror(square, 3, target, 0, size),
+        ),
+    )
+    x = np.arange(1.0, size**2 + 1.0)
+    expected, _ = evaluate(verify(given), {"x": x})
+    np.testing.assert_array_equal(
+        expected["y"].reshape(size, size), np.tril(x.reshape(size, size).T, -1)
+    )
+    machine_code.shared()
+    code = machine_code.MachineCode(llvm_module.emit_module(given))
+    y = np.full(size**2, np.nan)
+    ports = np.array([x.ctypes.data, y.ctypes.data], dtype=np.uint64)
+    assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
+    np.testing.assert_array_equal(y, expected["y"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_stored_along_rows_means_the_same(seed):
+    whole = verify(random_module(seed))
+    moved = verify(transposed(whole))
+    assert any(isinstance(x, nodes.Mirror) for x in moved.body)
+    expected, found = (evaluate(x, {"x": values(seed)}) for x in (whole, moved))
+    for name in ("y", "z"):
+        np.testing.assert_array_equal(found[0][name], expected[0][name])
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_machine_code(seed, lanes):
@@ -175,7 +215,8 @@ def test_machine_code(seed, lanes):
     if lanes > 1:
         machine_code.batch_driver(lanes)
     states = np.array([values(10 * seed + k) for k in range(lanes)])
-    whole = hoisted(random_module(seed))
+    whole = random_module(seed)
+    whole = hoisted(transposed(whole) if lanes == 1 and seed % 2 else whole)
     code = machine_code.MachineCode(llvm_module.emit_module(whole, lanes))
     ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
     statuses = aligned((lanes,)).view(np.int32)

@@ -39,7 +39,8 @@ def _in_loops(program: Program, lanes: int) -> str:
     # most robots have no loops, and what prints them takes time to import
     from mbs_dynamics.compiler.codegen.llvm_module import emit_module
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-    from mbs_dynamics.compiler.passes.pipeline import loop_nest
+    from mbs_dynamics.compiler.passes.pipeline import loop_nest, vector_loop_nest
 
     assert isinstance(program, LoopProgram)
-    return emit_module(loop_nest(program, lanes), lanes)
+    module = vector_loop_nest(program) if lanes == 1 else loop_nest(program, lanes)
+    return emit_module(module, lanes)

@@ -26,6 +26,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL
 from mbs_dynamics.compiler.codegen.llvm_shared import LIBRARY, emit_sines_and_cosines
 from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
+from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -33,16 +34,13 @@ BATCH_PORT = Struct.of_words(
     by_entry=I64,
     size=I64,
     scratch=Pointer(DOUBLE),
-    direct=I64,
     order=Pointer(I32),
 )
 """What the driver's table says of each port: the address of the first entry of state 0, the bytes
 from one state to the next (0: constant), and from one entry to the next, the number of entries, and
-the address of its scratch area, with room for at least ``lanes`` entries. ``direct`` is not 0 if
-the body writes results itself: what it finds in the scratch area are then the addresses of the
-results of each state, and ``size`` is 0. ``order`` is, for an output, the address of at least
-``lanes`` integers: where each entry stands in the scratch area, in bytes. Equal entries may stand
-there once."""
+the address of its scratch area, with room for at least ``lanes`` entries. ``order`` is, for an
+output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
+bytes. Equal entries may stand there once."""
 
 FAR_AHEAD = 8 * LINE
 """How far ahead memory is fetched where each entry of all states lies together."""
@@ -112,18 +110,13 @@ def driver(lanes: int) -> Function:
 def set_pointers(lanes: int) -> Function:
     """Return ``void mbs.set_pointers(port, state, results)``.
 
-    It tells a body where the results of a tile begin, whose memory it may fetch, and if it is to
-    write them itself, where those of each state are to stand. What is fetched of results that do
-    not stand in rows is the same in all tiles, so that nothing is lost.
+    It tells a body where the results of a tile begin, whose memory it may fetch. What is fetched of
+    results that do not stand in rows is the same in all tiles, so that nothing is lost.
     """
     f = Function("mbs.set_pointers", VOID, Pointer(BATCH_PORT), I64, Pointer(PTR))
     port, state, results = f.parameters
     address, by_state = port.address, port.by_state
     results[0] = address.byte(f.select(port.by_entry == 8, state * by_state, 0))
-    with f.if_(port.direct != 0):
-        each = port.scratch.to(Pointer(PTR))
-        with f.loop(lanes) as lane:
-            each[lane] = address.byte((state + lane) * by_state)
     f.ret()
     return f
 
@@ -193,7 +186,7 @@ def load_tile(lanes: int) -> Function:
             others = Value(f, vector, "zeroinitializer")
             name, alignment = f"llvm.masked.load.v{lanes}f64.p0", f.operand(8, I32)
             loaded = [f.call(vector, name, row, alignment, mask, others) for row in rows]
-        for k, column in enumerate(_transposed(f, loaded)):
+        for k, column in enumerate(transposed(f, loaded)):
             scratch.at(first).at(k).store(column, 8 * lanes)
 
     _move_tile(f, lanes, load_entry, load_block, ahead=False)
@@ -215,7 +208,7 @@ def store_tile(lanes: int) -> Function:
 
     def store_block(rows: Sequence[Value], first: Value, mask: Value | None) -> None:
         columns = [placed(order.at(first).at(k)) for k in range(lanes)]
-        for row, stored in zip(rows, _transposed(f, columns), strict=True):
+        for row, stored in zip(rows, transposed(f, columns), strict=True):
             if mask is None:
                 row.store(stored, 8)
             else:
@@ -252,7 +245,7 @@ def _move_tile(
         for _ in range(lanes - 1):
             rows.append(rows[-1].byte(by_state))
         with f.if_(size < lanes):
-            move_block(rows, f.operand(0, I64), _first_lanes(f, lanes, size))
+            move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
             tile.leave()
         if ahead:
             with f.if_(size > LONG * lanes):
@@ -290,38 +283,3 @@ def _move_blocks(
         if ahead:
             following = ((following + before) & -lanes) - before
         first.value = _least(f, following, last)
-
-
-def _first_lanes(f: Function, lanes: int, count: Value) -> Value:
-    """Emit the mask of so many lanes, the first ones."""
-    words = f"<{lanes} x i64>"
-    one = f.new(words, f"insertelement {words} poison, {count}, i64 0")
-    every = f"shufflevector {one}, {words} poison, <{lanes} x i32> zeroinitializer"
-    numbers = ", ".join(f"i64 {k}" for k in range(lanes))
-    bits = f"icmp ult {words} <{numbers}>, {f.new(words, every).text}"
-    return f.new(f"<{lanes} x i1>", bits)
-
-
-def _transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
-    kind = rows[0].kind
-    found = transposed(lambda x: f.new(kind, x).text, len(rows), [row.text for row in rows])
-    return [Value(f, kind, text) for text in found]
-
-
-def transposed(new: Callable[[str], str], lanes: int, rows: Sequence[str]) -> list[str]:
-    """Emit the transposition of a square of vectors: pairs of rows swap parts, in log2 stages.
-
-    ``new`` emits an instruction and returns the name of its value.
-    """
-    values, vector = list(rows), f"<{lanes} x {DOUBLE}>"
-    distance = 1
-    while distance < lanes:
-        first = [c if not c & distance else lanes + c - distance for c in range(lanes)]
-        second = [c + distance if not c & distance else lanes + c for c in range(lanes)]
-        for k in [k for k in range(lanes) if not k & distance]:
-            pair = f"{vector} {values[k]}, {vector} {values[k + distance]}"
-            for row, mask in ((k, first), (k + distance, second)):
-                order = ", ".join(f"i32 {c}" for c in mask)
-                values[row] = new(f"shufflevector {pair}, <{lanes} x i32> <{order}>")
-        distance *= 2
-    return values

@@ -32,6 +32,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Let,
     Load,
     Lookup,
+    Mirror,
     Module,
     Operand,
     Procedure,
@@ -301,6 +302,12 @@ class _Function:
                 )
             case Check(value, status):
                 self.check(value, status)
+            case Mirror(source, first, target, target_first, size):
+                matrices = [
+                    f"ptr {self.address(x, Index((), at))}"
+                    for x, at in ((source, first), (target, target_first))
+                ]
+                self.lines.append(f"  call void @mbs.mirror({', '.join(matrices)}, i64 {size})")
             case For() if statement.parallel and self.lanes == 1:
                 self.vectors(statement)
             case For():
@@ -603,6 +610,7 @@ def declarations(lanes: int) -> str:
         [
             *roots,
             *trigonometric,
+            "declare void @mbs.mirror(ptr, ptr, i64)",
             "declare double @atan2(double, double)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
             f"declare {vector} @llvm.masked.load.{w}.p0(ptr, i32, {bits}, {vector})",

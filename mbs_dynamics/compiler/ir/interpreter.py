@@ -26,6 +26,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Index,
     Let,
     Load,
+    Mirror,
     Module,
     Statement,
     Store,
@@ -131,6 +132,11 @@ class _Evaluation:
             case Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
                     self.status = self.index(status, variables)
+            case Mirror(source, first, target, target_first, size):
+                above = self.memory[source][first : first + size**2].reshape(size, size)
+                below = self.memory[target][target_first : target_first + size**2]
+                upper = np.triu_indices(size, 1)
+                below.reshape(size, size).T[upper] = above[upper]
             case For():
                 rows = range(
                     self.index(statement.begin, variables), self.index(statement.end, variables)

@@ -8,7 +8,7 @@ addresses that are affine in loop variables and in integers looked up in tables;
 and call other statements. Nothing is left to be decided but registers and instructions: where what
 stands in memory is part of the program.
 
-    statement = Let | Equal | Load | Store | Fill | Check | For | Switch | Call
+    statement = Let | Equal | Load | Store | Fill | Check | For | Switch | Call | Mirror
 """
 
 from __future__ import annotations
@@ -177,6 +177,19 @@ class Check(NamedTuple):
     status: Index
 
 
+class Mirror(NamedTuple):
+    """Copy what is above the diagonal of a square matrix to below that of another, or its own.
+
+    target[k, i] = source[i, k] for i < k, of matrices that begin at these entries of buffers.
+    """
+
+    source: Buffer
+    source_first: int
+    target: Buffer
+    target_first: int
+    size: int
+
+
 @dataclass(frozen=True, eq=False)
 class For:
     """Repeat statements for all integers from ``begin`` on that are less than ``end``."""
@@ -215,7 +228,7 @@ class Call:
     arguments: tuple[Index, ...]
 
 
-Statement = Let | Equal | Load | Store | Fill | Check | For | Switch | Call
+Statement = Let | Equal | Load | Store | Fill | Check | Mirror | For | Switch | Call
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,6 +340,8 @@ def buffers_of(statement: Statement) -> list[Buffer]:
     match statement:
         case Load(_, buffer, _) | Store(buffer, _, _) | Fill(buffer, _, _):
             found.append(buffer)
+        case Mirror(source, _, target, _, _):
+            found += [source, target]
     pending = list(indices_of(statement))
     while pending:
         for atom, _ in pending.pop().terms:

@@ -16,6 +16,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     For,
     Let,
     Load,
+    Mirror,
     Module,
     Statement,
     Store,
@@ -66,6 +67,8 @@ def _lines(statement: Statement) -> Iterator[str]:
             yield f"{buffer}[{first}:{first + entries}] = 0"
         case Check(value, status):
             yield f"check %{value} > 0, else status {status}"
+        case Mirror(source, first, target, target_first, size):
+            yield f"mirror {source}[{first}:] to {target}[{target_first}:], ({size}, {size})"
         case For():
             kind = "parallel for" if statement.parallel else "for"
             way = " backwards" if statement.backwards else ""

@@ -23,6 +23,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Let,
     Load,
     Lookup,
+    Mirror,
     Module,
     Statement,
     Store,
@@ -126,6 +127,11 @@ class _Verifier:
                 _require(0 <= first <= first + entries <= buffer.size, f"{buffer} is too short")
             case Check(value, _):
                 self.operand(value)
+            case Mirror(source, first, target, target_first, size):
+                self.written(target)
+                for square, begin in ((source, first), (target, target_first)):
+                    fits = 0 <= begin <= square.size - size**2
+                    _require(fits, f"{square} is too short for a square")
             case For() | Switch() | Call():
                 _require(self.loop is None, "a parallel loop has a loop, a case or a call within")
                 self.compound(statement)

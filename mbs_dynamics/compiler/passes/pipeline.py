@@ -8,9 +8,17 @@ from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.lowering_loops import lowered
+from mbs_dynamics.compiler.passes.transposition import transposed
 
 
 def loop_nest(program: LoopProgram, lanes: int = 1) -> Module:
     """Return a program with loops as it is printed, with memory for so many states at a time."""
     module = lowered(program, lanes)
+    return hoisted(module)
+
+
+def vector_loop_nest(program: LoopProgram) -> Module:
+    """Return the same for one state, where parallel loops take several iterations at a time."""
+    module = lowered(program)
+    module = transposed(module)
     return hoisted(module)

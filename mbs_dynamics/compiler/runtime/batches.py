@@ -22,7 +22,7 @@ from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
-from mbs_dynamics.compiler.passes.strategy import is_worth_lanes
+from mbs_dynamics.compiler.passes.strategy import STAGED, is_worth_lanes
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.native.table import VECTOR
@@ -141,8 +141,14 @@ class Machine:
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states; see :meth:`Kernel.evaluate`."""
-        if in_turn or not self.several_at_once(states):
+        if in_turn:
             return self.one_by_one(states, views)
+        if not self.several_at_once(states):
+            return in_threads(
+                states,
+                thread_count(states),
+                lambda first, last: self.one_by_one(last - first, views, first),
+            )
         return self.several(states, views)
 
     def several(self, states: int, views: Sequence[View]) -> int:
@@ -152,17 +158,27 @@ class Machine:
                 self.vector = Vector(self.program, llvm.vector_lanes())
         return self.vector.evaluate(states, views, thread_count(states))
 
-    def one_by_one(self, states: int, views: Sequence[View]) -> int:
-        """Evaluate one state after the other, whose entries lie side by side."""
-        pointers = np.array([address(view.array) for view in views], dtype=np.uint64)
-        strides = np.array([view.by_state for view in views], dtype=np.int64)
-        return self.loop(states, pointers.ctypes.data, strides.ctypes.data)
-
-    def loop(self, states: int, pointers: int, strides: int) -> int:
-        """Call the loop of :mod:`codegen.llvm_shared` with the addresses of both."""
-        ports = len(self.program.inputs) + len(self.program.outputs)
-        guards = len(self.program.guards)
-        return int(self.shared.loop(self.function, states, pointers, strides, ports, guards))
+    def one_by_one(self, states: int, views: Sequence[View], first: int = 0) -> int:
+        """Evaluate one state after the other, from a first one on. Entries lie side by side."""
+        ports = (*self.program.inputs, *self.program.outputs)
+        inputs, guards = len(self.program.inputs), len(self.program.guards)
+        where = [address(view.array) + first * view.by_state for view in views]
+        sizes = [8 * port.size for port in ports]
+        staged = states >= LEAST_STATES and sum(sizes[inputs:]) >= STAGED
+        staging = [aligned((port.size,)) if staged else None for port in self.program.outputs]
+        words = np.array(
+            [
+                where,
+                [view.by_state for view in views],
+                [0] * inputs + [0 if x is None else address(x) for x in staging],
+                sizes,
+            ],
+            dtype=np.int64,
+        )
+        at = [row.ctypes.data for row in words]
+        count = len(ports), guards
+        status = int(self.shared.loop(self.function, states, *at[:2], *count, *at[2:]))
+        return status + first * guards if status > 0 else status
 
 
 def thread_count(states: int) -> int:

@@ -165,8 +165,7 @@ def evaluate() -> Function:
 def evaluate_vector() -> Function:
     """Return ``i1 mbs.evaluate_vector(kernel, views, states, ports)``, true if no guard fails.
 
-    False as well where results that the code writes itself would not lie side by side. No other
-    call uses the vector code meanwhile.
+    No other call uses the vector code meanwhile.
     """
     f = Function("mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(VIEWS), I64, I64)
     kernel, views, states, ports = f.parameters
@@ -174,8 +173,6 @@ def evaluate_vector() -> Function:
     with f.loop(ports) as k:
         strides, port = views.strides[k], vector.ports[k]
         by_state, by_entry = strides.by_state, strides.by_entry
-        with f.if_((by_entry != 8) & (port.direct != 0)):
-            f.ret(0)
         port.address = views.pointers[k]
         port.by_state = by_state
         port.by_entry = f.select((port.size == 1) & (by_state == 8), 0, by_entry)
