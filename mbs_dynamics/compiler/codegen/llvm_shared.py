@@ -15,11 +15,18 @@ from mbs_dynamics.compiler.codegen.builder import (
     VOID,
     Function,
     Pointer,
+    Prototype,
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body
 
-LIBRARY = "declare double @sin(double)\ndeclare double @cos(double)\n"
+BODY = Prototype("", I32, PTR)
+"""A program's function, for one state or several: it is given the addresses of all ports."""
+
+LOOP = Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
+
+SIN, COS = Prototype("sin", DOUBLE, DOUBLE), Prototype("cos", DOUBLE, DOUBLE)
+LIBRARY = f"declare {SIN}\ndeclare {COS}\n"
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -140,14 +147,15 @@ def emit_sines_and_cosines(lanes: int) -> str:
 def _sines_and_cosines_of_large_angles(lanes: int) -> Function:
     """Return ``void mbs.far<lanes>(x, out)``: those of lanes beyond the range, or of NaN."""
     body = Body(lanes)
-    f = Function(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE), attributes="noinline cold")
+    prototype = Prototype(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE))
+    f = Function(prototype, attributes="noinline cold")
     x, out = f.parameters
     size = f.new(body.real, f"call {body.real} @llvm.fabs.{body.sqrt}({x})")
     far = f.new(body.bit, f"fcmp ugt {size}, {body.constant(TRIG_RANGE)}")
     with f.loop(lanes) as lane, f.if_(f.new(I1, f"extractelement {far}, {lane}")):
         angle = f.new(DOUBLE, f"extractelement {x}, {lane}")
-        out[lane] = f.call(DOUBLE, "sin", angle)
-        out[lane + lanes] = f.call(DOUBLE, "cos", angle)
+        out[lane] = f.call(SIN, angle)
+        out[lane + lanes] = f.call(COS, angle)
     f.ret()
     return f
 
@@ -160,13 +168,13 @@ def loop_over_states() -> Function:
     next in each (0 to use the same one for all). It returns 0, or for the first state i at which
     the guard k fails, i times the number of guards, plus k. It returns -1 if there is no memory.
     """
-    f = Function("mbs.loop", I64, PTR, I64, Pointer(PTR), Pointer(I64), I64, I64, exported=True)
+    f = Function(LOOP, exported=True)
     function, states, pointers, strides, ports, guards = f.parameters
     now = f.array(PTR, ports)
     with f.loop(ports) as k:
         now[k] = pointers[k]
     with f.loop(states) as state:
-        status = f.call(I32, function, now)
+        status = f.call(function, now)
         with f.if_(status != 0):
             f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
         with f.loop(ports) as k:
