@@ -22,6 +22,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Function,
     Inline,
     Pointer,
+    Prototype,
     Struct,
     module,
 )
@@ -40,13 +41,13 @@ def compiled(request) -> Callable[..., Callable[..., int]]:
         codes.append(MachineCode(module(functions), optimized=request.param))
         arguments = [ctypes.c_int64] * len(functions[-1].parameters)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *arguments)
-        return kind(codes[-1].address(functions[-1].name))
+        return kind(codes[-1].address(functions[-1].prototype.name))
 
     return compiled
 
 
 def exported(*parameters: Any) -> Function:
-    return Function("mbs.tested", I64, *parameters, exported=True)
+    return Function(Prototype("mbs.tested", I64, *parameters), exported=True)
 
 
 def test_loops_count_as_range_does(compiled):
@@ -147,16 +148,17 @@ def test_fields_and_elements_of_structures_in_memory(compiled):
 
 
 def test_calls_of_functions_by_name_and_address(compiled):
-    add = Function("mbs.add", VOID, Pointer(I64), I64, attributes="alwaysinline")
+    prototype = Prototype("mbs.add", VOID, Pointer(I64), I64)
+    add = Function(prototype, attributes="alwaysinline")
     at, x = add.parameters
     at[0] = at[0] + x
     add.ret()
-    f = exported(I64, PTR)
+    f = exported(I64, Prototype("", I64, I64))
     x, labs = f.parameters
     place = f.array(I64, x.code.operand(3, I64))  # of a size that is known when it runs
-    place[2] = f.call(I64, labs, x)
-    f.call(VOID, "mbs.add", place.at(2), 1)
-    f.ret(f.call(I64, "labs", place[2] * -1))
+    place[2] = f.call(labs, x)
+    f.call(prototype, place.at(2), 1)
+    f.ret(f.call(Prototype("labs", I64, I64), place[2] * -1))
     address = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
     assert compiled(add, f)(-41, address) == 42
 

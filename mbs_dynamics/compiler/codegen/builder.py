@@ -20,8 +20,8 @@ I1, I32, I64, DOUBLE, PTR, VOID = "i1", "i32", "i64", "double", "ptr", "void"
 WORD = 8
 """Bytes of a pointer, and of a 64-bit integer."""
 
-Type: TypeAlias = "str | Pointer"
-"""A type: as LLVM writes it, or that of a pointer."""
+Type: TypeAlias = "str | Pointer | Prototype"
+"""A type: as LLVM writes it, or that of a pointer to something, or to a function."""
 
 Operand: TypeAlias = "Value | int | None"
 """What may stand for a value: an integer, or the null pointer."""
@@ -41,6 +41,16 @@ class Inline:
     """A field that is an array itself, of any length. It stands for its address, as in C."""
 
     of: Type | Struct
+
+
+class Prototype:
+    """A function: its name, none for those that stand at an address, and the types it goes with."""
+
+    def __init__(self, name: str, returns: Type, *parameters: Type) -> None:
+        self.name, self.returns, self.parameters = name, returns, parameters
+
+    def __str__(self) -> str:
+        return f"{name_of(self.returns)} @{self.name}({', '.join(map(name_of, self.parameters))})"
 
 
 class Struct:
@@ -198,7 +208,7 @@ def name_of(kind: Type | Struct) -> str:
     """Return a type as LLVM writes it."""
     if isinstance(kind, str):
         return kind
-    return PTR if isinstance(kind, Pointer) else f"[{len(kind.names)} x {I64}]"
+    return f"[{len(kind.names)} x {I64}]" if isinstance(kind, Struct) else PTR
 
 
 class Variable:
@@ -244,26 +254,26 @@ class Function:
 
     def __init__(
         self,
-        name: str,
-        returns: Type,
-        *parameters: Type,
+        prototype: Prototype,
+        *,
         exported: bool = False,
         attributes: str = "",
     ) -> None:
-        self.name, self._returns = name, returns
-        self.parameters = [Value(self, kind, f"%p{k}") for k, kind in enumerate(parameters)]
+        self.prototype = prototype
+        types = enumerate(prototype.parameters)
+        self.parameters = [Value(self, kind, f"%p{k}") for k, kind in types]
         self._head = "define" if exported else "define internal"
         self._attributes = f"{attributes} nounwind"
         self.lines: list[str] = []
-        self.called: dict[str, str] = {}
-        """Declarations of the functions that it calls by name."""
+        self.called: dict[str, Prototype] = {}
+        """The functions that it calls by name."""
         self._allocas: list[str] = []
         self._names = 0
         self._else = 0
 
     def __str__(self) -> str:
         given = ", ".join(map(str, self.parameters))
-        signature = f"{name_of(self._returns)} @{self.name}({given})"
+        signature = f"{name_of(self.prototype.returns)} @{self.prototype.name}({given})"
         head = f"{self._head} {signature} {self._attributes} {{\nentry:\n"
         return head + "\n".join([*self._allocas, *self.lines]) + "\n  unreachable\n}\n"
 
@@ -303,20 +313,18 @@ class Function:
         a, b = self.operand(a, kind), self.operand(b, kind)
         return self.new(kind, f"select {condition}, {a}, {b}")
 
-    def call(self, returns: Type, callee: str | Value, *arguments: Operand) -> Value:
-        """Return the result of the function of this name, or at this address.
-
-        Numbers among the arguments are of 64 bits.
-        """
-        values = [self.operand(x, PTR if x is None else I64) for x in arguments]
-        kind = name_of(returns)
-        if isinstance(callee, str):
-            types = ", ".join(name_of(x.kind) for x in values)
-            self.called[callee] = f"declare {kind} @{callee}({types})\n"
-            callee = self.symbol(callee)
-        call = f"call {kind} {callee.text}({', '.join(map(str, values))})"
-        if kind != VOID:
-            return self.new(returns, call)
+    def call(self, callee: Prototype | Value, *arguments: Operand) -> Value:
+        """Return the result of a function, which is known by name or a pointer."""
+        if isinstance(callee, Prototype):
+            self.called[callee.name] = callee
+            callee = self.symbol(callee.name, callee)
+        prototype = callee.kind
+        assert isinstance(prototype, Prototype), callee
+        given = zip(arguments, prototype.parameters, strict=True)
+        values = ", ".join(str(self.operand(x, kind)) for x, kind in given)
+        call = f"call {name_of(prototype.returns)} {callee.text}({values})"
+        if prototype.returns != VOID:
+            return self.new(prototype.returns, call)
         self.lines.append(f"  {call}")
         return Value(self, VOID, "")
 
@@ -344,8 +352,8 @@ class Function:
 
     def ret(self, value: Operand = None) -> None:
         """Return from the function."""
-        void = self._returns == VOID
-        self.lines.append(f"  ret {VOID if void else self.operand(value, self._returns)}")
+        returns = self.prototype.returns
+        self.lines.append(f"  ret {VOID if returns == VOID else self.operand(value, returns)}")
         self.begin(self.label())
 
     @contextlib.contextmanager
@@ -399,8 +407,9 @@ class Function:
 
 def module(functions: Sequence[Function], variables: Sequence[str] = ()) -> str:
     """Return functions as a module, which declares what else they call and these variables."""
-    declared = {name: text for f in functions for name, text in f.called.items()}
+    called = {name: prototype for f in functions for name, prototype in f.called.items()}
     for function in functions:
-        declared.pop(function.name, None)
-    external = [f"@{name} = external global i8\n" for name in variables]
-    return "".join([*external, *declared.values(), *map(str, functions)])
+        called.pop(function.prototype.name, None)
+    declared = [f"@{name} = external global i8\n" for name in variables]
+    declared += [f"declare {prototype}\n" for prototype in called.values()]
+    return "".join([*declared, *map(str, functions)])

@@ -13,18 +13,20 @@ from collections.abc import Callable, Sequence
 
 from mbs_dynamics.compiler.codegen.builder import (
     DOUBLE,
+    I1,
     I32,
     I64,
     PTR,
     VOID,
     Function,
     Pointer,
+    Prototype,
     Struct,
     Value,
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL
-from mbs_dynamics.compiler.codegen.llvm_shared import LIBRARY, emit_sines_and_cosines
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LIBRARY, emit_sines_and_cosines
 from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
 
@@ -41,6 +43,18 @@ from one state to the next (0: constant), and from one entry to the next, the nu
 the address of its scratch area, with room for at least ``lanes`` entries. ``order`` is, for an
 output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
 bytes. Equal entries may stand there once."""
+
+DRIVER = Prototype(
+    *("mbs.batch", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
+)
+SET_POINTERS = Prototype("mbs.set_pointers", VOID, Pointer(BATCH_PORT), I64, Pointer(PTR))
+PREFETCH_INPUTS = Prototype("mbs.prefetch_inputs", VOID, Pointer(BATCH_PORT), I64)
+PREFETCH_OUTPUTS = Prototype("mbs.prefetch_outputs", VOID, Pointer(BATCH_PORT), I64)
+LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
+STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
+
+PREFETCH = Prototype("llvm.prefetch.p0", VOID, PTR, I32, I32, I32)
+MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
 FAR_AHEAD = 8 * LINE
 """How far ahead memory is fetched where each entry of all states lies together."""
@@ -78,8 +92,7 @@ def driver(lanes: int) -> Function:
     the scratch areas, of one for the status of each lane, and room for one of each output. Returns
     what the loop over single states does (see :mod:`codegen.llvm_shared`).
     """
-    parameters = (PTR, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
-    f = Function("mbs.batch", I64, *parameters, exported=True)
+    f = Function(DRIVER, exported=True)
     function, first, last, table, inputs, ports, pointers, guards = f.parameters
     numbers = pointers[ports].to(Pointer(I32))
     final = last - lanes
@@ -87,22 +100,22 @@ def driver(lanes: int) -> Function:
     with f.forever() as tiles:
         state = tile.value
         with f.loop(inputs) as k:
-            f.call(VOID, "mbs.prefetch_inputs", table[k], state)
-            f.call(VOID, "mbs.load_tile", table[k], state)
+            f.call(PREFETCH_INPUTS, table[k], state)
+            f.call(LOAD_TILE, table[k], state)
         with f.loop(inputs, ports) as k:
-            f.call(VOID, "mbs.prefetch_outputs", table[k], state)
+            f.call(PREFETCH_OUTPUTS, table[k], state)
             results = pointers.at(ports + 1 + k - inputs)
-            f.call(VOID, "mbs.set_pointers", table[k], state, results)
-        status = f.call(I32, function, pointers)
+            f.call(SET_POINTERS, table[k], state, results)
+        status = f.call(function, pointers)
         with f.if_(status != 0):
             with f.if_(status < 0):
                 f.ret(-1)
             with f.loop(lanes) as lane, f.if_(numbers[lane] != 0):
                 f.ret((state + lane) * guards + numbers[lane].to(I64))
         with f.loop(inputs, ports) as k:
-            f.call(VOID, "mbs.store_tile", table[k], state)
+            f.call(STORE_TILE, table[k], state)
         tiles.leave_unless(state < final)
-        tile.value = _least(f, state + lanes, final)
+        tile.value = f.call(MINIMUM, state + lanes, final)
     f.ret(0)
     return f
 
@@ -113,7 +126,7 @@ def set_pointers(lanes: int) -> Function:
     It tells a body where the results of a tile begin, whose memory it may fetch. What is fetched of
     results that do not stand in rows is the same in all tiles, so that nothing is lost.
     """
-    f = Function("mbs.set_pointers", VOID, Pointer(BATCH_PORT), I64, Pointer(PTR))
+    f = Function(SET_POINTERS)
     port, state, results = f.parameters
     address, by_state = port.address, port.by_state
     results[0] = address.byte(f.select(port.by_entry == 8, state * by_state, 0))
@@ -127,7 +140,7 @@ def prefetch_inputs(lanes: int) -> Function:
     Where each entry of all states lies together, there may be more streams than the processor
     follows by itself, and each takes one line in a tile: those are fetched some tiles before.
     """
-    f = Function("mbs.prefetch_inputs", VOID, Pointer(BATCH_PORT), I64)
+    f = Function(PREFETCH_INPUTS)
     port, state = f.parameters
     with f.if_(port.by_entry != 8):
         _prefetch_entries(f, port, state, write=0)
@@ -141,7 +154,7 @@ def prefetch_outputs(lanes: int) -> Function:
     Rows are fetched before the body of their own tile runs. For short ones it is not worth it, and
     for long ones the body would wait: see :data:`codegen.llvm_soon.PART`.
     """
-    f = Function("mbs.prefetch_outputs", VOID, Pointer(BATCH_PORT), I64)
+    f = Function(PREFETCH_OUTPUTS)
     port, state = f.parameters
     by_state, size = port.by_state, port.size
     with f.if_(port.by_entry != 8):
@@ -162,18 +175,15 @@ def _prefetch_entries(f: Function, port: Value, state: Value, *, write: int) -> 
 
 
 def _prefetch(f: Function, at: Value, *, write: int) -> None:
-    options = [f.operand(x, I32) for x in (write, 3, 1)]  # to the first cache; data
-    f.call(VOID, "llvm.prefetch.p0", at, *options)
-
-
-def _least(f: Function, a: Value, b: Value) -> Value:
-    return f.call(I64, "llvm.smin.i64", a, b)
+    f.call(PREFETCH, at, write, 3, 1)  # data, for the first cache
 
 
 def load_tile(lanes: int) -> Function:
     """Return ``void mbs.load_tile(port, state)``: from the array to the scratch area."""
     vector = f"<{lanes} x {DOUBLE}>"
-    f = Function("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
+    name = f"llvm.masked.load.v{lanes}f64.p0"
+    masked = Prototype(name, vector, PTR, I32, f"<{lanes} x {I1}>", vector)
+    f = Function(LOAD_TILE)
     scratch = f.parameters[0].scratch.to(Pointer(vector))
 
     def load_entry(at: Value, entry: Value) -> None:
@@ -184,8 +194,7 @@ def load_tile(lanes: int) -> Function:
             loaded = [row.load(vector, 8) for row in rows]
         else:
             others = Value(f, vector, "zeroinitializer")
-            name, alignment = f"llvm.masked.load.v{lanes}f64.p0", f.operand(8, I32)
-            loaded = [f.call(vector, name, row, alignment, mask, others) for row in rows]
+            loaded = [f.call(masked, row, 8, mask, others) for row in rows]
         for k, column in enumerate(transposed(f, loaded)):
             scratch.at(first).at(k).store(column, 8 * lanes)
 
@@ -196,7 +205,9 @@ def load_tile(lanes: int) -> Function:
 def store_tile(lanes: int) -> Function:
     """Return ``void mbs.store_tile(port, state)``: from the scratch area to the array."""
     vector = f"<{lanes} x {DOUBLE}>"
-    f = Function("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
+    name = f"llvm.masked.store.v{lanes}f64.p0"
+    masked = Prototype(name, VOID, vector, PTR, I32, f"<{lanes} x {I1}>")
+    f = Function(STORE_TILE)
     port = f.parameters[0]
     scratch, order = port.scratch, port.order
 
@@ -212,8 +223,7 @@ def store_tile(lanes: int) -> Function:
             if mask is None:
                 row.store(stored, 8)
             else:
-                name, alignment = f"llvm.masked.store.v{lanes}f64.p0", f.operand(8, I32)
-                f.call(VOID, name, stored, row, alignment, mask)
+                f.call(masked, stored, row, 8, mask)
 
     _move_tile(f, lanes, store_entry, store_block, ahead=True)
     return f
@@ -282,4 +292,4 @@ def _move_blocks(
         following = k + lanes
         if ahead:
             following = ((following + before) & -lanes) - before
-        first.value = _least(f, following, last)
+        first.value = f.call(MINIMUM, following, last)

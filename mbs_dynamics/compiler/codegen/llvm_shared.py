@@ -16,11 +16,21 @@ from mbs_dynamics.compiler.codegen.builder import (
     VOID,
     Function,
     Pointer,
+    Prototype,
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body
 
-LIBRARY = "declare double @sin(double)\ndeclare double @cos(double)\n"
+BODY = Prototype("", I32, PTR)
+"""A program's function, for one state or several: it is given the addresses of all ports."""
+
+LOOP = Prototype(
+    *("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64, Pointer(PTR), Pointer(I64))
+)
+COPY = Prototype("memcpy", PTR, PTR, PTR, I64)
+
+SIN, COS = Prototype("sin", DOUBLE, DOUBLE), Prototype("cos", DOUBLE, DOUBLE)
+LIBRARY = f"declare {SIN}\ndeclare {COS}\n"
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -141,14 +151,15 @@ def emit_sines_and_cosines(lanes: int) -> str:
 def _sines_and_cosines_of_large_angles(lanes: int) -> Function:
     """Return ``void mbs.far<lanes>(x, out)``: those of lanes beyond the range, or of NaN."""
     body = Body(lanes)
-    f = Function(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE), attributes="noinline cold")
+    prototype = Prototype(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE))
+    f = Function(prototype, attributes="noinline cold")
     x, out = f.parameters
     size = f.new(body.real, f"call {body.real} @llvm.fabs.{body.sqrt}({x})")
     far = f.new(body.bit, f"fcmp ugt {size}, {body.constant(TRIG_RANGE)}")
     with f.loop(lanes) as lane, f.if_(f.new(I1, f"extractelement {far}, {lane}")):
         angle = f.new(DOUBLE, f"extractelement {x}, {lane}")
-        out[lane] = f.call(DOUBLE, "sin", angle)
-        out[lane + lanes] = f.call(DOUBLE, "cos", angle)
+        out[lane] = f.call(SIN, angle)
+        out[lane + lanes] = f.call(COS, angle)
     f.ret()
     return f
 
@@ -164,15 +175,14 @@ def loop_over_states() -> Function:
     for the first state i at which the guard k fails, i times the number of guards, plus k. It
     returns -1 if there is no memory.
     """
-    parameters = PTR, I64, Pointer(PTR), Pointer(I64), I64, I64, Pointer(PTR), Pointer(I64)
-    f = Function("mbs.loop", I64, *parameters, exported=True)
+    f = Function(LOOP, exported=True)
     function, states, pointers, strides, ports, guards, staging, sizes = f.parameters
     home, now = f.array(PTR, ports), f.array(PTR, ports)
     with f.loop(ports) as k:
         home[k] = pointers[k]
         now[k] = f.select(staging[k] == NULL, home[k], staging[k], PTR)
     with f.loop(states) as state:
-        status = f.call(I32, function, now)
+        status = f.call(function, now)
         with f.if_(status != 0):
             f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
         with f.loop(ports) as k:
@@ -180,7 +190,7 @@ def loop_over_states() -> Function:
             with f.if_(staging[k] == NULL):
                 now[k] = following
             with f.else_():
-                f.call(PTR, "memcpy", home[k], staging[k], sizes[k])
+                f.call(COPY, home[k], staging[k], sizes[k])
             home[k] = following
     f.ret(0)
     return f
@@ -188,5 +198,4 @@ def loop_over_states() -> Function:
 
 def emit_shared() -> str:
     """Return the IR of the loop, and of the sines and cosines of bodies of one state."""
-    code = module([loop_over_states()])
-    return LIBRARY + emit_sines_and_cosines(WIDTH) + code
+    return LIBRARY + emit_sines_and_cosines(WIDTH) + module([loop_over_states()])

@@ -8,15 +8,23 @@ from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen.builder import (
     DOUBLE,
+    I1,
     I32,
     I64,
+    PTR,
     VOID,
     Function,
     Pointer,
+    Prototype,
     Value,
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH
+
+MIRROR = Prototype("mbs.mirror", VOID, Pointer(DOUBLE), Pointer(DOUBLE), I64)
+VECTOR, BITS = f"<{WIDTH} x {DOUBLE}>", f"<{WIDTH} x {I1}>"
+LOAD = Prototype(f"llvm.masked.load.v{WIDTH}f64.p0", VECTOR, PTR, I32, BITS, VECTOR)
+STORE = Prototype(f"llvm.masked.store.v{WIDTH}f64.p0", VOID, VECTOR, PTR, I32, BITS)
 
 
 def first_lanes(f: Function, lanes: int, count: Value) -> Value:
@@ -51,7 +59,7 @@ def emit_mirror() -> str:
     It sets target[k, i] = source[i, k] for all i < k, of matrices (size, size). A vector that is
     stored down a column takes as long as ten along rows; so blocks are transposed in registers.
     """
-    f = Function("mbs.mirror", VOID, Pointer(DOUBLE), Pointer(DOUBLE), I64, exported=True)
+    f = Function(MIRROR, exported=True)
     _, _, size = f.parameters
     with f.loop(0, size, WIDTH) as k, f.loop(0, k + 1, WIDTH) as i:
         with f.if_((i < k) & (k + WIDTH <= size)):
@@ -65,8 +73,7 @@ def emit_mirror() -> str:
 def _mirror_block(f: Function, i: Value, k: Value) -> None:
     """Emit the move of a whole block to the rows from k on and the columns from i on."""
     source, target, size = f.parameters
-    vector = f"<{WIDTH} x {DOUBLE}>"
-    loaded = [source.at((i + n) * size + k).load(vector, 8) for n in range(WIDTH)]
+    loaded = [source.at((i + n) * size + k).load(VECTOR, 8) for n in range(WIDTH)]
     for n, row in enumerate(transposed(f, loaded)):
         target.at((k + n) * size + i).store(row, 8)
 
@@ -74,15 +81,13 @@ def _mirror_block(f: Function, i: Value, k: Value) -> None:
 def _mirror_part(f: Function, i: Value, k: Value) -> None:
     """Emit the same of what belongs to the matrix and is below its diagonal."""
     source, target, size = f.parameters
-    vector, alignment = f"<{WIDTH} x {DOUBLE}>", f.operand(8, I32)
-    zeros = Value(f, vector, "zeroinitializer")
+    zeros = Value(f, VECTOR, "zeroinitializer")
     loaded = []
     for n in range(WIDTH):
         mask = first_lanes(f, WIDTH, f.select(i + n < size, size - k, 0))
         at = source.at((i + n) * size + k)
-        name = f"llvm.masked.load.v{WIDTH}f64.p0"
-        loaded.append(f.call(vector, name, at, alignment, mask, zeros))
+        loaded.append(f.call(LOAD, at, 8, mask, zeros))
     for n, row in enumerate(transposed(f, loaded)):
         mask = first_lanes(f, WIDTH, f.select(k + n < size, k + n - i, 0))
         at = target.at((k + n) * size + i)
-        f.call(VOID, f"llvm.masked.store.v{WIDTH}f64.p0", row, at, alignment, mask)
+        f.call(STORE, row, at, 8, mask)

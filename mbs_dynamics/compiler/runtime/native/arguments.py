@@ -16,10 +16,12 @@ from mbs_dynamics.compiler.codegen.builder import (
     Function,
     Inline,
     Pointer,
+    Prototype,
     Struct,
     Value,
 )
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, C_CONTIGUOUS
+from mbs_dynamics.compiler.runtime.native.python import FLOAT64, NDARRAY
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS, PORT
 
 STRIDES = Struct.of_words(by_state=I64, by_entry=I64)
@@ -27,6 +29,11 @@ STRIDES = Struct.of_words(by_state=I64, by_entry=I64)
 
 VIEWS = Struct(pointers=(0, Inline(Pointer(DOUBLE))), strides=(WORD * MOST_PORTS, Inline(STRIDES)))
 """Where the states of all ports are: the first entries of the first state, and the distances."""
+
+CHECK_ARRAY = Prototype(
+    "mbs.check_array", I64, Pointer(ARRAY), Pointer(PORT), I32, Pointer(VIEWS), I64
+)
+CHECK_STRIDES = Prototype("mbs.check_strides", I64, Pointer(ARRAY), Pointer(PORT), Pointer(STRIDES))
 
 ONE_STATE, REFUSED = -1, -2
 """What :func:`check_array` returns in place of a number of states: for an array without a batch
@@ -39,20 +46,19 @@ def new_views(f: Function) -> Value:
 
 
 def check_array() -> Function:
-    """Return ``i64 mbs.check_array(object, port, flags, views, k)``.
+    """Return ``i64 mbs.check_array(array, port, flags, views, k)``.
 
     It checks that an object is exactly an ndarray of native float64, that it has these flags, the
     shape of the port after at most one batch axis, and strides that a view can describe. Returns
     the number of states and fills in view k. The first load is safe for any object.
     """
-    parameters = (Pointer(ARRAY), Pointer(PORT), I32, Pointer(VIEWS), I64)
-    f = Function("mbs.check_array", I64, *parameters, attributes="alwaysinline")
+    f = Function(CHECK_ARRAY, attributes="alwaysinline")
     array, port, flags, views, k = f.parameters
     with f.block() as checks:
-        checks.leave_unless(array.type == f.symbol("mbs.ndarray"))
+        checks.leave_unless(array.type == f.symbol(NDARRAY))
         ndim, set_flags = port.ndim, array.flags
         axes = array.ndim.to(I64) - ndim
-        exact = (array.dtype == f.symbol("mbs.float64")) & ((set_flags & flags) == flags)
+        exact = (array.dtype == f.symbol(FLOAT64)) & ((set_flags & flags) == flags)
         checks.leave_unless(((axes == 0) | (axes == 1)) & exact)
         shape, valid = array.shape, port.shape
         with f.loop(ndim) as axis:
@@ -67,7 +73,7 @@ def check_array() -> Function:
         with f.if_(contiguous):
             strides.by_state = port.size * 8
             f.ret(shape[0])
-        f.ret(f.call(I64, "mbs.check_strides", array, port, strides))
+        f.ret(f.call(CHECK_STRIDES, array, port, strides))
     f.ret(REFUSED)
     return f
 
@@ -78,7 +84,7 @@ def check_strides() -> Function:
     States have to follow each other at the same distance, and entries as well: either these or the
     states side by side.
     """
-    f = Function("mbs.check_strides", I64, Pointer(ARRAY), Pointer(PORT), Pointer(STRIDES))
+    f = Function(CHECK_STRIDES)
     array, port, found = f.parameters
     states, strides, shape = array.shape[0], array.strides, port.shape
     by_state = strides[0]

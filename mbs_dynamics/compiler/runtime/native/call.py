@@ -15,40 +15,24 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen.builder import (
     I1,
-    I32,
     I64,
     NULL,
     PTR,
-    VOID,
     Block,
     Function,
     Pointer,
+    Prototype,
     Value,
     module,
 )
 from mbs_dynamics.compiler.runtime.batches import LEAST_STATES, STATES_PER_THREAD
-from mbs_dynamics.compiler.runtime.native.arguments import (
-    ONE_STATE,
-    REFUSED,
-    VIEWS,
-    check_array,
-    check_strides,
-    new_views,
-)
+from mbs_dynamics.compiler.runtime.native import arguments, python, results
+from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import ALIGNED
-from mbs_dynamics.compiler.runtime.native.results import (
-    check_out,
-    result_of_batch,
-    result_of_one_state,
-)
 from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_PORTS
-from mbs_dynamics.compiler.runtime.native.vectorcall import (
-    OBJECTS,
-    POSITIONAL,
-    python_call,
-    table_of,
-    vectorcall_function,
-)
+
+EVALUATE = Prototype("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64)
+EVALUATE_VECTOR = Prototype("mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(VIEWS), I64, I64)
 
 LEAST_UNLOCKED = 256
 """From so many states on, other threads may run meanwhile."""
@@ -56,9 +40,10 @@ LEAST_UNLOCKED = 256
 
 def emit_call(offset: int) -> str:
     """Return the IR of ``mbs.call``, for objects that have their table at an offset."""
-    functions = [check_array(), check_strides(), check_out()]
-    functions += [result_of_one_state(), result_of_batch(), evaluate(), evaluate_vector()]
-    return module([*functions, python_call(), call(offset)], [f"mbs.{name}" for name in OBJECTS])
+    functions = [arguments.check_array(), arguments.check_strides(), results.check_out()]
+    functions += [results.result_of_one_state(), results.result_of_batch()]
+    functions += [evaluate(), evaluate_vector(), python.fallback(), call(offset)]
+    return module(functions, python.OBJECTS)
 
 
 def call(offset: int) -> Function:
@@ -67,17 +52,16 @@ def call(offset: int) -> Function:
     The fast path is taken with the inputs without a default, or with all inputs, in order, and with
     or without ``out`` by name.
     """
-    f = vectorcall_function("mbs.call")
+    f, kernel = python.vectorcall_function("mbs.call", offset, KERNEL)
     callee, args, nargsf, kwnames = f.parameters
-    kernel = table_of(callee, offset, KERNEL)
-    given, named = nargsf & POSITIONAL, f.variable(I64, 0)
+    given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
     out = f.variable(Pointer(PTR), NULL)
-    views, results = new_views(f), f.array(PTR, MOST_PORTS)
+    views, made = arguments.new_views(f), f.array(PTR, MOST_PORTS)
     with f.block() as fast:
         with f.if_(kwnames != NULL):
             named.value = kwnames.size
             fast.leave_unless(named.value == 1)
-            fast.leave_unless(kwnames.items[0] == f.symbol("mbs.out"))
+            fast.leave_unless(kwnames.items[0] == f.symbol(python.OUT))
             out.value = args.at(given)
         inputs, outputs = kernel.inputs, kernel.outputs
         fast.leave_unless((given == kernel.required) | (given == inputs))
@@ -90,36 +74,35 @@ def call(offset: int) -> Function:
             with f.else_(), f.loop(given) as k:
                 fast.leave_unless(views.strides[k].by_entry == 8)
         with f.if_(out.value != NULL):
-            accepted = f.call(I1, "mbs.check_out", kernel, out.value, views, states, vector)
+            accepted = f.call(results.CHECK_OUT, kernel, out.value, views, states, vector)
             fast.leave_unless(accepted)
-        made = f.variable(I64, 0)
+        count = f.variable(I64, 0)
         with f.block() as attempt:
             with f.if_(out.value == NULL), f.loop(outputs) as output:
                 k = inputs + output
                 what = (kernel.ports[k], views, k)
                 with f.if_(states == ONE_STATE):
-                    results[output] = f.call(PTR, "mbs.result_of_one_state", *what)
+                    made[output] = f.call(results.RESULT_OF_ONE_STATE, *what)
                 with f.else_():
-                    results[output] = f.call(PTR, "mbs.result_of_batch", *what, states)
-                attempt.leave_if(results[output] == NULL)
-                made.value = output + 1
-            attempt.leave_unless(f.call(I1, "mbs.evaluate", kernel, views, states))
+                    made[output] = f.call(results.RESULT_OF_BATCH, *what, states)
+                attempt.leave_if(made[output] == NULL)
+                count.value = output + 1
+            attempt.leave_unless(f.call(EVALUATE, kernel, views, states))
             with f.if_(out.value != NULL):
-                f.call(VOID, "mbs.Py_IncRef", out.value[0])
+                f.call(python.INC_REF, out.value[0])
                 f.ret(out.value[0])
             with f.if_(outputs == 1):
-                f.ret(results[0])
-            several = f.call(PTR, "mbs.PyTuple_New", outputs)
+                f.ret(made[0])
+            several = f.call(python.TUPLE_NEW, outputs)
             attempt.leave_if(several == NULL)
             with f.loop(outputs) as output:
-                f.call(I32, "mbs.PyTuple_SetItem", several, output, results[output])
+                f.call(python.TUPLE_SET_ITEM, several, output, made[output])
             f.ret(several)
-        with f.loop(made.value) as output:
-            f.call(VOID, "mbs.Py_DecRef", results[output])
-        f.call(VOID, "mbs.PyErr_Clear")
+        with f.loop(count.value) as output:
+            f.call(python.DEC_REF, made[output])
+        f.call(python.ERR_CLEAR)
     passed = given + named.value
-    arguments = (callee, args, given, passed, kwnames)
-    f.ret(f.call(PTR, "mbs.python_call", kernel.fallback, *arguments))
+    f.ret(f.call(python.FALLBACK, kernel.fallback, callee, args, given, passed, kwnames))
     return f
 
 
@@ -129,8 +112,7 @@ def _read_arguments(
     """Emit the checks of all arguments and return the number of states, or ONE_STATE."""
     states = f.variable(I64, ONE_STATE)
     with f.loop(given) as k:
-        flags = f.operand(ALIGNED, I32)
-        found = f.call(I64, "mbs.check_array", args[k], kernel.ports[k], flags, views, k)
+        found = f.call(arguments.CHECK_ARRAY, args[k], kernel.ports[k], ALIGNED, views, k)
         fast.leave_if(found == REFUSED)
         with f.if_(found != ONE_STATE):
             fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
@@ -144,17 +126,15 @@ def _read_arguments(
 
 def evaluate() -> Function:
     """Return ``i1 mbs.evaluate(kernel, views, states)``, true if no guard fails."""
-    f = Function(
-        "mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64, attributes="alwaysinline"
-    )
+    f = Function(EVALUATE, attributes="alwaysinline")
     kernel, views, states = f.parameters
     ports, pointers = kernel.inputs + kernel.outputs, views.pointers
     with f.if_(states >= LEAST_STATES):
-        f.ret(f.call(I1, "mbs.evaluate_vector", kernel, views, states, ports))
+        f.ret(f.call(EVALUATE_VECTOR, kernel, views, states, ports))
     with f.if_(states == ONE_STATE):
-        f.ret(f.call(I32, kernel.function, pointers) == 0)
+        f.ret(f.call(kernel.function, pointers) == 0)
     with f.loop(states):
-        with f.if_(f.call(I32, kernel.function, pointers) != 0):
+        with f.if_(f.call(kernel.function, pointers) != 0):
             f.ret(0)
         with f.loop(ports) as k:
             pointers[k] = pointers[k].byte(views.strides[k].by_state)
@@ -167,7 +147,7 @@ def evaluate_vector() -> Function:
 
     No other call uses the vector code meanwhile.
     """
-    f = Function("mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(VIEWS), I64, I64)
+    f = Function(EVALUATE_VECTOR)
     kernel, views, states, ports = f.parameters
     vector: Value = kernel.vector
     with f.loop(ports) as k:
@@ -182,12 +162,11 @@ def evaluate_vector() -> Function:
     unlocked = states >= LEAST_UNLOCKED
     thread = f.variable(PTR, NULL)
     with f.if_(unlocked):
-        thread.value = f.call(PTR, "mbs.PyEval_SaveThread")
-    first = f.operand(0, I64)
-    what = (vector.function, first, states, vector.ports, kernel.inputs, ports)
-    status = f.call(I64, vector.driver, *what, vector.pointers, vector.guards)
+        thread.value = f.call(python.SAVE_THREAD)
+    what = (vector.function, 0, states, vector.ports, kernel.inputs, ports)
+    status = f.call(vector.driver, *what, vector.pointers, vector.guards)
     with f.if_(unlocked):
-        f.call(VOID, "mbs.PyEval_RestoreThread", thread.value)
+        f.call(python.RESTORE_THREAD, thread.value)
     kernel.vector = vector
     f.ret(status == 0)
     return f

@@ -20,13 +20,8 @@ from mbs_dynamics.compiler.codegen.builder import (
     Struct,
     module,
 )
+from mbs_dynamics.compiler.runtime.native import python
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
-from mbs_dynamics.compiler.runtime.native.vectorcall import (
-    POSITIONAL,
-    python_call,
-    table_of,
-    vectorcall_function,
-)
 
 ENTRIES = 16
 """Calls that are remembered for each function."""
@@ -41,7 +36,7 @@ ENTRY = Struct.of_words(
     options=Pointer(PTR),
     extra=Pointer(PTR),
     kernel=PTR,
-    call=PTR,
+    call=python.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
 and with names, how many arrays follow the owner, and how many arguments the kernel takes besides;
@@ -54,15 +49,14 @@ DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
 
 def emit_dispatch(offset: int) -> str:
     """Return the IR of ``mbs.dispatch``, for objects that have their table at an offset."""
-    return module([dispatch(offset), python_call()])
+    return module([dispatch(offset), python.fallback()])
 
 
 def dispatch(offset: int) -> Function:
     """Return ``PyObject *mbs.dispatch(function, args, nargsf, kwnames)``, a vectorcallfunc."""
-    f = vectorcall_function("mbs.dispatch")
+    f, table = python.vectorcall_function("mbs.dispatch", offset, DISPATCH)
     callee, args, nargsf, kwnames = f.parameters
-    table = table_of(callee, offset, DISPATCH)
-    given, named = nargsf & POSITIONAL, f.variable(I64, 0)
+    given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
         named.value = kwnames.size
     passed = given + named.value
@@ -85,6 +79,6 @@ def dispatch(offset: int) -> Function:
             with f.loop(extras) as extra:
                 arguments[arrays + extra] = entry.extra[extra]
             count = arrays + extras
-            f.ret(f.call(PTR, entry.call, entry.kernel, arguments, count, NULL))
-    f.ret(f.call(PTR, "mbs.python_call", table.fallback, callee, args, given, passed, kwnames))
+            f.ret(f.call(entry.call, entry.kernel, arguments, count, NULL))
+    f.ret(f.call(python.FALLBACK, table.fallback, callee, args, given, passed, kwnames))
     return f

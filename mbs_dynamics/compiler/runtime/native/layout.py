@@ -37,7 +37,6 @@ LIST = Struct(items=(24, Pointer(PTR)))
 C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x0001, 0x0004, 0x0100, 0x0400
 """NPY_ARRAY_C_CONTIGUOUS and so on: bits of an array's flags."""
 
-FLOAT64 = 12  # NPY_DOUBLE
 PYARRAY_NEW = 93  # index of PyArray_New in NumPy's table of functions
 
 

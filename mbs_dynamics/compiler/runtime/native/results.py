@@ -20,17 +20,15 @@ from mbs_dynamics.compiler.codegen.builder import (
     I64,
     NULL,
     PTR,
-    VOID,
     Function,
     Pointer,
+    Prototype,
     Value,
 )
-from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, VIEWS
+from mbs_dynamics.compiler.runtime.native import python
+from mbs_dynamics.compiler.runtime.native.arguments import CHECK_ARRAY, ONE_STATE, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import (
     ALIGNED,
-    ARRAY,
-    C_CONTIGUOUS,
-    FLOAT64,
     OWNS_DATA,
     TUPLE,
     WRITEABLE,
@@ -42,6 +40,11 @@ LARGEST_BATCH = 1 << 20
 the cache."""
 
 
+CHECK_OUT = Prototype("mbs.check_out", I1, Pointer(KERNEL), Pointer(PTR), Pointer(VIEWS), I64, I1)
+RESULT_OF_ONE_STATE = Prototype("mbs.result_of_one_state", PTR, Pointer(PORT), Pointer(VIEWS), I64)
+RESULT_OF_BATCH = Prototype("mbs.result_of_batch", PTR, Pointer(PORT), Pointer(VIEWS), I64, I64)
+
+
 def check_out() -> Function:
     """Return ``i1 mbs.check_out(kernel, out, views, states, vector)``.
 
@@ -50,8 +53,7 @@ def check_out() -> Function:
     well; or the same entry of all states, for vector code, and then those of the next entry. From
     its first to its last entry, no output may share memory with an input or another output.
     """
-    parameters = (Pointer(KERNEL), Pointer(PTR), Pointer(VIEWS), I64, I1)
-    f = Function("mbs.check_out", I1, *parameters, attributes="alwaysinline")
+    f = Function(CHECK_OUT, attributes="alwaysinline")
     kernel, out, views, states, vector = f.parameters
     inputs, outputs = kernel.inputs, kernel.outputs
     begins, ends = views.pointers, f.array(PTR, MOST_PORTS)
@@ -69,15 +71,14 @@ def check_out() -> Function:
     with f.block() as checks:
         with f.if_(outputs != 1):
             several = out[0].to(Pointer(TUPLE))
-            checks.leave_unless(several.type == f.symbol("mbs.tuple"))
+            checks.leave_unless(several.type == f.symbol(python.TUPLE_TYPE))
             checks.leave_unless(several.size == outputs)
             targets.value = several.items
         with f.loop(inputs) as k:
             ends[k] = end(k)
         with f.loop(inputs, inputs + outputs) as k:
             target, port = targets.value[k - inputs], kernel.ports[k]
-            flags = f.operand(ALIGNED | WRITEABLE, I32)
-            found = f.call(I64, "mbs.check_array", target, port, flags, views, k)
+            found = f.call(CHECK_ARRAY, target, port, ALIGNED | WRITEABLE, views, k)
             checks.leave_unless(found == states)
             with f.if_(states != ONE_STATE):
                 by_state, by_entry = views.strides[k].by_state, views.strides[k].by_entry
@@ -94,25 +95,23 @@ def check_out() -> Function:
 
 def result_of_one_state() -> Function:
     """Return ``PyObject *mbs.result_of_one_state(port, views, k)``; null after an exception."""
-    parameters = (Pointer(PORT), Pointer(VIEWS), I64)
-    f = Function("mbs.result_of_one_state", PTR, *parameters, attributes="alwaysinline")
+    f = Function(RESULT_OF_ONE_STATE, attributes="alwaysinline")
     port, views, k = f.parameters
     kept = port.results
     with f.if_(kept != NULL), f.loop(RECYCLED) as place, f.block() as checks:
         result = kept[place]
         checks.leave_unless(result.references == 1)
-        flags = f.operand(C_CONTIGUOUS | ALIGNED | WRITEABLE | OWNS_DATA, I32)
-        found = f.call(I64, "mbs.check_array", result, port, flags, views, k)
+        found = f.call(CHECK_ARRAY, result, port, ALIGNED | WRITEABLE | OWNS_DATA, views, k)
         checks.leave_unless((found == ONE_STATE) & (result.weak_references == NULL))
         result.references = 2
         f.ret(result)
     new = _new_array(f, port.ndim, port.shape, views.pointers.at(k))
     with f.if_((new != NULL) & (kept != NULL)):
         older, oldest = kept[0], kept[1]
-        f.call(VOID, "mbs.Py_IncRef", new)
+        f.call(python.INC_REF, new)
         kept[0] = new
         kept[1] = older
-        f.call(VOID, "mbs.Py_DecRef", oldest)  # may run Python, so it comes last
+        f.call(python.DEC_REF, oldest)  # may run Python, so it comes last
     f.ret(new)
     return f
 
@@ -122,7 +121,7 @@ def result_of_batch() -> Function:
 
     Null after an exception, and without one for results that are better made in Python.
     """
-    f = Function("mbs.result_of_batch", PTR, Pointer(PORT), Pointer(VIEWS), I64, I64)
+    f = Function(RESULT_OF_BATCH)
     port, views, k, states = f.parameters
     by_state = port.size * 8
     with f.if_(by_state * states > LARGEST_BATCH):
@@ -140,12 +139,8 @@ def result_of_batch() -> Function:
 
 def _new_array(f: Function, ndim: Value, shape: Value, data: Value) -> Value:
     """Emit the call that makes an array, and the store of the address of its entries."""
-    axes, kind, zero = ndim.to(I32), f.operand(FLOAT64, I32), f.operand(0, I32)
-    ndarray = f.symbol("mbs.ndarray")
-    new = f.call(
-        *(Pointer(ARRAY), "mbs.PyArray_New", ndarray, axes, shape, kind, NULL, NULL, zero, zero),
-        NULL,
-    )
+    ndarray, axes = f.symbol(python.NDARRAY), ndim.to(I32)
+    new = f.call(python.NEW_ARRAY, ndarray, axes, shape, python.DOUBLES, NULL, NULL, 0, 0, NULL)
     with f.if_(new != NULL):
         data[0] = new.data
     return new

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Struct
-from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT
+from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT, DRIVER
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.runtime.native.layout import (
     ARRAY,
@@ -39,13 +40,18 @@ PORT = Struct.of_words(
 input's default entries, and the last results of an output, null if they are not kept."""
 
 VECTOR = Struct.of_words(
-    driver=PTR, function=PTR, ports=Pointer(BATCH_PORT), pointers=PTR, guards=I64, lanes=I64
+    driver=DRIVER,
+    function=BODY,
+    ports=Pointer(BATCH_PORT),
+    pointers=Pointer(PTR),
+    guards=I64,
+    lanes=I64,
 )
 """Vector code: the driver and what it is given (see :mod:`codegen.llvm_batch`), and the number of
 lanes."""
 
 KERNEL = Struct.of_words(
-    function=PTR,
+    function=BODY,
     fallback=PTR,
     vector=Pointer(VECTOR),
     required=I64,

@@ -9,8 +9,6 @@ table, which tells the function about the object.
 from __future__ import annotations
 
 import ctypes
-import functools
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,37 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.codegen.builder import (
-    I64,
-    PTR,
-    Function,
-    Pointer,
-    Struct,
-    Value,
-)
 from mbs_dynamics.compiler.jit import machine_code as llvm
-from mbs_dynamics.compiler.runtime.native.layout import TUPLE, array_new, pointer
+from mbs_dynamics.compiler.runtime.native.layout import pointer
+from mbs_dynamics.compiler.runtime.native.python import name_symbols
 
 TP_CALL, TP_MEMBERS = 50, 72  # Py_tp_call, Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
-
-POSITIONAL = 2**63 - 1
-"""The bits of ``nargsf`` that count arguments without a name."""
-
-OBJECTS = ("ndarray", "float64", "tuple", "out")
-"""Names in the IR: two objects of NumPy, the type of tuples, and the interned text "out"."""
-
-PYTHON = {
-    name: name
-    for name in (
-        *("PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem"),
-        *("PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread"),
-    )
-}
-"""Functions of CPython by their names in the IR."""
-if sys.version_info < (3, 11):  # where it has no symbol; what is called is a function of Python
-    PYTHON["PyObject_Vectorcall"] = "_PyFunction_Vectorcall"
 
 
 class _Slot(ctypes.Structure):
@@ -79,7 +53,7 @@ _lock = threading.Lock()
 _types: dict[type, type] = {}
 _entries: dict[tuple[str, int], tuple[llvm.MachineCode, int]] = {}
 _forever: list[Any] = []
-"""What types and code point to."""
+"""What types point to."""
 
 
 def callable_type(base: type, *, at_once: bool = True) -> type:
@@ -137,45 +111,7 @@ def code_of(callee: Any) -> int:
 def _entry(name: str, emit: Callable[[int], str], offset: int) -> int:
     with _lock:
         if (name, offset) not in _entries:
-            _name_symbols()
+            name_symbols()
             code = llvm.kept_forever(llvm.MachineCode(emit(offset), optimized=True))
             _entries[name, offset] = code, code.address(name)
         return _entries[name, offset][1]
-
-
-@functools.lru_cache(maxsize=1)
-def _name_symbols() -> None:
-    """Tell LLVM where the objects and functions are that the IR names."""
-    out = sys.intern("out")
-    _forever.append(out)
-    objects = map(id, (np.ndarray, np.dtype(np.float64), tuple, out))
-    symbols = dict(zip(OBJECTS, objects, strict=True)) | {"PyArray_New": array_new()}
-    for name, real in PYTHON.items():
-        symbols[name] = ctypes.cast(getattr(ctypes.pythonapi, real), ctypes.c_void_p).value or 0
-    llvm.add_symbols({f"mbs.{name}": address for name, address in symbols.items()})
-
-
-def vectorcall_function(name: str) -> Function:
-    """Return a new ``PyObject *name(callee, args, nargsf, kwnames)``: a vectorcallfunc."""
-    return Function(name, PTR, PTR, Pointer(PTR), I64, Pointer(TUPLE), exported=True)
-
-
-def table_of(callee: Value, offset: int, struct: Struct) -> Value:
-    """Emit the load of the address of an object's table."""
-    return callee.byte(offset).load(Pointer(struct))
-
-
-def python_call() -> Function:
-    """Return ``PyObject *mbs.python_call(function, self, args, given, passed, kwnames)``.
-
-    It calls a Python function with an object before its ``passed`` arguments, of which those after
-    the ``given`` first ones have names.
-    """
-    f = Function("mbs.python_call", PTR, PTR, PTR, Pointer(PTR), I64, I64, PTR)
-    function, self, args, given, passed, kwnames = f.parameters
-    stack = f.array(PTR, passed + 1)
-    stack[0] = self
-    with f.loop(passed) as k:
-        stack[k + 1] = args[k]
-    f.ret(f.call(PTR, "mbs.PyObject_Vectorcall", function, stack, given + 1, kwnames))
-    return f

@@ -1,0 +1,90 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The functions and objects of CPython and NumPy that the native call uses, by names in the IR."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+
+import numpy as np
+
+from mbs_dynamics.compiler.codegen.builder import (
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    Pointer,
+    Prototype,
+    Struct,
+    Value,
+)
+from mbs_dynamics.compiler.jit import machine_code as llvm
+from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE, array_new
+
+NDARRAY, FLOAT64, TUPLE_TYPE, OUT = OBJECTS = ("mbs.ndarray", "mbs.float64", "mbs.tuple", "mbs.out")
+"""Two objects of NumPy, the type of tuples, and the interned text "out"."""
+_objects = (np.ndarray, np.dtype(np.float64), tuple, sys.intern("out"))
+
+VECTORCALL = Prototype("", PTR, PTR, Pointer(PTR), I64, Pointer(TUPLE))
+"""``PyObject *f(callable, args, nargsf, kwnames)``, a vectorcallfunc."""
+
+POSITIONAL = 2**63 - 1
+"""The bits of ``nargsf`` that count arguments without a name."""
+
+CALL = Prototype("mbs.PyObject_Vectorcall", PTR, *VECTORCALL.parameters)
+INC_REF = Prototype("mbs.Py_IncRef", VOID, PTR)
+DEC_REF = Prototype("mbs.Py_DecRef", VOID, PTR)
+TUPLE_NEW = Prototype("mbs.PyTuple_New", PTR, I64)
+TUPLE_SET_ITEM = Prototype("mbs.PyTuple_SetItem", I32, PTR, I64, PTR)
+ERR_CLEAR = Prototype("mbs.PyErr_Clear", VOID)
+SAVE_THREAD = Prototype("mbs.PyEval_SaveThread", PTR)
+RESTORE_THREAD = Prototype("mbs.PyEval_RestoreThread", VOID, PTR)
+_functions = (
+    *(CALL, INC_REF, DEC_REF, TUPLE_NEW, TUPLE_SET_ITEM),
+    *(ERR_CLEAR, SAVE_THREAD, RESTORE_THREAD),
+)
+
+NEW_ARRAY = Prototype(
+    *("mbs.PyArray_New", Pointer(ARRAY), PTR, I32, Pointer(I64), I32, PTR, PTR, I32, I32, PTR)
+)
+DOUBLES = 12  # NPY_DOUBLE
+
+FALLBACK = Prototype("mbs.fallback", PTR, PTR, PTR, Pointer(PTR), I64, I64, Pointer(TUPLE))
+
+
+@functools.lru_cache(maxsize=1)
+def name_symbols() -> None:
+    """Tell LLVM where the objects and functions are."""
+    symbols = dict(zip(OBJECTS, map(id, _objects), strict=True)) | {NEW_ARRAY.name: array_new()}
+    for function in _functions:
+        name = function.name.removeprefix("mbs.")
+        if function is CALL and sys.version_info < (3, 11):  # what is called is written in Python
+            name = "_PyFunction_Vectorcall"
+        pointer = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        symbols[function.name] = pointer.value or 0
+    llvm.add_symbols(symbols)
+
+
+def vectorcall_function(name: str, offset: int, table: Struct) -> tuple[Function, Value]:
+    """Return a new vectorcallfunc, and the table that the callable holds the address of there."""
+    f = Function(Prototype(name, PTR, *VECTORCALL.parameters), exported=True)
+    return f, f.parameters[0].byte(offset).load(Pointer(table))
+
+
+def fallback() -> Function:
+    """Return ``PyObject *mbs.fallback(function, self, args, given, passed, kwnames)``.
+
+    It calls a Python function with an object before its ``passed`` arguments, of which those after
+    the ``given`` first ones have names.
+    """
+    f = Function(FALLBACK)
+    function, self, args, given, passed, kwnames = f.parameters
+    stack = f.array(PTR, passed + 1)
+    stack[0] = self
+    with f.loop(passed) as k:
+        stack[k + 1] = args[k]
+    f.ret(f.call(CALL, function, stack, given + 1, kwnames))
+    return f
