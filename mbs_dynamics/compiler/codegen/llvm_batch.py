@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, Body
+from mbs_dynamics.compiler.codegen.llvm_prefetch import DISTANCE, LONG
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_sines_and_cosines
-from mbs_dynamics.compiler.codegen.llvm_soon import AHEAD, ANNOUNCE, LINE, LONG
 
 FIELDS = ("address", "by_state", "by_entry", "size", "scratch", "direct", "order")
 """What the driver's table says of each port, as 64-bit integers: the address of the first entry of
@@ -23,14 +23,6 @@ number of entries, and the address of its scratch area, with room for at least `
 the addresses of the results of each state, and ``size`` is 0. ``order`` is the address of 32-bit
 integers, at least ``lanes`` of them, for an output: where each entry stands in the scratch area, in
 bytes. Equal entries may stand there once."""
-
-SOON = 2 * LINE
-"""How far ahead in a long row the memory is announced that is written next.
-
-Measured for matrices and poses of humanoids and chains: two lines take 0.7 to 0.9 of the time of
-none, one to four about the same, 16 and more as long as none. To announce all rows before the body
-takes 1.1 to 1.2 of the time of none.
-"""
 
 POINT = """\
 define internal void @mbs.point(ptr %port, i64 %i, ptr %results) nounwind {{
@@ -70,8 +62,8 @@ end:
   ret void
 }}
 """
-"""IR that tells a body where the results of a tile begin, which it may announce, and if it is to
-write them itself, where those of each state are to stand. What is announced of results that do not
+"""IR that tells a body where the results of a tile begin, which it may prefetch, and if it is to
+write them itself, where those of each state are to stand. What is prefetched of results that do not
 stand in rows is the same in all tiles, so that nothing is lost."""
 
 DRIVER = """\
@@ -88,21 +80,19 @@ tile:
 load:
   %p = phi i64 [ 0, %tile ], [ %p.next, %load ]
   %in = getelementptr [{fields} x i64], ptr %table, i64 %p
-  call void @mbs.announce0(ptr %in, i64 %i)
   call void @mbs.load(ptr %in, i64 %i)
   %p.next = add i64 %p, 1
   %p.more = icmp slt i64 %p.next, %inputs
-  br i1 %p.more, label %load, label %announce
-announce:
-  %w = phi i64 [ %inputs, %load ], [ %w.next, %announce ]
+  br i1 %p.more, label %load, label %point
+point:
+  %w = phi i64 [ %inputs, %load ], [ %w.next, %point ]
   %w.next = add i64 %w, 1
   %w.port = getelementptr [{fields} x i64], ptr %table, i64 %w
-  call void @mbs.announce1(ptr %w.port, i64 %i)
   %w.output = sub i64 %w.next, %inputs
   %w.results = getelementptr ptr, ptr %status.at.at, i64 %w.output
   call void @mbs.point(ptr %w.port, i64 %i, ptr %w.results)
   %w.more = icmp slt i64 %w.next, %ports
-  br i1 %w.more, label %announce, label %run
+  br i1 %w.more, label %point, label %run
 run:
   %status = call i32 %function(ptr %pointers)
   %good = icmp eq i32 %status, 0
@@ -169,10 +159,6 @@ def emit_batch(lanes: int) -> str:
             f"declare void @llvm.masked.store.v{lanes}f64.p0({vector}, ptr, i32, <{lanes} x i1>)\n",
             _mover(lanes, storing=False),
             _mover(lanes, storing=True),
-            *(
-                ANNOUNCE.format(lanes=lanes, least=a, most=b, line=LINE, ahead=AHEAD, write=write)
-                for write, a, b in ((0, 1, 0), (1, lanes + 1, LONG * lanes))
-            ),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
             POINT.format(lanes=lanes, **{name: k for k, name in enumerate(FIELDS)}),
             DRIVER.format(lanes=lanes, fields=len(FIELDS)),
@@ -239,7 +225,7 @@ def _mover(lanes: int, storing: bool) -> str:
     if storing:
         body.set("%is.long", f"icmp sgt i64 %size, {LONG * lanes}")
         body.lines.append("  br i1 %is.long, label %from.long, label %from.short")
-        _blocks(body, rows, "long", storing, ahead=True)
+        _blocks(body, rows, "long", storing, prefetching=True)
     else:
         body.lines.append("  br label %from.short")
     _blocks(body, rows, "short", storing)
@@ -250,16 +236,16 @@ def _mover(lanes: int, storing: bool) -> str:
 
 
 def _blocks(
-    body: Body, rows: Sequence[str], name: str, storing: bool, *, ahead: bool = False
+    body: Body, rows: Sequence[str], name: str, storing: bool, *, prefetching: bool = False
 ) -> None:
     """Emit the loop over the blocks of rows that are at least as long as a vector.
 
-    With ``ahead``, what is written next is announced, and no vector of the first row straddles two
-    lines but the first one and the last.
+    With ``prefetching``, what is written next is prefetched, and no vector of the first row
+    straddles two lines but the first one and the last.
     """
     j, lanes = f"%{name}.j", body.lanes
     body.lines.append(f"from.{name}:")
-    if ahead:
+    if prefetching:
         place = body.new("ptrtoint ptr %base to i64")
         before = body.new(f"lshr i64 {place}, 3")
     body.lines += [
@@ -271,9 +257,9 @@ def _blocks(
         else f"  {j}.from = getelementptr {body.real}, ptr %scratch, i64 {j}",
     ]
     here = [body.new(f"getelementptr double, ptr {row}, i64 {j}") for row in rows]
-    for row in here if ahead else ():
-        soon = body.new(f"getelementptr i8, ptr {row}, i64 {SOON}")
-        body.lines.append(f"  call void @llvm.prefetch.p0(ptr {soon}, i32 1, i32 3, i32 1)")
+    for row in here if prefetching else ():
+        next_ = body.new(f"getelementptr i8, ptr {row}, i64 {DISTANCE}")
+        body.lines.append(f"  call void @llvm.prefetch.p0(ptr {next_}, i32 1, i32 3, i32 1)")
     _block(body, here, f"{j}.from", storing)
     body.lines += [
         f"  {j}.more = icmp slt i64 {j}, %last",
@@ -282,7 +268,7 @@ def _blocks(
         f"  {j}.whole = add i64 {j}, {lanes}",
     ]
     whole = f"{j}.whole"
-    if ahead:
+    if prefetching:
         border = body.new(f"and i64 {body.new(f'add i64 {whole}, {before}')}, {-lanes}")
         whole = body.new(f"sub i64 {border}, {before}")
     body.lines += [

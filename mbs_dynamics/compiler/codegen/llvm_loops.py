@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_columns import VECTORS, ColumnsBody
 from mbs_dynamics.compiler.codegen.llvm_loop_ends import LoopEnds
-from mbs_dynamics.compiler.codegen.llvm_memory import AHEAD, MASKED, NO_MEMORY
+from mbs_dynamics.compiler.codegen.llvm_memory import MASKED, NO_MEMORY
+from mbs_dynamics.compiler.codegen.llvm_prefetch import AHEAD
 from mbs_dynamics.compiler.codegen.llvm_turns import TurnBody
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, Turn
 from mbs_dynamics.compiler.frontend.loops import (
@@ -89,14 +90,14 @@ class Main(LoopEnds):
 
     def _function(self, step: Step, turn: Turn) -> str:
         """Return the name of the function of a turn; turns that do the same share one."""
-        below, ahead = step.span == BELOW, 0
+        below, beyond = step.span == BELOW, 0
         if step.sort == PAIRS and self.room.apart:
-            ahead = AHEAD if step.direction == OUTWARD else -AHEAD
-        key = step.sort, below, ahead, turn.signature
+            beyond = AHEAD if step.direction == OUTWARD else -AHEAD
+        key = step.sort, below, beyond, turn.signature
         if key not in self._shared:
             name = self._shared[key] = f'@"{self.names}.turn{len(self._shared)}"'
             way = self.program, self.room, step.sort, self.lanes
-            body = TurnBody(*way, below=below, ahead=ahead)
+            body = TurnBody(*way, below=below, beyond=beyond)
             self.functions.append(body.emit(name, turn))
         return self._shared[key]
 

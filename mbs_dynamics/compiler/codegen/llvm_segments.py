@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body, output_pointer
 from mbs_dynamics.compiler.codegen.llvm_body import emit_llvm as emit_straight
 from mbs_dynamics.compiler.codegen.llvm_memory import NO_MEMORY, byte_table, emit_memory
-from mbs_dynamics.compiler.codegen.llvm_soon import Announced
+from mbs_dynamics.compiler.codegen.llvm_prefetch import Prefetched
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
@@ -40,7 +40,7 @@ STRAIGHT_VECTORS = 40_000
 """In place of STRAIGHT for vector code.
 
 Measured for derivatives of forward dynamics of humanoids, 35,000 nodes: 0.78 to 0.84 of the time of
-segments, as nothing comes from tables and the memory for the results is announced; 1.1 to 1.2 times
+segments, as nothing comes from tables and memory for the results is prefetched; 1.1 to 1.2 times
 as long to compile, when a first batch comes.
 """
 
@@ -333,10 +333,10 @@ def together(lanes: int) -> int:
     return WIDTH if lanes == 1 else 1
 
 
-def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
+def emit_llvm(program: Program, lanes: int = 1, prefetched: Prefetched = ()) -> str:
     """Return LLVM IR of a program: straight on, or in segments if it is large.
 
-    Segments announce nothing: between their calls it is worth nothing.
+    Segments prefetch nothing: between their calls it is worth nothing.
 
     See :func:`codegen.llvm_body.emit_llvm` for the function that is written.
     """
@@ -346,13 +346,13 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
         return emit_loops(program, lanes)
     size = len(program.nodes)
     if size <= g.LARGE:
-        return emit_straight(program, lanes, announced)
+        return emit_straight(program, lanes, prefetched)
     with uncollected():
         plan = segmented(program, together=together(lanes))
     distinct = sum(len(function.nodes) for function in plan.functions)
     longest = STRAIGHT if lanes == 1 else STRAIGHT_VECTORS
     if size <= longest and size <= (ALIKE if size <= SHORT else OWN) * distinct:
-        return emit_straight(in_good_order(program) if lanes > 1 else program, lanes, announced)
+        return emit_straight(in_good_order(program) if lanes > 1 else program, lanes, prefetched)
     return emit_segments(program, lanes, plan)
 
 

@@ -48,9 +48,7 @@ class TurnBody(Body):
 
     What does not depend on the lane stands before the loop within, if there is one. In loops over
     pairs that runs over the rows beyond a row, or if it is ``below`` over those that it is beyond.
-    Where it writes into the caller's memory, so many rows ``ahead`` are announced: two take 0.78 to
-    0.9 of the time of none for mass matrices, Coriolis matrices and derivatives of inverse dynamics
-    of chains of 60 to 200, but 0.98 for the latter of 200.
+    Where it writes into the caller's memory, what is so many rows ``beyond`` is prefetched.
     """
 
     def __init__(
@@ -61,12 +59,12 @@ class TurnBody(Body):
         lanes: int,
         *,
         below: bool = False,
-        ahead: int = 0,
+        beyond: int = 0,
     ) -> None:
         self.inner = WIDTH if lanes == 1 and sort != ROWS else 1
         super().__init__(self.inner if lanes == 1 else lanes)
         self.states = lanes
-        self.program, self.room, self.ahead = program, room, ahead
+        self.program, self.room, self.beyond = program, room, beyond
         self.lane = {ROWS: "", PAIRS: OUTER if below else OWN, COLUMNS: EACH}[sort]
         self.head: list[str] = []
         self.entry_type = "double" if lanes == 1 else self.real
@@ -212,10 +210,10 @@ class TurnBody(Body):
         if self.inner == 1:
             self.lines.append(f"  store {self.real} {value}, ptr {at}, align 8")
         elif step == 1:
-            if self.ahead and place.space == CELL and (place.name,) in self.room.outputs:
+            if self.beyond and place.space == CELL and (place.name,) in self.room.outputs:
                 by_row, *_ = self.program.matrices[place.name]
-                soon = self.new(f"getelementptr double, ptr {at}, i64 {by_row * self.ahead}")
-                self.lines.append(f"  call void @llvm.prefetch.p0(ptr {soon}, i32 1, i32 3, i32 1)")
+                far = self.new(f"getelementptr double, ptr {at}, i64 {by_row * self.beyond}")
+                self.lines.append(f"  call void @llvm.prefetch.p0(ptr {far}, i32 1, i32 3, i32 1)")
             self.lines.append(
                 f"  call void @llvm.masked.store.v{WIDTH}f64.p0({self.real} {value}, ptr {at}, "
                 f"i32 8, {self.bit} %mask)"

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm_batch import FIELDS
+from mbs_dynamics.compiler.codegen.llvm_prefetch import prefetched
 from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
-from mbs_dynamics.compiler.codegen.llvm_soon import announced
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
@@ -206,7 +206,7 @@ class Vector:
         stored, orders = condensed(program)
         sizes = [port.size for port in program.outputs]
         ir, self.lanes, self.direct = in_halves or (
-            emit_llvm(stored, lanes, announced(sizes, lanes, len(program.nodes))),
+            emit_llvm(stored, lanes, prefetched(sizes, lanes)),
             lanes,
             (False,) * len(ports),
         )
