@@ -50,14 +50,20 @@ def _text(entry: Any) -> str:
 
 def conditions() -> str:
     """Return processor, versions and load in one paragraph."""
-    packages = ("numpy", "llvmlite", "pin")
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
+    versions = [_version(name) for name in ("numpy", "llvmlite", "pin")]
     load = ", ".join(f"{x:.2f}" for x in os.getloadavg())
     return (
         f"{_processor()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}; "
         f"{platform.python_implementation()} {platform.python_version()}; "
         f"mbs_dynamics {mbs.__version__}, {', '.join(versions)}; load average {load}."
     )
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"no {package}"
 
 
 def _processor() -> str:

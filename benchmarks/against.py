@@ -1,0 +1,139 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the working tree with another revision, and judge the bounds of speed and of compilation.
+
+Each version runs in a process of its own, on the same Python and NumPy, and they are timed in turn.
+What breaks a bound is measured again, with more rounds and in new processes, before it counts. The
+exit code is 1 if a bound is broken, 2 if the comparison could not be made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.comparison import cases, measure, tables
+from benchmarks.comparison.bounds import BROKEN, Result, Start, merged, suspects, verdicts
+from benchmarks.comparison.processes import ComparisonError, Versions, installed
+from benchmarks.report import conditions
+
+ROUNDS, QUICK_ROUNDS = 15, 5
+"""Each round takes two samples of each version."""
+
+PROCESSES, QUICK_PROCESSES = 15, 5
+"""Fresh processes of each version, with the cache and without."""
+
+REPETITIONS = 2
+"""How often what breaks a bound is measured again."""
+
+MORE = 3
+"""Times as many rounds when it is."""
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the arguments of the command line, checked."""
+    parser = argparse.ArgumentParser("python -m benchmarks.against", description=__doc__)
+    parser.add_argument("revision", help="what git knows as a commit, such as aebfed4 or HEAD~3")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="the functions that are used most, few rounds, no batches of 10,000: three minutes",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="parts (compile, one-state, batches, start), mechanisms and functions; all by default",
+    )
+    parser.add_argument(
+        "--rounds", type=int, help=f"rounds of samples ({ROUNDS}; {QUICK_ROUNDS} if quick)"
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the result as a page")
+    parsed = parser.parse_args(given)
+    unknown = [name for name in parsed.only if name not in cases.choices()]
+    if unknown:
+        parser.error(f"--only: no {unknown[0]!r}; there are: {', '.join(cases.choices())}")
+    if parsed.rounds is not None and parsed.rounds < 1:
+        parser.error(f"--rounds: {parsed.rounds} given, at least 1 is needed")
+    if parsed.write and not parsed.write.parent.is_dir():
+        parser.error(f"--write: there is no folder {parsed.write.parent}")
+    return parsed
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Compare, print, and return the exit code."""
+    asked = arguments(given)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidies up
+    begin = time.monotonic()
+    try:
+        selection = cases.Selection(asked.quick, asked.only)
+        jobs = list(selection.jobs(cases.mechanisms(quick=asked.quick)))
+        if not jobs and not selection.wants_start():
+            raise ComparisonError(
+                "nothing is left to measure: --only names what --quick leaves out"
+            )
+        before = conditions()
+        with installed(asked.revision) as versions:
+            heading = tables.heading(versions, asked)
+            print(f"{heading}\n\n{before}\n", flush=True)
+            results = _measured(versions, jobs, asked.rounds or _rounds(asked.quick))
+            starts: list[Start] = []
+            if selection.wants_start():
+                _say("the start of a process")
+                starts = measure.start(versions, QUICK_PROCESSES if asked.quick else PROCESSES)
+    except (ComparisonError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    judged = verdicts(results)
+    minutes = (time.monotonic() - begin) / 60.0
+    report = tables.report(results, starts, judged)
+    print(f"{report}\nMeasured in {minutes:.0f} minutes.")
+    if asked.write:
+        detailed = tables.details(results)
+        page = f"{heading}\n\n{before} Measured in {minutes:.0f} minutes.\n\n{report}\n{detailed}"
+        asked.write.write_text(page.rstrip() + "\n", encoding="utf-8")
+    return int(any(verdict.state == BROKEN for verdict in judged))
+
+
+def _rounds(quick: bool) -> int:
+    return QUICK_ROUNDS if quick else ROUNDS
+
+
+def _measured(versions: Versions, jobs: Sequence[cases.Job], rounds: int) -> list[Result]:
+    """Return the results of all jobs, with what breaks a bound measured again."""
+    pinocchio = importlib.util.find_spec("pinocchio") is not None
+    results: dict[tuple[str, str, str], Result] = {}
+    if not jobs:
+        return []
+    with measure.workers(versions, pinocchio=pinocchio, itself=False) as among:
+        last = ""
+        for job in jobs:
+            if job.mechanism.name != last:
+                last = job.mechanism.name
+                _say(last)
+            results |= {x.key: x for x in measure.measure(job, among, rounds)}
+    for repetition in range(REPETITIONS):
+        again = {(x.mechanism, x.subject) for x in suspects([*results.values()])}
+        doubtful = [job for job in jobs if (job.mechanism.name, job.subject.label) in again]
+        if not doubtful:
+            break
+        _say(f"what breaks a bound, once more ({repetition + 1}): {len(doubtful)}")
+        with measure.workers(versions, pinocchio=pinocchio, itself=True) as among:
+            for job in doubtful:
+                for result in measure.measure(job, among, MORE * rounds):
+                    results[result.key] = merged(results[result.key], result)
+    return [*results.values()]
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,219 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The bounds that a change of the compiler must keep, and what results say about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.comparison.cases import BATCH_SIZES, CUBIC, FUNCTIONS, HUMANOIDS, LARGE
+
+COMPILED, ONE = "compile", "one state"
+
+OK, BROKEN, UNMEASURED = "OK", "BROKEN", "not measured"
+
+
+def batch_of(states: int) -> str:
+    """Return the name of what is measured with a batch."""
+    return f"batch of {states}"
+
+
+BATCHES = tuple(batch_of(states) for states in BATCH_SIZES)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Seconds of both versions, for a state or to compile; no times if something prevents it."""
+
+    mechanism: str
+    kind: str
+    subject: str
+    what: str
+    old: float = math.nan
+    new: float = math.nan
+    itself: float | None = None
+    """Seconds of the old version in a second process."""
+    pinocchio: float | None = None
+    fault: str = ""
+    """What the new version does wrong and the old one does not."""
+    left_out: str = ""
+    """Why neither version can be measured, or only the new one."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is the same when it is measured again."""
+        return self.mechanism, self.subject, self.what
+
+    @property
+    def ratio(self) -> float:
+        """The time of the new version divided by that of the old one."""
+        return self.new / self.old
+
+    @property
+    def name(self) -> str:
+        """The mechanism and the function."""
+        return f"{self.mechanism}: {self.subject}"
+
+    @property
+    def noise(self) -> float | None:
+        """The slower process of the old version divided by the other one; 1 is no noise."""
+        if self.itself is None:
+            return None
+        return max(self.itself / self.old, self.old / self.itself)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds of CPU time to the first torque in a fresh process."""
+
+    cached: bool
+    old: float
+    new: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit on each of some results, or on their mean or sum."""
+
+    title: str
+    limit: float
+    applies: Callable[[Result], bool]
+    value: Callable[[Result], float]
+    over: Callable[[Iterable[float]], float] | None = None
+    """What is taken of all values; None for a limit on each."""
+    unit: str = "times"
+    complete: int = 1
+    """The least number of results that is judged."""
+
+
+def mean(ratios: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    logarithms = [math.log(x) for x in ratios]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def _small(what: Sequence[str]) -> Callable[[Result], bool]:
+    return lambda x: x.kind != LARGE and x.what in what
+
+
+def _against_pinocchio(x: Result) -> float:
+    return x.new / x.pinocchio if x.pinocchio else math.nan
+
+
+BOUNDS = (
+    Bound(
+        "every function: works where it did, with the same results",
+        0.0,
+        lambda x: True,
+        lambda x: float(bool(x.fault)),
+        unit="faults",
+    ),
+    Bound("robots, one state: each function", 1.10, _small((ONE,)), lambda x: x.ratio),
+    Bound("robots, one state: geometric mean", 1.03, _small((ONE,)), lambda x: x.ratio, mean),
+    Bound("robots, batches: each function", 1.25, _small(BATCHES), lambda x: x.ratio),
+    Bound("robots, batches: geometric mean", 1.10, _small(BATCHES), lambda x: x.ratio, mean),
+    Bound(
+        "chains and trees of 60 to 200 joints: each function",
+        2.0,
+        lambda x: x.kind == LARGE and x.what == ONE,
+        lambda x: x.ratio,
+    ),
+    Bound(
+        "the same, against Pinocchio called from Python",
+        1.0,
+        lambda x: x.kind == LARGE and x.what == ONE and (x.pinocchio is not None or bool(x.fault)),
+        _against_pinocchio,
+    ),
+    Bound(
+        "compilation: all functions of the Panda",
+        2.5,
+        lambda x: x.mechanism == "Panda" and x.what == COMPILED,
+        lambda x: x.new,
+        sum,
+        "s",
+        len(FUNCTIONS),
+    ),
+    Bound(
+        "compilation: each function of a humanoid",
+        3.0,
+        lambda x: x.mechanism in HUMANOIDS and x.what == COMPILED,
+        lambda x: x.new,
+        unit="s",
+    ),
+    Bound(
+        "compilation: each function of a chain of 100 and of 200, O(n^3) results left out",
+        5.0,
+        lambda x: (
+            x.mechanism in ("chain of 100", "chain of 200")
+            and x.what == COMPILED
+            and x.subject not in CUBIC
+        ),
+        lambda x: x.new,
+        unit="s",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the results say about one bound."""
+
+    bound: Bound
+    state: str
+    value: float | None = None
+    """The mean, the sum or the worst."""
+    worst: Result | None = None
+    breaking: Sequence[Result] = ()
+    """The results beyond a limit on each; all of a sum that is beyond its limit."""
+
+
+def judge(bound: Bound, results: Iterable[Result]) -> Verdict:
+    """Return the verdict of one bound."""
+    applying = [x for x in results if bound.applies(x) and not x.left_out]
+    faults = [x for x in applying if x.fault]
+    timed = [x for x in applying if not x.fault and not math.isnan(bound.value(x))]
+    if len(timed) < bound.complete and not faults:
+        return Verdict(bound, UNMEASURED)
+    if not timed:
+        return Verdict(bound, BROKEN, None, faults[0], faults)
+    worst = max(timed, key=bound.value)
+    if bound.over is None:
+        breaking = [x for x in timed if bound.value(x) > bound.limit] + faults
+        state = BROKEN if breaking else OK
+        return Verdict(bound, state, bound.value(worst), worst, breaking)
+    value = bound.over([bound.value(x) for x in timed])
+    broken = value > bound.limit or bool(faults)
+    suspected = timed if broken and bound.over is sum else []
+    return Verdict(bound, BROKEN if broken else OK, value, worst, [*suspected, *faults])
+
+
+def verdicts(results: Sequence[Result]) -> list[Verdict]:
+    """Return the verdicts of all bounds."""
+    return [judge(bound, results) for bound in BOUNDS]
+
+
+def suspects(results: Sequence[Result]) -> list[Result]:
+    """Return the results that break a bound, each once, in their order."""
+    keys = {x.key for verdict in verdicts(results) for x in verdict.breaking if not x.fault}
+    return [x for x in results if x.key in keys]
+
+
+def merged(first: Result, again: Result) -> Result:
+    """Return the least times of two measurements; noise is that of the second one."""
+    if again.fault or again.left_out:
+        return again
+    noise = again.noise
+    old, new = min(first.old, again.old), min(first.new, again.new)
+    given = [x for x in (first.pinocchio, again.pinocchio) if x is not None]
+    return Result(
+        first.mechanism,
+        first.kind,
+        first.subject,
+        first.what,
+        old,
+        new,
+        None if noise is None else noise * old,
+        min(given, default=None),
+    )
