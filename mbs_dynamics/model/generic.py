@@ -212,7 +212,7 @@ class GenericModel:
         *_, size = self.loops.matrices[Y.number]
         width = size // self.nb
         strides = width, width // self.nb, 1
-        return Result(Y, "coordinate", (self.n, width), "body", strides)
+        return Result(Y, "coordinate", (self.n, width), strides, "body")
 
     def generalized_columns(self, S: Values) -> Any:
         """Return (6, n), the columns of the coordinates from those of joints."""
@@ -230,7 +230,7 @@ class GenericModel:
 
     def by_coordinate(self, values: Values) -> Any:
         """Return what bodies have in the order of the coordinates."""
-        return Result(values, "coordinate", (self.n,))
+        return Result(values, "coordinate", (self.n,), (1, 0, 0))
 
     def generalized_matrix(self, M: Matrix, *, symmetric: bool = False) -> Any:
         """Return the matrix of the coordinates from that of the joints."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
+from mbs_dynamics.compiler.codegen.llvm_prefetch import LINE, LONG
 from mbs_dynamics.compiler.runtime.batches import Vector, View, address
 
 pytest.importorskip("llvmlite")

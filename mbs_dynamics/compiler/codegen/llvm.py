@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen.llvm_body import emit_straight
 from mbs_dynamics.compiler.codegen.llvm_chunks import emit_chunks
-from mbs_dynamics.compiler.codegen.llvm_soon import Announced
+from mbs_dynamics.compiler.codegen.llvm_prefetch import Prefetched
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.passes.scheduling import in_good_order
 
@@ -20,10 +20,10 @@ from 20,000 to 45,000, where they take 0.5 to 0.85 of the time to compile. In ba
 """
 
 
-def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
+def emit_llvm(program: Program, lanes: int = 1, prefetched: Prefetched = ()) -> str:
     """Return LLVM IR of the function that :func:`codegen.llvm_body.emit_straight` describes.
 
-    Chunks announce nothing.
+    Chunks prefetch nothing.
     """
     if program.in_loops:
         return _in_loops(program, lanes)
@@ -31,7 +31,7 @@ def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> st
         if lanes > 1:
             program = in_good_order(program)
         if len(program.nodes) <= STRAIGHT:
-            return emit_straight(program, lanes, announced)
+            return emit_straight(program, lanes, prefetched)
         return emit_chunks(program, lanes)
 
 

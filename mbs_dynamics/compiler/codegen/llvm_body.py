@@ -22,7 +22,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mbs_dynamics.compiler.codegen.llvm_soon import Announced, Announcing
+from mbs_dynamics.compiler.codegen.llvm_prefetch import APART, Prefetched
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.program import Port, Program
@@ -283,6 +283,12 @@ class Body:
         pair = f"{self.real} {names[0]}, {self.real} {names[1]}"
         return self.new(f"shufflevector {pair}, <{PER_CALL * self.lanes} x i32> <{lanes}>")
 
+    def prefetch(self, port: int, distance: int) -> None:
+        """Emit the prefetch of memory at a distance in bytes from an address in the ports."""
+        at = self.new(f"getelementptr ptr, ptr %ports, i64 {port}")
+        at = self.new(f"getelementptr i8, ptr {self.new(f'load ptr, ptr {at}')}, i64 {distance}")
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 2, i32 1)")
+
     def declarations(self) -> str:
         """Return the declarations of all functions that the body may call."""
         real, sizes = self.real, [WIDTH]
@@ -315,19 +321,20 @@ def output_pointer(name: str) -> str:
     return f'%"out.{name}"'
 
 
-def emit_straight(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
+def emit_straight(program: Program, lanes: int = 1, prefetched: Prefetched = ()) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)``; ports are the addresses of inputs and outputs.
 
     All are addresses of doubles. With one lane the function returns 0, or k if the k-th guard,
     counted from one, is not positive. With several lanes the entry k of state j of a port stands
-    at ``lanes * k + j``, and the status is that of :meth:`Body.status`.
+    at ``lanes * k + j``, and the status is that of :meth:`Body.status`. What is to be prefetched is
+    spread over the operations; the addresses of the results stand behind those of ports and status.
     """
     body = Body(lanes)
     if lanes == 1 and len(program.nodes) > LONG:
         body.storing = "volatile "
     body.pointers(program)
-    announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)
-    done = 0
+    results, ahead, done = len(program.inputs) + len(program.outputs) + 1, iter(prefetched), 0
+    every = max(APART, len(program.nodes) // max(len(prefetched), 1))
     stages = _stages(program)
     ordered = [node for nodes, _ in stages for node in nodes]
     body.keep(*waiting_places(ordered, [x for x, _ in program.guards], FAR))
@@ -341,7 +348,8 @@ def emit_straight(program: Program, lanes: int = 1, announced: Announced = ()) -
         for node in nodes:
             body.node(node)
             done += 1
-            announcing.until(done, len(program.nodes))
+            if done % every == 0 and (line := next(ahead, None)):
+                body.prefetch(results + line[0], line[1])
             for port, k in wanted.get(node.id, ()):
                 body.store(port, k, node)
         if trig:

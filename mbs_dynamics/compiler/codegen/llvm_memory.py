@@ -40,14 +40,6 @@ def emit_memory(size: int) -> tuple[list[str], bool]:
     ], True
 
 
-AHEAD = 2
-"""How many rows of a matrix before it is written memory is fetched.
-
-Measured for inverse mass matrices of chains of 100 and 200: one to eight rows take 0.8 to 0.97 of
-the time of a whole state, which drives out what is at work.
-"""
-
-
 def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:
     """Return the IR of a constant array of bytes."""
     data = np.ascontiguousarray(table).tobytes()

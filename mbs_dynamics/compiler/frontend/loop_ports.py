@@ -25,12 +25,11 @@ class Result:
     """Name of the numbers that say where each row stands in the output."""
     shape: tuple[int, ...]
     """Of the output."""
+    strides: tuple[int, int, int]
+    """How far apart rows, columns and entries stand in the output."""
     across: str = ""
     """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
     from those of the rows."""
-    strides: tuple[int, int, int] = (0, 0, 0)
-    """How far apart rows, columns and entries stand in the output; if zero, as they do in a matrix
-    of the size of the output."""
 
     def derivative(self, k: int) -> Result:
         """Return the k-th time derivatives of series."""

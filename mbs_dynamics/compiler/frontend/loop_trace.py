@@ -151,13 +151,12 @@ def _find_home(
         raise Unsuitable
     by, across = result.by, result.across or result.by
     if isinstance(result.of, Matrix):
-        strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides)
+        matrix_homes[result.of.number] = Home(port, by, across, first, result.strides)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
-        by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
+        by_row, _, by_entry = result.strides
         if layout is None or layout.has_numbers or layout.entries != tuple(range(len(slots))):
             raise Unsuitable
         for k, slot in enumerate(slots):

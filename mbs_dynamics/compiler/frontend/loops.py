@@ -271,21 +271,14 @@ class Loops:
     def table(self, values: Sequence[float] | NDArray[np.float64], i: Member) -> Any:
         """Return the constant of a row: a number if all rows of its kind have the same."""
         assert self.scope is not None
-        column = np.zeros(self.forest.count)
-        column[: len(values)] = values
+        column = np.asarray(values, dtype=np.float64)
         mine = column if i.kind is None else column[self._of_kind[i.kind]]
         if (mine == mine[0]).all():
             return float(mine[0])
-        return self.scope.load(Place(TABLE, self.number_of_table(column), 0, i.role))
-
-    def number_of_table(self, values: Sequence[float] | NDArray[np.float64]) -> int:
-        """Return the number of a table of constants of the rows."""
-        column = np.zeros(self.forest.count)
-        column[: len(values)] = values
         number = self._known.setdefault(column.tobytes(), len(self.tables))
         if number == len(self.tables):
             self.tables.append(column)
-        return number
+        return self.scope.load(Place(TABLE, number, 0, i.role))
 
     def input(self, port: str, k: int, i: Member) -> Symbol:
         """Return an entry of an input that belongs to a row."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT
-from mbs_dynamics.compiler.codegen.llvm_soon import announced
+from mbs_dynamics.compiler.codegen.llvm_prefetch import prefetched
 from mbs_dynamics.compiler.frontend.program import Port, Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import Order, condensed
@@ -222,10 +222,10 @@ class Vector:
         warn_if_long(program, "llvm")
         stored, orders = condensed(program)
         sizes = [port.size for port in program.outputs]
-        soon = () if program.in_loops else announced(sizes, lanes, len(program.nodes))
+        ahead = () if program.in_loops else prefetched(sizes, lanes)
         self.program, self.lanes = program, lanes
         self.driver = llvm.batch_driver(lanes)
-        self.code = llvm.MachineCode(emit_llvm(stored, lanes, soon))
+        self.code = llvm.MachineCode(emit_llvm(stored, lanes, ahead))
         self.function = self.code.address(program.name)
         self.inputs, self.guards = len(program.inputs), len(program.guards)
         self._orders = [*(np.arange(port.size) for port in program.inputs), *orders]
