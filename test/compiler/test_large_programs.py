@@ -244,7 +244,7 @@ def test_an_empty_heap_is_said(large, monkeypatch):
     def greedy(*args: Any) -> str:
         return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
 
-    monkeypatch.setattr("mbs_dynamics.compiler.runtime.batches.emit_llvm", greedy)
+    monkeypatch.setattr("mbs_dynamics.compiler.runtime.machine.emit_llvm", greedy)
     kernel = kernel_of(program, model)
     with pytest.raises(MemoryError, match="inverse_dynamics"):
         kernel(*(x[0] for x in arrays_of(program, model, 1)))

@@ -42,9 +42,10 @@ from mbs_dynamics.compiler.ir.nodes import (
 from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.passes.fission import divided
 from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.transposition import transposed
-from mbs_dynamics.compiler.runtime.batches import aligned
+from mbs_dynamics.compiler.runtime.views import aligned
 
 pytestmark = pytest.mark.backend_independent
 
@@ -206,6 +207,41 @@ def test_what_is_stored_along_rows_means_the_same(seed):
     expected, found = (evaluate(x, {"x": values(seed)}) for x in (whole, moved))
     for name in ("y", "z"):
         np.testing.assert_array_equal(found[0][name], expected[0][name])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_divided_means_the_same(seed):
+    whole = random_module(seed)
+    parts = divided(whole)
+    assert parts is not None
+    rows, wide = map(verify, parts)
+    assert not any(isinstance(x, Call) and x.procedure.name == "wide" for x in rows.statements)
+    expected, status = evaluate(whole, {"x": values(seed)})
+    first, found = evaluate(rows, {"x": values(seed)})
+    second, none = evaluate(wide, {"x": values(seed), **first})
+    assert (found, none) == (status, 0)
+    for name in ("y", "z"):
+        np.testing.assert_array_equal({**first, **second}[name], expected[name])
+
+
+def test_what_a_loop_over_rows_stores_into_a_matrix_moves_there_later():
+    diagonal = Procedure(
+        "diagonal",
+        (I,),
+        (Load(0, X, index(I)), Store(V, index(I), 0), Store(Z, index(I) * (ROWS + 1), 0)),
+    )
+    within = For(K, index(I) + 1, END, (Load(0, V, index(K)), Store(Z, index(I) * ROWS + K, 0)))
+    above = Procedure("above", (I,), (replace(within, parallel=True),))
+    loops = (For(I, ZERO, END, (Call(x, (index(I),)),)) for x in (diagonal, above))
+    y = For(I, ZERO, END, (Load(0, V, index(I)), Store(Y, index(I), 0)))
+    whole = verify(module(Fill(Z, 0, ROWS**2), *loops, y))
+    parts = divided(whole)
+    assert parts is not None
+    expected, _ = evaluate(whole, {"x": values(1)})
+    first, _ = evaluate(verify(parts.rows), {"x": values(1)})
+    second, _ = evaluate(verify(parts.wide), {"x": values(1), **first})
+    np.testing.assert_array_equal(second["z"], expected["z"])
+    np.testing.assert_array_equal(first["y"], expected["y"])
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])

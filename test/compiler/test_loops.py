@@ -20,6 +20,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.frontend import loop_trace
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, columns_of
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD
+from mbs_dynamics.compiler.passes import strategy
 
 ALGORITHMS = (
     mbs.gravity_torques,
@@ -84,8 +85,10 @@ def test_loops_give_what_straight_code_gives(name, loops):
 @pytest.mark.parametrize(
     "name", mostly_slow(["tree in another order", "chain of 11"], ["chain of 11"])
 )
-def test_batches(name, loops):
+@pytest.mark.parametrize("cache", [strategy.CACHE, 0])
+def test_batches(name, cache, loops, monkeypatch):
     loops(True)
+    monkeypatch.setattr(strategy, "CACHE", cache)  # 0: in two programs
     for function in (mbs.coriolis_matrix, mbs.forward_dynamics_derivatives):
         model = made(name).model
         compiled = kernel(function, model, True)

@@ -20,8 +20,9 @@ from native_bench import (
     with_vector_code,
 )
 
-from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime import views
 from mbs_dynamics.compiler.runtime.native.results import LARGEST_BATCH
 from mbs_dynamics.errors import ArgumentError, SingularError
 
@@ -200,11 +201,11 @@ def test_large_results_and_large_batches_go_to_python(kernel):
     before = kernel.slow_calls
     found = kernel(*arguments)
     assert kernel.slow_calls == before + 1
-    assert found[2].__array_interface__["data"][0] % batches.LINE == 0
+    assert found[2].__array_interface__["data"][0] % views.LINE == 0
     kernel(*arguments, out=(out := room(kernel, rows)))
     assert kernel.slow_calls == before + 1
     assert same(out, found)
-    rows = 2 * batches.STATES_PER_THREAD
+    rows = 2 * strategy.STATES_PER_THREAD
     arguments = states(rows)
     for k, shared in enumerate((rows - 1, rows)):
         out = room(kernel, shared)

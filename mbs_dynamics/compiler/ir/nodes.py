@@ -304,6 +304,40 @@ def calling(
     return tuple(found)
 
 
+def with_buffers(
+    body: Iterable[Statement], instead: Mapping[Buffer, tuple[Buffer, int]]
+) -> tuple[Statement, ...]:
+    """Return the statements with parts of other buffers instead of some, in procedures as well.
+
+    A part is given by its first entry.
+    """
+    changed: dict[Procedure, Procedure] = {}
+
+    def visit(body: Iterable[Statement]) -> tuple[Statement, ...]:
+        found: list[Statement] = []
+        for statement in body:
+            match statement:
+                case Load(_, buffer, at) | Store(buffer, at, _) if buffer in instead:
+                    to, first = instead[buffer]
+                    statement = statement._replace(buffer=to, at=at + first)
+                case Fill(buffer, begin, entries) if buffer in instead:
+                    to, first = instead[buffer]
+                    statement = Fill(to, begin + first, entries)
+                case For():
+                    statement = replace(statement, body=visit(statement.body))
+                case Switch():
+                    cases = tuple((k, visit(within)) for k, within in statement.cases)
+                    statement = replace(statement, cases=cases)
+                case Call(procedure=procedure):
+                    if procedure not in changed:
+                        changed[procedure] = replace(procedure, body=visit(procedure.body))
+                    statement = replace(statement, procedure=changed[procedure])
+            found.append(statement)
+        return tuple(found)
+
+    return visit(body)
+
+
 def indices_of(statement: Statement) -> tuple[Index, ...]:
     """Return the indices that a statement evaluates itself."""
     match statement:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.ir.nodes import Module
+from mbs_dynamics.compiler.passes.fission import divided
 from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.lowering_loops import lowered
 from mbs_dynamics.compiler.passes.transposition import transposed
@@ -22,3 +23,11 @@ def vector_loop_nest(program: LoopProgram) -> Module:
     module = lowered(program)
     module = transposed(module)
     return hoisted(module)
+
+
+def divided_loop_nest(program: LoopProgram, lanes: int) -> tuple[Module, Module] | None:
+    """Return it as two modules for batches, for so many states and for one; None if it has none."""
+    first, second = (divided(lowered(program, n)) for n in (lanes, 1))
+    if first is None or second is None:
+        return None
+    return hoisted(first.rows), hoisted(transposed(second.wide))

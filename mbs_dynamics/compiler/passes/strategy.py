@@ -6,19 +6,28 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.frontend.program import Program
 
-CACHE = 1 << 20
-"""Bytes of a cache that is still fast: what several states at once need has to fit.
+LEAST_STATES = 64
+"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
 
-Measured for batches of matrices of chains of 30 to 200: where it does not fit, several states at
-once take 0.9 to 1.7 times as long as one after the other.
+STATES_PER_THREAD = 50_000
+"""No thread is started for fewer states."""
+
+CACHE = 3 << 20
+"""Bytes that several states at once may need for their memory and their results.
+
+Measured for batches of matrices and derivatives of chains of 48 to 200: up to there several states
+at once take 0.6 to 1.05 of the time of divided programs, beyond 1.0 to 2.4 times as long.
 """
 
-STAGED = 1 << 14
-"""Results of at least so many bytes are computed in one place and copied, in batches of states that
-are evaluated one after the other.
+STAGED, STAGED_STATES = 1 << 14, 16
+"""Results of at least so many bytes are computed in one place and copied, in batches of at least so
+many states that are evaluated one after the other.
 
 Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
 """
+
+TOGETHER = 64
+"""So many states at a time pass through both modules of a divided program."""
 
 
 def is_worth_lanes(program: Program, lanes: int) -> bool:

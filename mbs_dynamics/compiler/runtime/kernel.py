@@ -22,12 +22,13 @@ from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_py
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.arguments import Signature
-from mbs_dynamics.compiler.runtime.batches import Machine, View, aligned, view_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
+from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
+from mbs_dynamics.compiler.runtime.views import View, aligned, view_of
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Kernel:
     for a program with several outputs, a tuple of such arrays. The back end llvm reads and writes
     large batches of that layout as they are, and evaluates large batches of any layout as vector
     code. Very large ones run in threads in llvm and c (see MBS_THREADS in
-    :func:`runtime.batches.thread_count`). NaN and infinities in the input are computed
+    :func:`runtime.tiles.thread_count`). NaN and infinities in the input are computed
     with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and

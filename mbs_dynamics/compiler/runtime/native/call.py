@@ -25,7 +25,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.runtime.batches import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, STATES_PER_THREAD
 from mbs_dynamics.compiler.runtime.native import arguments, python, results
 from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import ALIGNED
