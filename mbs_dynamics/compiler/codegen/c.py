@@ -14,8 +14,8 @@ from mbs_dynamics.compiler.passes.chunks import outlined
 STRAIGHT = 6000
 """Programs of more nodes than this are written in chunks.
 
-Measured with gcc -O1 for arms and humanoids: chunks take 0.6 to 0.7 of the time of one function to
-compile with 4,000 to 6,000 nodes and a quarter with 9,000, and as long to run.
+Measured with gcc -O1 for an arm and a humanoid: to compile, chunks take 0.7 of the time of one
+function with 4,000 nodes, 0.5 with 6,000 and 0.35 with 9,000. They take as long to run.
 """
 
 STACK = 1 << 16
