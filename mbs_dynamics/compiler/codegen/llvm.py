@@ -10,13 +10,14 @@ from mbs_dynamics.compiler.codegen.llvm_prefetch import Prefetched
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.passes.scheduling import in_good_order
 
-STRAIGHT = 20_000
+STRAIGHT = 35_000
 """Programs of more nodes than this are cut into chunks.
 
 Measured for a humanoid and for chains of 30 to 200 joints; ``python -m benchmarks large_trees``
 compares both. For one state chunks take 0.95 to 1.1 of the time of straight-line code from 8,000 to
-20,000 nodes, and 0.9 to 1.1 of it from 20,000 to 45,000, where chunks take 0.5 to 1.05 of the time
-to compile. In batches chunks take 0.93 to 1.07 of the time, and 0.6 to 0.95 to compile.
+20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000, most for the inverse mass matrix of TIAGo,
+which has 32,000; they take 0.5 to 1.05 of the time to compile. In batches chunks take 0.93 to 1.07
+of the time, and 0.6 to 0.95 to compile.
 """
 
 
