@@ -51,7 +51,7 @@ SLOWER, STARTUP = 4.0, 20.0
 QUICK = "not slow and not serial"
 """The tests that count: those of `make test` that do not need a quiet machine."""
 MEMORY = 12 * 2**30
-"""Bytes of address space of a fork."""
+"""Bytes of address space of a fork. Processes that it starts may raise this limit."""
 HEAVY = (
     *("numpy", "llvmlite.binding", "pinocchio", "mujoco", "pytest", "hypothesis", "coverage"),
     *("yaml", "rclpy.node", "launch", "sensor_msgs.msg", "diagnostic_msgs.msg"),
@@ -91,7 +91,7 @@ def fork(work: Callable[[], int], log: Path) -> int:
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(out, 1)
         os.dup2(out, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         status = work()
     finally:
         sys.stdout.flush()
