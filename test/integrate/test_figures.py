@@ -31,8 +31,8 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the figures that are made, which stay open."""
-    plt, made = figures._pyplot(), []
+    """Return the figures that are made, which stay open; each must be closed by its maker."""
+    plt, made, closed = figures._pyplot(), [], []
 
     def kept(make):
         def call(*args, **named):
@@ -43,12 +43,13 @@ def drawn(monkeypatch):
         return call
 
     shown = SimpleNamespace(
-        subplots=kept(plt.subplots), figure=kept(plt.figure), close=lambda _: None
+        subplots=kept(plt.subplots), figure=kept(plt.figure), close=closed.append
     )
     monkeypatch.setattr(figures, "_pyplot", lambda: shown)
     yield made
     for figure in made:
         plt.close(figure)
+    assert closed == made
 
 
 def curves(axes):

@@ -165,6 +165,15 @@ def test_speeds_are_judged_over_the_window_alone():
     assert back.check([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND) is None
 
 
+def test_window_of_states_that_are_rare_is_one_period():
+    """States 60 ms apart: the standstill before the last period does not count."""
+    speeds = Speeds(robot(), [1])
+    for at, stamp in ((0.0, 1000), (0.0, 1060)):
+        assert speeds.check([0.0, at], [0.0, 0.0], stamp * MILLISECOND) is None
+    fault = speeds.check([0.0, 0.06 * 3.0], [0.0, 0.0], 1120 * MILLISECOND)
+    assert fault.kind == "velocity_limit"  # 3 rad/s; 2 are allowed
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign):
     for moved, jumped in ((0.089, False), (0.091, True)):  # 0.05 + 2 * 2 rad/s * 10 ms
