@@ -13,6 +13,9 @@
 # limitations under the License.
 """What the diagnostics of dynamics_node say, without a node."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
@@ -22,8 +25,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.diagnostics import diagnostics
+from mbs_dynamics.ros.dynamics.diagnostics import diagnostics, effort_status
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.settings import Settings
@@ -103,3 +107,35 @@ def test_models_that_are_missing_or_refused(supervisor, statistics):
         level, message, _ = said(made, statistics)[0]
         assert level == ERROR
         assert message.startswith(f"robot_description refused, {kept}")
+
+
+@pytest.mark.parametrize(("felt", "level"), [(4, WARN), (6, OK)])
+def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_felt(felt, level):
+    contact = SimpleNamespace(
+        joints=("joint1", "joint3"),
+        torques=np.array([2.0, -3.5]),
+        wrench=ToolWrench(np.ones(6), felt, 0.25),
+        why_not="",
+    )
+    wanted = Settings(publish_external_torques=True)
+    found = effort_status(wanted, contact, "", 1)
+    assert found.level == level
+    assert ("it is partial" in found.message) == (felt < 6)
+    assert {pair.key: pair.value for pair in found.values} == {
+        "external torques of": "joint1, joint3",
+        "largest external torque [N m]": "3.5",
+        "wrench directions felt": f"{felt} of 6",
+        "smallest singular value": "0.25",
+    }
+
+
+def test_efforts_that_are_missing_or_not_heard_yet_are_said():
+    contact = SimpleNamespace(joints=(), torques=None, wrench=None, why_not="no effort of joint2")
+    wanted = Settings(publish_external_torques=True)
+    found = effort_status(wanted, contact, "of the robot", 1)
+    assert (found.level, found.message) == (WARN, "no effort of joint2")
+    assert {pair.key: pair.value for pair in found.values} == {"external torques of": "none"}
+    contact.why_not = ""
+    assert effort_status(wanted, contact, "of the robot", 1).message == "of the robot"
+    assert effort_status(wanted, contact, "", 0).message == "nothing heard yet"
+    assert effort_status(wanted, contact, "", 1).message == "efforts of all joints"
