@@ -316,3 +316,20 @@ def test_generalized_alpha_is_unconditionally_stable_and_damps_as_asked(rho):
     right = np.array([[1.0, 1.0, 0.5 - beta], [0.0, 1.0, 1.0 - gamma], [-f * big, 0.0, -m]])
     radius = np.abs(np.linalg.eigvals(np.linalg.solve(left, right))).max()
     assert abs(radius - rho) < 5e-3
+
+
+def test_a_body_made_from_another_moves_by_its_own_inertia_and_wrench():
+    """The steps that were compiled for a body are not those of a changed copy."""
+    start = np.eye(3), np.array([0.3, -0.2, 0.5])
+    body = pivoted_body(np.diag([0.1, 0.2, 0.3]))
+    simulate_body(body, *start, duration=0.1)
+    other = np.diag([0.3, 0.2, 0.4])
+    for changed, same in (
+        (replace(body, inertia=other), pivoted_body(other)),
+        (
+            replace(body, wrench=lambda C, V: -0.1 * V),
+            pivoted_body(body.inertia, wrench=lambda C, V: -0.1 * V),
+        ),
+    ):
+        found, expected = (simulate_body(each, *start, duration=0.1) for each in (changed, same))
+        np.testing.assert_array_equal(found.V, expected.V)

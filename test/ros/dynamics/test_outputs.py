@@ -16,6 +16,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,3 +66,68 @@ def test_topics_without_subscribers_are_not_filled():
     node.destroy_subscription(heard)
     waits(lambda: not filled())
     node.destroy_node()
+
+
+class PublishersOnly:
+    """What stands in for a node: its publishers, each of which has a subscriber."""
+
+    def __init__(self):
+        self.topics = {}
+
+    def create_publisher(self, kind, topic, depth, event_callbacks):
+        made = SimpleNamespace(topic=topic, get_subscription_count=lambda: 1)
+        self.topics[topic] = kind
+        return made
+
+    def destroy_publisher(self, publisher):
+        del self.topics[publisher.topic]
+
+
+NOTHING = {
+    item.name: False
+    for item in fields(Settings)
+    if item.name.startswith("publish_") and item.default
+}
+TOPICS = {
+    "publish_gravity_torques": ["~/gravity_torques"],
+    "publish_bias_torques": ["~/bias_torques"],
+    "publish_twists": ["~/twist/link7", "~/twist/tool"],
+    "publish_jacobians": ["~/jacobian/link7", "~/jacobian/tool"],
+    "publish_mass_matrix": ["~/mass_matrix"],
+    "publish_energy": ["~/energy"],
+    "publish_external_torques": ["~/external_torques"],
+    "publish_tool_wrench": ["~/tool_wrench"],
+    "publish_desired_torques": ["~/desired_torques"],
+}
+
+
+def test_publishers_are_those_that_the_settings_ask_for():
+    assert set(TOPICS) == {x.name for x in fields(Settings) if x.name.startswith("publish_")}
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    node = PublishersOnly()
+    outputs = Outputs(node)
+    for wanted, topics in TOPICS.items():
+        asked = {**NOTHING, wanted: True, "bodies": ("link7", "tool")}
+        outputs.arrange(Robot(model, Settings(**asked)))
+        assert sorted(node.topics) == topics
+    outputs.arrange(Robot(model, Settings(**NOTHING)))
+    assert node.topics == {}
+
+
+def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    robot = Robot(model, Settings(**NOTHING, joint_wrenches=("joint6", "joint2")))
+    outputs = Outputs(PublishersOnly())
+    outputs.arrange(robot)
+    results = robot.evaluate(reading(np.full(7, 0.3), np.full(7, 0.2)))
+    messages = outputs.filled(Time(sec=1), results)
+    assert [publisher.topic for publisher, _ in messages] == [
+        "~/joint_wrench/joint6",
+        "~/joint_wrench/joint2",
+    ]
+    W = mbs.joint_wrenches(model, np.full(7, 0.3), np.full(7, 0.2), np.zeros(7))
+    for (_, message), link in zip(messages, ("link6", "link2"), strict=True):
+        assert message.header.frame_id == link
+        force = message.wrench.force
+        expected = W[model.body_names.index(link), 3:]
+        np.testing.assert_allclose([force.x, force.y, force.z], expected, atol=1e-9)
