@@ -439,6 +439,19 @@ def test_an_imu_that_is_late_is_a_fault(stamp, said):
     assert bench.fault == "imu"
 
 
+def test_what_the_imu_measured_on_another_robot_does_not_count():
+    bench = Bench(use_imu=True)
+    core = bench.core
+    bench.send()
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
+    core.describe(ARM7.replace('effort="180"', 'effort="170"'), bench.now)
+    assert bench.adopt()
+    bench.send()
+    assert core.enable(bench.now) == "no valid imu so far"
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=2)
+    assert core.enable(bench.now) == ""
+
+
 # -- joint states in several messages --------------------------------------------------------------
 
 TWO = ARM7.replace(
