@@ -70,6 +70,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     expected = np.stack([motion.kinetic, motion.potential, motion.energy], -1)
     assert_close(curves(energy), expected)
     assert [text.get_text() for text in place.get_legend().get_texts()] == list(arm.joint_names)
+    assert rate.get_legend() is None  # it has the colours of the positions beside it
     shown = [text.get_text() for text in energy.get_legend().get_texts()]
     assert shown == ["kinetic", "potential", "sum"]
     for axes in figure.axes:

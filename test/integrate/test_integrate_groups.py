@@ -333,3 +333,27 @@ def test_a_body_made_from_another_moves_by_its_own_inertia_and_wrench():
     ):
         found, expected = (simulate_body(each, *start, duration=0.1) for each in (changed, same))
         np.testing.assert_array_equal(found.V, expected.V)
+
+
+def test_moment_of_gravity_and_applied_moment_act_together_on_a_pivoted_body():
+    """Euler's equation about the point: I w' + w x I w = l x R^T g + applied moment."""
+    tensor, lever = np.diag([0.3, 0.32, 0.1]), np.array([0.1, -0.2, 0.5])
+    body = pivoted_body(tensor, lever, GRAVITY, wrench=lambda R, w: -0.1 * w)
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), np.array([2.0, -3.0, 1.5])
+    rate = body.acceleration(R, w)
+    moment = np.cross(lever, R.T @ np.array(GRAVITY)) - 0.1 * w
+    assert_close(tensor @ rate + np.cross(w, tensor @ w), moment, 1e-13)
+
+
+@pytest.mark.parametrize("dexp", ["exact", "truncated"])
+def test_step_of_second_order_by_hand(dexp):
+    """Explicit midpoint rule in the algebra: X' = dexp_-X^-1 w, of which one term is kept."""
+    body, h = BODIES["spinning"], 0.3
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), START[:3]
+    X = 0.5 * h * w
+    middle = w + 0.5 * h * body.acceleration(R, w)
+    rate = middle if dexp == "truncated" else so3.dexp_inv(-X) @ middle
+    expected = R @ so3.exp(h * rate)
+    stepper = BodyStepper(body, "munthe_kaas_2", dexp=dexp)
+    C, _ = stepper.unpack(stepper.run(stepper.pack(R, w), h, 1)[-1])
+    assert_close(C, expected, 1e-13)

@@ -490,6 +490,20 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
 
 
+def test_timeout_of_other_joints_can_be_changed_while_enabled():
+    bench = Bench(TWO, other_joints_timeout=0.5)
+    bench.send()
+    gripper(bench)
+    bench.run(PERIOD)
+    assert bench.core.enable(bench.now) == ""
+    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 2.0}), bench.now)
+    bench.run(1.5)
+    assert bench.state == "enabled"
+    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 1.0}), bench.now)
+    bench.run(PERIOD)
+    assert "no valid joint_states of gripper" in bench.core.policy.fault.reason
+
+
 def test_a_joint_that_nobody_reports_can_be_fixed():
     bench = Bench(TWO, fixed_joints=("gripper",), fixed_positions=(0.05,)).enabled()
     g = mbs.gravity_torques(mbs.Model.from_urdf(TWO), [*Q, 0.05])

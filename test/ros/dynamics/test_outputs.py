@@ -131,3 +131,19 @@ def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
         force = message.wrench.force
         expected = W[model.body_names.index(link), 3:]
         np.testing.assert_allclose([force.x, force.y, force.z], expected, atol=1e-9)
+
+
+def test_external_torques_are_published_for_the_joints_that_have_them():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    outputs = Outputs(PublishersOnly())
+    asked = {**NOTHING, "publish_external_torques": True, "publish_tool_wrench": True}
+    outputs.arrange(Robot(model, Settings(**asked)))
+    contact = SimpleNamespace(joints=(), torques=None, wrench=None)
+    assert outputs.filled_contact(Time(sec=1), contact) == []
+    contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
+    contact.wrench = SimpleNamespace(W=np.arange(6.0))
+    (_, torques), (_, wrench) = outputs.filled_contact(Time(sec=1), contact)
+    assert list(torques.name) == ["joint2", "joint5"]
+    np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
+    assert wrench.header.frame_id == Robot(model, Settings(**asked)).tool_body
+    assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
