@@ -357,3 +357,10 @@ def test_step_of_second_order_by_hand(dexp):
     stepper = BodyStepper(body, "munthe_kaas_2", dexp=dexp)
     C, _ = stepper.unpack(stepper.run(stepper.pack(R, w), h, 1)[-1])
     assert_close(C, expected, 1e-13)
+
+
+def test_motion_without_applied_wrenches_has_no_power():
+    found = simulate_body(BODIES["free"], np.eye(4), START, duration=0.01)
+    alone = replace(found, wrench=np.zeros(0))
+    np.testing.assert_array_equal(alone.wrench, np.zeros(found.V.shape))
+    np.testing.assert_array_equal(alone.power, np.zeros(len(found)))

@@ -96,6 +96,18 @@ def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     disabled.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
 
 
+def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused_as_a_setting():
+    bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5), gravity_tolerance=1.0).enabled()
+    heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -12.0)})
+    with pytest.raises(ModelError, match="could not be held: joint2 needs"):
+        bench.core.check(heavier)
+    bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
+
+
+def test_without_a_robot_nothing_supports_it():
+    assert not Bench(describe=None).core.supported()
+
+
 # -- measured efforts ------------------------------------------------------------------------------
 
 
