@@ -20,6 +20,7 @@ import pytest
 from reference import assert_close
 
 import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.integrate.joint_forces import joint_torques, middle
 
@@ -119,3 +120,12 @@ def test_stop_pushes_back_and_damps_only_what_moves_further_in(side):
         tau = joint_torques(forces.table, forces.features, q, np.array([0.0, qd]))
         expected = -forces.stiffness[1] * side * 0.01 - damping * qd
         assert_close(np.array(tau, dtype=float), [0.0, expected], 1e-12)
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("name", ["damping", "friction"])
+def test_numbers_of_another_count_of_joints_are_refused(name):
+    model = geared_robot()
+    with pytest.raises(ArgumentError, match=rf"{name} has shape \(3,\); valid is \(2,\)"):
+        JointForces.of(model, **{name: [0.1, 0.2, 0.3]})
+    np.testing.assert_array_equal(getattr(JointForces.of(model, **{name: 0.3}), name), [0.3, 0.3])

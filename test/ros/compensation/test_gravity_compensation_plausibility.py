@@ -104,6 +104,32 @@ def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused_as_a_setting():
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
 
 
+def test_weightlessness_and_gravity_again_are_no_turn():
+    bench = Bench(gravity_tolerance=1.0).enabled()
+    for vector in ((0.0, 0.0, 0.0), (0.0, -9.81, 0.0)):
+        bench.core.set_gravity(Gravity("", vector), bench.now)
+        bench.run(2.0)
+        expected = mbs.gravity_torques(MODEL.with_gravity(vector), Q)
+        np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+
+
+def test_joint_without_an_effort_limit_is_the_only_problem_that_is_said():
+    bench = Bench(describe=None)
+    bench.core.describe(ARM7.replace('effort="180"', "", 1), bench.now)
+    bench.core.adopt(bench.now)
+    bench.send(efforts=tuple(3.0 * G))
+    (problem,) = bench.core.problems(bench.now)
+    assert problem.startswith("joint1 has no effort limit: ")
+
+
+def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
+    bench = Bench().enabled()
+    bench.run(0.1)
+    bench.now += PERIOD
+    bench.send(efforts=tuple(3.0 * G))
+    assert bench.core.problems(bench.now) == []
+
+
 def test_without_a_robot_nothing_supports_it():
     assert not Bench(describe=None).core.supported()
 
