@@ -22,8 +22,15 @@ import pytest
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import figures, simulate, simulate_body, stop_events
+from mbs_dynamics.integrate import (
+    figures,
+    simulate,
+    simulate_body,
+    simulate_floating,
+    stop_events,
+)
 from mbs_dynamics.integrate.groups import free_body
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.resources import robot_path
 
 pytest.importorskip("matplotlib")
@@ -95,6 +102,29 @@ def test_figure_of_a_body_shows_position_twist_and_wrench(tmp_path, drawn):
     assert_close(curves(wrench), motion.wrench)
     names = [text.get_text() for text in twist.get_legend().get_texts()]
     assert names == ["wx", "wy", "wz", "vx", "vy", "vz"]
+
+
+def test_figure_of_a_floating_mechanism_shows_joints_and_the_position_of_the_base(tmp_path, drawn):
+    M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
+    base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=M)
+    arm = Connection(
+        name="arm",
+        joint=macro_joint("revolute", axis=(0, 1, 0)),
+        body="link",
+        M_body=M,
+        parent="base",
+    )
+    model = mbs.Model.from_joints([base, arm])
+    events = {"later": lambda t, *state: t - 0.03}
+    motion = simulate_floating(
+        model, np.eye(4), np.arange(6.0), [0.2], duration=0.1, control=[0.3], events=events
+    )
+    figures.write_figure(motion, tmp_path / "m.pdf")
+    joint, place, torque, _ = drawn[0].axes
+    assert_close(curves(joint), motion.q)
+    assert_close(curves(place), motion.C[:, :3, 3])
+    assert_close(curves(torque), motion.tau)
+    assert [text.get_text() for text in place.get_legend().get_texts()] == ["x", "y", "z"]
 
 
 def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):

@@ -129,3 +129,14 @@ def test_numbers_of_another_count_of_joints_are_refused(name):
     with pytest.raises(ArgumentError, match=rf"{name} has shape \(3,\); valid is \(2,\)"):
         JointForces.of(model, **{name: [0.1, 0.2, 0.3]})
     np.testing.assert_array_equal(getattr(JointForces.of(model, **{name: 0.3}), name), [0.3, 0.3])
+
+
+@pytest.mark.backend_independent
+def test_joint_whose_bounds_are_exchanged_is_named():
+    columns = np.zeros((7, 3))
+    columns[3:5] = [[-1.0, 2.0, 0.0], [1.0, 0.5, 0.0]]
+    columns[2] = 0.01
+    with pytest.raises(ArgumentError, match=r"joint 1 has 2 > 0\.5"):
+        JointForces(*columns)
+    columns[4, 1] = 2.0
+    assert JointForces(*columns).lower[1] == 2.0  # a joint that must stay where it is

@@ -334,6 +334,13 @@ def test_accelerations_are_not_known_only_where_the_mass_matrix_is_singular():
     assert np.isnan(motion.qdd[-1]).all()
 
 
+def test_row_of_torques_that_is_not_finite_is_named():
+    torques = np.zeros((10, 3))
+    torques[7, 1] = np.nan
+    with pytest.raises(ArgumentError, match="row 7 is not"):
+        simulate(CHAIN, *START, duration=0.01, control=torques)
+
+
 def test_midpoint_steps_feel_damping():
     forces = JointForces.of(CHAIN, damping=np.full(3, 0.5), friction=np.zeros(3), stops=False)
     given = {"duration": 0.5, "step": 1e-3, "forces": forces}
