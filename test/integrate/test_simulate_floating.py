@@ -260,10 +260,10 @@ def test_rotation_of_the_start():
 def test_power_is_the_rate_of_energy():
     model = model_of(2)
     found = simulate_floating(
-        model, POSE, TWIST, [0.3, -0.5], [2.0, -1.0], duration=0.1, step=1e-3,
-        control=[0.4, -0.2],
+        model, POSE, [TWIST, -TWIST, 0.0 * TWIST], [0.3, -0.5], [2.0, -1.0], duration=0.1,
+        step=1e-3, control=[0.4, -0.2],
     )  # fmt: skip
-    assert found.power.shape == (101,)
+    assert found.power.shape == (101, 3)
     rate = (found.energy[2:] - found.energy[:-2]) / 2e-3
     assert_close(found.power[1:-1], rate, 1e-5)
 
