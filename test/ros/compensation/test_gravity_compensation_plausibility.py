@@ -96,11 +96,13 @@ def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     disabled.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
 
 
-def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused_as_a_setting():
+def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
     bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5), gravity_tolerance=1.0).enabled()
     heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -12.0)})
     with pytest.raises(ModelError, match="could not be held: joint2 needs"):
         bench.core.check(heavier)
+    with pytest.raises(ModelError, match="could not be held: joint2 needs"):
+        bench.core.set_gravity(Gravity("", (0.0, 0.0, -12.0)), bench.now)
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
 
 
