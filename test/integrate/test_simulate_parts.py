@@ -20,9 +20,11 @@ import math
 
 import numpy as np
 import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
 
 from mbs_dynamics.integrate import progress as progress_module
-from mbs_dynamics.integrate import runge_kutta
+from mbs_dynamics.integrate import runge_kutta, simulate
 from mbs_dynamics.integrate.events import between_joints, between_poses
 from mbs_dynamics.integrate.groups import SE3, SO3
 from mbs_dynamics.integrate.progress import Progress
@@ -58,6 +60,20 @@ def test_dense_output_and_tolerance():
     assert np.abs(found - np.stack([np.sin(times), np.cos(times)], axis=1)).max() < 1e-7
     assert pair.evaluations == 1 + 6 * (pair.steps + pair.rejected)
     assert pair.steps < 400
+
+
+def test_steps_that_miss_the_tolerance_are_counted_as_rejected():
+    pair = DormandPrince(
+        lambda t, y: np.array([1e3 if t > 1.0 else 1.0]), 0.0, np.zeros(1), rtol=1e-9, atol=1e-9
+    )
+    assert_close(pair.at(2.0), [1001.0], 1e-6)
+    assert pair.rejected > 1
+    assert pair.evaluations == 1 + 6 * (pair.steps + pair.rejected)
+
+
+def test_simulation_shows_how_much_time_is_simulated(capsys):
+    simulate(random_mechanism(2, [-1]).model, [0.3], duration=0.25, progress=True)
+    assert "0.25 of 0.25 s" in capsys.readouterr().err
 
 
 def test_progress():

@@ -147,3 +147,35 @@ def test_external_torques_are_published_for_the_joints_that_have_them():
     np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
     assert wrench.header.frame_id == Robot(model, Settings(**asked)).tool_body
     assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
+
+
+def test_messages_hold_what_was_computed():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    robot = Robot(model, Settings(**dict.fromkeys(TOPICS, True), bodies=("link7", "tool")))
+    outputs = Outputs(PublishersOnly())
+    outputs.arrange(robot)
+    q, qd = np.full(7, 0.3), np.full(7, 0.2)
+    results = robot.evaluate(reading(q, qd))
+    messages = {publisher.topic: one for publisher, one in outputs.filled(Time(sec=1), results)}
+    assert sorted(messages) == sorted(
+        topic
+        for name, topics in TOPICS.items()
+        if name
+        not in ("publish_external_torques", "publish_tool_wrench", "publish_desired_torques")
+        for topic in topics
+    )
+    close = np.testing.assert_allclose
+    close(messages["~/gravity_torques"].effort, mbs.gravity_torques(model, q), atol=1e-12)
+    bias = mbs.inverse_dynamics(model, q, qd, np.zeros(7))
+    close(messages["~/bias_torques"].effort, bias, atol=1e-12)
+    close(messages["~/mass_matrix"].data, mbs.mass_matrix(model, q).ravel(), atol=1e-12)
+    energies = [mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)]
+    close(messages["~/energy"].data[:2], energies, atol=1e-12)
+    for body in ("link7", "tool"):
+        J = mbs.jacobian(model, q, body, representation="hybrid")
+        V = J @ qd
+        twist = messages[f"~/twist/{body}"].twist
+        close([twist.angular.x, twist.angular.y, twist.angular.z], V[:3], atol=1e-12)
+        close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
+        found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
+        close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
