@@ -144,5 +144,8 @@ def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_pa
     assert len(last) > arm.nb
     assert_close(np.array([line[0] for line in last[arm.nb :]]), [origins[-1]] * (len(last) - 7))
     assert any(np.allclose(line[1], tool) for line in last[arm.nb :])
+    shown = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    for line in last:
+        assert ((shown[:, 0] <= line) & (line <= shown[:, 1])).all()
     widths = [np.diff(limits)[0] for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     assert_close(widths, np.full(3, widths[0]), 1e-6)

@@ -364,3 +364,27 @@ def test_motion_without_applied_wrenches_has_no_power():
     alone = replace(found, wrench=np.zeros(0))
     np.testing.assert_array_equal(alone.wrench, np.zeros(found.V.shape))
     np.testing.assert_array_equal(alone.power, np.zeros(len(found)))
+
+
+def test_body_whose_first_moment_is_not_stated_is_balanced():
+    body = pivoted_body(np.diag([0.1, 0.2, 0.3]), gravity=GRAVITY)
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), np.array([2.0, -3.0, 1.5])
+    moment = body.inertia @ body.acceleration(R, w) + np.cross(w, body.inertia @ w)
+    assert_close(moment, np.zeros(3), 1e-13)
+
+
+def test_steps_are_evaluated_by_the_back_end_that_is_named():
+    for name in ("python", "llvm"):
+        assert BodyStepper(BODIES["free"], backend=name).kernel.backend == name
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_inertia_is_symmetric_or_refused_whatever_its_size(size):
+    tensor = size * np.diag([1.0, 2.0, 3.0])
+    tensor[0, 1] = 1e-12 * size
+    body = GroupBody(SO3, tensor.tolist())
+    np.testing.assert_array_equal(body.inertia, body.inertia.T)
+    assert_close(body.inertia @ body.inverse, np.eye(3), 1e-14)
+    tensor[0, 1] = 1e-6 * size
+    with pytest.raises(ModelError, match="symmetric and positive definite"):
+        GroupBody(SO3, tensor)

@@ -140,3 +140,12 @@ def test_joint_whose_bounds_are_exchanged_is_named():
         JointForces(*columns)
     columns[4, 1] = 2.0
     assert JointForces(*columns).lower[1] == 2.0  # a joint that must stay where it is
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("size", [2, (3, 1)])
+def test_columns_of_different_shapes_are_refused(size):
+    columns = [np.full(3, 0.1) for _ in range(7)]
+    columns[5] = np.full(size, 0.1)
+    with pytest.raises(ArgumentError, match=r"must be \(n,\) each"):
+        JointForces(*columns)

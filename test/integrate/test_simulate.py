@@ -318,19 +318,23 @@ def test_a_singular_mass_matrix():
 
 
 def test_accelerations_are_not_known_only_where_the_mass_matrix_is_singular():
-    """A mass point slides along a bar without mass, to its hinge: nothing resists turning there."""
-    M = np.array([np.zeros((6, 6)), mbs.spatial_inertia(1.0, (0, 0, 0), np.zeros((3, 3)))])
+    """A mass point slides along a bar without mass, to its hinge: nothing resists turning there.
+
+    Another mass slides by itself.
+    """
+    point = mbs.spatial_inertia(1.0, (0, 0, 0), np.zeros((3, 3)))
+    turn, slide = [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0]
     model = mbs.Model.from_screws(
-        [-1, 0], np.array([np.eye(4)] * 2), [[0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0]], M,
-        frame="body_fixed", gravity=(0.0, 0.0, 0.0),
+        [-1, 0, -1], np.array([np.eye(4)] * 3), [turn, slide, slide],
+        np.array([np.zeros((6, 6)), point, point]), frame="body_fixed", gravity=(0.0, 0.0, 0.0),
     )  # fmt: skip
     given = {"duration": 1.0, "step": 2.0**-6, "method": "semi_implicit_euler"}
     with pytest.raises(SimulationError, match="singular") as caught:
         # at the hinge after the tenth step, to the last digit
-        simulate(model, [0.3, 55.0 * 2.0**-12], [0.0, 0.0], control=[0.0, -1.0], **given)
+        simulate(model, [0.3, 55.0 * 2.0**-12, 0.0], np.zeros(3), control=[0.0, -1.0, 2.0], **given)
     motion = caught.value.motion
     assert motion.q[-1, 1] == 0.0
-    assert_close(motion.qdd[:-1], np.tile([0.0, -1.0], (10, 1)))
+    assert_close(motion.qdd[:-1], np.tile([0.0, -1.0, 2.0], (10, 1)))
     assert np.isnan(motion.qdd[-1]).all()
 
 

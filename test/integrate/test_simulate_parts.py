@@ -103,12 +103,14 @@ def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
     stream = FlushedText()
     progress = Progress(10.0, True, stream)
+    progress.update(0.0)
+    assert stream.seen.endswith(f"[{'':30}] 0 of 10 s, 0 s left ")
     now += 3.0
     progress.update(2.5)
     assert stream.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
     now += 0.1
     progress.update(5.0)
-    assert stream.seen.count("left") == 1
+    assert stream.seen.count("left") == 2
     now += 0.2
     progress.update(11.0)
     assert stream.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")

@@ -165,6 +165,12 @@ def test_speeds_are_judged_over_the_window_alone():
     assert back.check([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND) is None
 
 
+def test_joint_that_was_too_fast_is_no_fault_once_it_is_slow_again():
+    speeds = Speeds(robot(), [1])
+    assert {fault is None for fault in after(speeds, 5.0, 0.0, times=3)} == {False}
+    assert speeds.check([0.0, 0.0], [0.0, 1.0], 1030 * MILLISECOND) is None
+
+
 def test_window_of_states_that_are_rare_is_one_period():
     """States 60 ms apart: the standstill before the last period does not count."""
     speeds = Speeds(robot(), [1])
@@ -188,7 +194,12 @@ def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign
 
 @pytest.mark.parametrize(
     ("kind", "velocity", "jumped"),
-    [("continuous", 2.0, False), ("prismatic", 2.0, True), ("prismatic", 0.0, False)],
+    [
+        ("continuous", 2.0, False),
+        ("revolute", 2.0, True),
+        ("prismatic", 2.0, True),
+        ("prismatic", 0.0, False),
+    ],
 )
 def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
     continuity = Continuity(robot(kind, -99.0, 99.0, velocity))

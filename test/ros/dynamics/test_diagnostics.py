@@ -23,13 +23,16 @@ pytest.importorskip("rclpy")
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.diagnostics import diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
 from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.settings import Settings
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -139,3 +142,20 @@ def test_efforts_that_are_missing_or_not_heard_yet_are_said():
     assert effort_status(wanted, contact, "of the robot", 1).message == "of the robot"
     assert effort_status(wanted, contact, "", 0).message == "nothing heard yet"
     assert effort_status(wanted, contact, "", 1).message == "efforts of all joints"
+
+
+def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():
+    desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), Settings()))
+    desired.answer([0.0] * 7, [], [], [], None)
+    found = desired_status(desired)
+    assert (found.level, found.message) == (OK, "1 desired points answered")
+    values = {pair.key: pair.value for pair in found.values}
+    assert values == {"answered": "1", "rejected": "0", "last rejection": "none"}
+    desired.answer([0.0] * 6, [], [], [], None)
+    found = desired_status(desired)
+    said = "7 desired joints but 6 position value(s)"
+    assert (found.level, found.message) == (WARN, f"1 desired points rejected: {said}")
+    found = desired_status(desired)
+    assert (found.level, found.message) == (OK, "1 desired points answered")
+    values = {pair.key: pair.value for pair in found.values}
+    assert values == {"answered": "1", "rejected": "1", "last rejection": said}

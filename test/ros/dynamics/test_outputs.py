@@ -179,3 +179,14 @@ def test_messages_hold_what_was_computed():
         close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
         found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
         close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
+
+
+def test_publishers_are_made_anew_after_they_were_cleared():
+    robot, node = Robot(mbs.Model.from_urdf(robot_path("arm7")), Settings()), PublishersOnly()
+    outputs = Outputs(node)
+    outputs.arrange(robot)
+    before = set(node.topics)
+    outputs.clear()
+    assert node.topics == {}
+    outputs.arrange(robot)
+    assert set(node.topics) == before != set()

@@ -239,6 +239,10 @@ def test_reset_goes_back_but_time_does_not():
     np.testing.assert_array_equal(simulated.state, [START, np.zeros(N)])
     assert simulated.time == pytest.approx(0.1)
     assert not simulated._wrenches.any()
+    simulated.push("link7", np.ones(6))
+    simulated.reset()
+    simulated.push("link5", np.zeros(6))  # those before the reset do not come back with another
+    assert not simulated._wrenches.any()
 
 
 def test_a_simulation_gone_wrong_halts_until_it_is_reset():
