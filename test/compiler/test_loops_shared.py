@@ -90,6 +90,15 @@ def test_loops_give_what_straight_code_gives(function, options, loops):
             assert_close(a, b, 1e-11, (function, options))
 
 
+@pytest.mark.backend_independent
+def test_loops_in_plain_python_take_ratios_as_straight_code_does(loops):
+    for function in (mbs.inverse_dynamics, mbs.mass_matrix, mbs.forward_dynamics):
+        known = straight(function, shared(), loops)
+        kernel = looped(function, shared(), loops, backend="python")
+        arrays = states(function, shared().n)
+        assert_close(kernel(*arrays), known(*arrays), 1e-11, function)
+
+
 def test_symmetric_matrices_are_exactly_so(loops):
     model = shared()
     for function in (mbs.mass_matrix, mbs.inverse_mass_matrix):

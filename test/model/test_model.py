@@ -237,6 +237,15 @@ def test_doubts_about_singular_mass_matrices():
     assert said_of(rod, follower) == []
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_inertia_along_a_joint_is_compared_with_that_of_the_body(size):
+    rounding = Inertia.from_com(0.0, np.zeros(3), size * np.diag([1.0, 1.0, 1e-15]))
+    little = Inertia.from_com(0.0, np.zeros(3), size * np.diag([1.0, 1.0, 1e-9]))
+    singular = "the mass matrix is singular"
+    assert singular in said_of(replace(body("a"), inertia=rounding))[0]
+    assert said_of(replace(body("a"), inertia=little)) == []
+
+
 def test_doubts_about_efforts_are_notes():
     assert "has no effort limit" in said_of(body("a"), severity="note")[0]
     zero = body("a", limits=Limits(effort=0.0))

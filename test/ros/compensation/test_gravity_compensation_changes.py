@@ -245,8 +245,21 @@ def test_a_refused_description_forbids_enabling_until_a_good_one_comes():
 
 def test_the_same_description_again_is_no_news():
     bench = Bench().enabled()
-    assert not bench.core.describe(ARM7, bench.now)
+    other_words = ARM7.replace("<robot", "<!-- new --><robot", 1)
+    for text in (ARM7, other_words, other_words, ARM7):
+        assert not bench.core.describe(text, bench.now)
+        assert bench.core.pending is None
     assert bench.state == "enabled"
+
+
+def test_a_description_that_is_taken_back_before_it_was_in_force_is_forgotten():
+    bench = Bench()
+    assert bench.core.describe(OTHER, bench.now)
+    assert not bench.core.describe(OTHER, bench.now)
+    assert bench.core.pending == OTHER
+    assert not bench.core.describe(ARM7, bench.now)
+    assert bench.core.pending is None
+    assert not bench.adopt()
 
 
 def test_a_new_description_waits_until_the_torques_are_gone():
