@@ -40,7 +40,7 @@ SLOWER, STARTUP = 4.0, 20.0
 QUICK = "not slow and not serial"
 """The tests that count: those of `make test` that do not need a quiet machine."""
 MEMORY = 12 * 2**30
-"""Bytes of address space of a fork."""
+"""Bytes of address space of a fork. Processes that it starts may raise this limit."""
 HEAVY = (
     *("numpy", "llvmlite.binding", "pinocchio", "mujoco", "pytest", "hypothesis", "coverage"),
     *("yaml", "rclpy.node", "launch", "sensor_msgs.msg", "diagnostic_msgs.msg"),
@@ -80,7 +80,7 @@ def fork(work: Callable[[], int], log: Path) -> int:
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(out, 1)
         os.dup2(out, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         status = work()
     finally:
         sys.stdout.flush()
@@ -248,7 +248,9 @@ def batches(
     functions assigns, in the folder of the same name and then elsewhere. Next, where the statement
     is executed as the module is imported, those that execute anything of the module. A kernel that
     a test has traced serves the tests after it, which then do not execute what they depend on:
-    hence the rest of each file.
+    hence the rest of each file. What a module assigns outside of functions may be used without
+    executing any line of it, as the page about parameters compares fields: hence all files of the
+    folder that import it.
     """
     executed = [
         file.lines[test].get(mutant.file, 0)
@@ -264,9 +266,11 @@ def batches(
         for test in sorted(file.durations, key=file.durations.__getitem__):
             lines = file.lines.get(test, {}).get(mutant.file, 0)
             ranks[0 if lines & statement else 1 if lines and whole else 2].append(test)
-        if ranks[0] or ranks[1]:
+        other = f"/{room}/" not in name
+        imports = bool(mutant.names) and mutant.file in file.lines.get("", {})
+        if ranks[0] or ranks[1] or (imports and not other):
             cost = file.overhead + sum(file.durations[test] for test in ranks[0][:10])
-            files.append((f"/{room}/" not in name, cost, ranks))
+            files.append((other, cost, ranks))
     files.sort(key=lambda entry: entry[:2])
     order: list[str] = []
     for elsewhere in (False, True):

@@ -155,7 +155,7 @@ def test_a_batch_is_a_loop():
 BAD = {
     "q": ([0.0] * 6, [np.nan] * 7, None),
     "V": ([0.0] * 5, [np.inf] * 6, None, "fast"),
-    "damping": (-0.1, np.nan, None, "some"),
+    "damping": (-0.1, [0.1, -0.1], np.nan, None, "some"),
     "twist_weights": ([1.0] * 5, [-1.0] + [1.0] * 5, [np.nan] * 6, 1.0),
     "joint_weights": ([1.0] * 6, [0.0] + [1.0] * 6, [-1.0] * 7, [np.inf] * 7),
     "null_space_velocity": ([0.0] * 6, [np.nan] * 7, "slow"),

@@ -255,6 +255,19 @@ def test_the_unit_of_length_does_not_matter():
     assert_close((scaled.q / unit)[same], found.q[same], 1e-5)
 
 
+def test_one_start_is_the_given_one_alone():
+    model, far = model_of("panda"), np.eye(4)
+    far[:3, 3] = 0.9, 0.9, 0.9  # out of reach, so that every start is tried
+    q0 = np.array([0.3, -0.4, 0.2, -1.5, 0.3, 1.8, 0.1, 0.01])
+    one, same, several = (
+        inverse_kinematics(model, far, "panda_hand", q0=q0, starts=starts, seed=seed)
+        for starts, seed in ((1, 0), (1, 5), (4, 5))
+    )
+    assert not one.success
+    np.testing.assert_array_equal(one.q, same.q)
+    assert np.abs(several.q - one.q).max() > 1e-3
+
+
 def test_options_are_obeyed():
     model = model_of("panda")
     targets = mbs.forward_kinematics(model, reachable(model, 50, 5), bodies=["panda_hand"])[:, 0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import re
+import resource
 import subprocess
 
 import numpy as np
@@ -94,7 +95,16 @@ def printed(driver, source, folder):
     if there.returncode:
         checks = []  # the numbers are compared
     subprocess.run([COMPILER, *strict, *checks, main, source, "-o", program, "-lm"], check=True)
-    return subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    run = subprocess.run(
+        [program], check=True, capture_output=True, text=True, preexec_fn=without_address_limit
+    )
+    return run.stdout
+
+
+def without_address_limit():
+    """Lift the limit of the address space: the address sanitizer reserves terabytes of it."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 @pytest.fixture

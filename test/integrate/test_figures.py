@@ -11,8 +11,15 @@ import pytest
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import figures, simulate, simulate_body, stop_events
+from mbs_dynamics.integrate import (
+    figures,
+    simulate,
+    simulate_body,
+    simulate_floating,
+    stop_events,
+)
 from mbs_dynamics.integrate.groups import free_body
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.resources import robot_path
 
 pytest.importorskip("matplotlib")
@@ -20,8 +27,8 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the figures that are made, which stay open."""
-    plt, made = figures._pyplot(), []
+    """Return the figures that are made, which stay open; each must be closed by its maker."""
+    plt, made, closed = figures._pyplot(), [], []
 
     def kept(make):
         def call(*args, **named):
@@ -32,12 +39,13 @@ def drawn(monkeypatch):
         return call
 
     shown = SimpleNamespace(
-        subplots=kept(plt.subplots), figure=kept(plt.figure), close=lambda _: None
+        subplots=kept(plt.subplots), figure=kept(plt.figure), close=closed.append
     )
     monkeypatch.setattr(figures, "_pyplot", lambda: shown)
     yield made
     for figure in made:
         plt.close(figure)
+    assert closed == made
 
 
 def curves(axes):
@@ -58,6 +66,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     expected = np.stack([motion.kinetic, motion.potential, motion.energy], -1)
     assert_close(curves(energy), expected)
     assert [text.get_text() for text in place.get_legend().get_texts()] == list(arm.joint_names)
+    assert rate.get_legend() is None  # it has the colours of the positions beside it
     shown = [text.get_text() for text in energy.get_legend().get_texts()]
     assert shown == ["kinetic", "potential", "sum"]
     for axes in figure.axes:
@@ -84,6 +93,29 @@ def test_figure_of_a_body_shows_position_twist_and_wrench(tmp_path, drawn):
     assert names == ["wx", "wy", "wz", "vx", "vy", "vz"]
 
 
+def test_figure_of_a_floating_mechanism_shows_joints_and_the_position_of_the_base(tmp_path, drawn):
+    M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
+    base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=M)
+    arm = Connection(
+        name="arm",
+        joint=macro_joint("revolute", axis=(0, 1, 0)),
+        body="link",
+        M_body=M,
+        parent="base",
+    )
+    model = mbs.Model.from_joints([base, arm])
+    events = {"later": lambda t, *state: t - 0.03}
+    motion = simulate_floating(
+        model, np.eye(4), np.arange(6.0), [0.2], duration=0.1, control=[0.3], events=events
+    )
+    figures.write_figure(motion, tmp_path / "m.pdf")
+    joint, place, torque, _ = drawn[0].axes
+    assert_close(curves(joint), motion.q)
+    assert_close(curves(place), motion.C[:, :3, 3])
+    assert_close(curves(torque), motion.tau)
+    assert [text.get_text() for text in place.get_legend().get_texts()] == ["x", "y", "z"]
+
+
 def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 0.5), duration=0.2, step=0.01)
@@ -101,5 +133,8 @@ def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_pa
     assert len(last) > arm.nb
     assert_close(np.array([line[0] for line in last[arm.nb :]]), [origins[-1]] * (len(last) - 7))
     assert any(np.allclose(line[1], tool) for line in last[arm.nb :])
+    shown = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    for line in last:
+        assert ((shown[:, 0] <= line) & (line <= shown[:, 1])).all()
     widths = [np.diff(limits)[0] for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     assert_close(widths, np.full(3, widths[0]), 1e-6)

@@ -305,3 +305,75 @@ def test_generalized_alpha_is_unconditionally_stable_and_damps_as_asked(rho):
     right = np.array([[1.0, 1.0, 0.5 - beta], [0.0, 1.0, 1.0 - gamma], [-f * big, 0.0, -m]])
     radius = np.abs(np.linalg.eigvals(np.linalg.solve(left, right))).max()
     assert abs(radius - rho) < 5e-3
+
+
+def test_a_body_made_from_another_moves_by_its_own_inertia_and_wrench():
+    """The steps that were compiled for a body are not those of a changed copy."""
+    start = np.eye(3), np.array([0.3, -0.2, 0.5])
+    body = pivoted_body(np.diag([0.1, 0.2, 0.3]))
+    simulate_body(body, *start, duration=0.1)
+    other = np.diag([0.3, 0.2, 0.4])
+    for changed, same in (
+        (replace(body, inertia=other), pivoted_body(other)),
+        (
+            replace(body, wrench=lambda C, V: -0.1 * V),
+            pivoted_body(body.inertia, wrench=lambda C, V: -0.1 * V),
+        ),
+    ):
+        found, expected = (simulate_body(each, *start, duration=0.1) for each in (changed, same))
+        np.testing.assert_array_equal(found.V, expected.V)
+
+
+def test_moment_of_gravity_and_applied_moment_act_together_on_a_pivoted_body():
+    """Euler's equation about the point: I w' + w x I w = l x R^T g + applied moment."""
+    tensor, lever = np.diag([0.3, 0.32, 0.1]), np.array([0.1, -0.2, 0.5])
+    body = pivoted_body(tensor, lever, GRAVITY, wrench=lambda R, w: -0.1 * w)
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), np.array([2.0, -3.0, 1.5])
+    rate = body.acceleration(R, w)
+    moment = np.cross(lever, R.T @ np.array(GRAVITY)) - 0.1 * w
+    assert_close(tensor @ rate + np.cross(w, tensor @ w), moment, 1e-13)
+
+
+@pytest.mark.parametrize("dexp", ["exact", "truncated"])
+def test_step_of_second_order_by_hand(dexp):
+    """Explicit midpoint rule in the algebra: X' = dexp_-X^-1 w, of which one term is kept."""
+    body, h = BODIES["spinning"], 0.3
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), START[:3]
+    X = 0.5 * h * w
+    middle = w + 0.5 * h * body.acceleration(R, w)
+    rate = middle if dexp == "truncated" else so3.dexp_inv(-X) @ middle
+    expected = R @ so3.exp(h * rate)
+    stepper = BodyStepper(body, "munthe_kaas_2", dexp=dexp)
+    C, _ = stepper.unpack(stepper.run(stepper.pack(R, w), h, 1)[-1])
+    assert_close(C, expected, 1e-13)
+
+
+def test_motion_without_applied_wrenches_has_no_power():
+    found = simulate_body(BODIES["free"], np.eye(4), START, duration=0.01)
+    alone = replace(found, wrench=np.zeros(0))
+    np.testing.assert_array_equal(alone.wrench, np.zeros(found.V.shape))
+    np.testing.assert_array_equal(alone.power, np.zeros(len(found)))
+
+
+def test_body_whose_first_moment_is_not_stated_is_balanced():
+    body = pivoted_body(np.diag([0.1, 0.2, 0.3]), gravity=GRAVITY)
+    R, w = so3.exp(np.array([0.3, -0.2, 0.5])), np.array([2.0, -3.0, 1.5])
+    moment = body.inertia @ body.acceleration(R, w) + np.cross(w, body.inertia @ w)
+    assert_close(moment, np.zeros(3), 1e-13)
+
+
+def test_steps_are_evaluated_by_the_back_end_that_is_named():
+    for name in ("python", "llvm"):
+        assert BodyStepper(BODIES["free"], backend=name).kernel.backend == name
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_inertia_is_symmetric_or_refused_whatever_its_size(size):
+    tensor = size * np.diag([1.0, 2.0, 3.0])
+    tensor[0, 1] = 1e-12 * size
+    body = GroupBody(SO3, tensor.tolist())
+    np.testing.assert_array_equal(body.inertia, body.inertia.T)
+    assert_close(body.inertia @ body.inverse, np.eye(3), 1e-14)
+    tensor[0, 1] = 1e-6 * size
+    with pytest.raises(ModelError, match="symmetric and positive definite"):
+        GroupBody(SO3, tensor)

@@ -306,6 +306,44 @@ def test_a_singular_mass_matrix():
         assert len(caught.value.motion) == 1
 
 
+def test_accelerations_are_not_known_only_where_the_mass_matrix_is_singular():
+    """A mass point slides along a bar without mass, to its hinge: nothing resists turning there.
+
+    Another mass slides by itself.
+    """
+    point = mbs.spatial_inertia(1.0, (0, 0, 0), np.zeros((3, 3)))
+    turn, slide = [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 0]
+    model = mbs.Model.from_screws(
+        [-1, 0, -1], np.array([np.eye(4)] * 3), [turn, slide, slide],
+        np.array([np.zeros((6, 6)), point, point]), frame="body_fixed", gravity=(0.0, 0.0, 0.0),
+    )  # fmt: skip
+    given = {"duration": 1.0, "step": 2.0**-6, "method": "semi_implicit_euler"}
+    with pytest.raises(SimulationError, match="singular") as caught:
+        # at the hinge after the tenth step, to the last digit
+        simulate(model, [0.3, 55.0 * 2.0**-12, 0.0], np.zeros(3), control=[0.0, -1.0, 2.0], **given)
+    motion = caught.value.motion
+    assert motion.q[-1, 1] == 0.0
+    assert_close(motion.qdd[:-1], np.tile([0.0, -1.0, 2.0], (10, 1)))
+    assert np.isnan(motion.qdd[-1]).all()
+
+
+def test_row_of_torques_that_is_not_finite_is_named():
+    torques = np.zeros((10, 3))
+    torques[7, 1] = np.nan
+    with pytest.raises(ArgumentError, match="row 7 is not"):
+        simulate(CHAIN, *START, duration=0.01, control=torques)
+
+
+def test_midpoint_steps_feel_damping():
+    forces = JointForces.of(CHAIN, damping=np.full(3, 0.5), friction=np.zeros(3), stops=False)
+    given = {"duration": 0.5, "step": 1e-3, "forces": forces}
+    assert_close(
+        simulate(CHAIN, *START, **given, method="implicit_midpoint").q,
+        simulate(CHAIN, *START, **given).q,
+        1e-5,
+    )
+
+
 def test_midpoint_steps_that_are_too_long():
     with pytest.raises(SimulationError, match=r"does not converge at t = 0 s with steps of 0.5 s"):
         simulate(

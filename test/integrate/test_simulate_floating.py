@@ -244,3 +244,24 @@ def test_failures_keep_what_there_is():
 @pytest.mark.backend_independent
 def test_rotation_of_the_start():
     assert np.abs(so3.log(POSE[:3, :3])).max() > 0.3
+
+
+def test_power_is_the_rate_of_energy():
+    model = model_of(2)
+    found = simulate_floating(
+        model, POSE, [TWIST, -TWIST, 0.0 * TWIST], [0.3, -0.5], [2.0, -1.0], duration=0.1,
+        step=1e-3, control=[0.4, -0.2],
+    )  # fmt: skip
+    assert found.power.shape == (101, 3)
+    rate = (found.energy[2:] - found.energy[:-2]) / 2e-3
+    assert_close(found.power[1:-1], rate, 1e-5)
+
+
+def test_adaptive_steps_feel_damping():
+    model = model_of(2)
+    start, given = (POSE, TWIST, [0.3, -0.5], [2.0, -1.0]), {"duration": 0.5, "step": 1e-3}
+    given["forces"] = damping(model, 0.3)
+    fixed = simulate_floating(model, *start, **given)
+    adaptive = simulate_floating(model, *start, **given, method="dormand_prince")
+    assert_close(adaptive.q, fixed.q, 1e-6)
+    assert_close(adaptive.V, fixed.V, 1e-6)

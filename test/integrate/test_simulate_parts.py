@@ -9,9 +9,11 @@ import math
 
 import numpy as np
 import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
 
 from mbs_dynamics.integrate import progress as progress_module
-from mbs_dynamics.integrate import runge_kutta
+from mbs_dynamics.integrate import runge_kutta, simulate
 from mbs_dynamics.integrate.events import between_joints, between_poses
 from mbs_dynamics.integrate.groups import SE3, SO3
 from mbs_dynamics.integrate.progress import Progress
@@ -49,6 +51,20 @@ def test_dense_output_and_tolerance():
     assert pair.steps < 400
 
 
+def test_steps_that_miss_the_tolerance_are_counted_as_rejected():
+    pair = DormandPrince(
+        lambda t, y: np.array([1e3 if t > 1.0 else 1.0]), 0.0, np.zeros(1), rtol=1e-9, atol=1e-9
+    )
+    assert_close(pair.at(2.0), [1001.0], 1e-6)
+    assert pair.rejected > 1
+    assert pair.evaluations == 1 + 6 * (pair.steps + pair.rejected)
+
+
+def test_simulation_shows_how_much_time_is_simulated(capsys):
+    simulate(random_mechanism(2, [-1]).model, [0.3], duration=0.25, progress=True)
+    assert "0.25 of 0.25 s" in capsys.readouterr().err
+
+
 def test_progress():
     stream = io.StringIO()
     progress = Progress(10.0, None, stream)  # no terminal
@@ -76,12 +92,14 @@ def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
     stream = FlushedText()
     progress = Progress(10.0, True, stream)
+    progress.update(0.0)
+    assert stream.seen.endswith(f"[{'':30}] 0 of 10 s, 0 s left ")
     now += 3.0
     progress.update(2.5)
     assert stream.seen.endswith(f"[{'#' * 7:30}] 2.5 of 10 s, 9 s left ")
     now += 0.1
     progress.update(5.0)
-    assert stream.seen.count("left") == 1
+    assert stream.seen.count("left") == 2
     now += 0.2
     progress.update(11.0)
     assert stream.seen.endswith(f"[{'#' * 30}] 11 of 10 s, 0 s left ")

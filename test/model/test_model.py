@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import ARM_URDF, FOREST, TREE, random_mechanism
+from mechanisms import ARM_URDF, FOREST, MECHANISMS, TREE, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -226,6 +226,15 @@ def test_doubts_about_singular_mass_matrices():
     assert said_of(rod, follower) == []
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_inertia_along_a_joint_is_compared_with_that_of_the_body(size):
+    rounding = Inertia.from_com(0.0, np.zeros(3), size * np.diag([1.0, 1.0, 1e-15]))
+    little = Inertia.from_com(0.0, np.zeros(3), size * np.diag([1.0, 1.0, 1e-9]))
+    singular = "the mass matrix is singular"
+    assert singular in said_of(replace(body("a"), inertia=rounding))[0]
+    assert said_of(replace(body("a"), inertia=little)) == []
+
+
 def test_doubts_about_efforts_are_notes():
     assert "has no effort limit" in said_of(body("a"), severity="note")[0]
     zero = body("a", limits=Limits(effort=0.0))
@@ -257,3 +266,23 @@ def test_screw_of_a_joint_is_of_unit_length_and_has_exact_zeros():
         joint.screw[0] = 1.0
     slide = Joint("slide", np.array([0, 0, 0, 0, 0, 1.0 - 5e-7]), 0)
     assert slide.screw.tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_random_states_lie_in_their_ranges_and_fill_them():
+    model = MECHANISMS["tree"].model
+    limits = [Limits(-0.1, 0.2), Limits(0.5, 0.5), Limits(lower=3.0)]
+    bodies = [
+        replace(body, joint=replace(body.joint, limits=limits[k] if k < 3 else Limits()))
+        for k, body in enumerate(model.bodies)
+    ]
+    model = replace(model, bodies=tuple(bodies))
+    states = [model.random_state(seed) for seed in range(200)]
+    low, high = np.full((3, model.n), -1.0), np.full((3, model.n), 1.0)
+    low[0], high[0] = -np.pi, np.pi
+    low[0, 0], high[0, 0] = -0.1, 0.2
+    found = np.array(states)
+    assert (low <= found.min(axis=0)).all()
+    assert (found.max(axis=0) <= high).all()
+    np.testing.assert_allclose(found.min(axis=0), low, atol=0.1 * (high - low).max())
+    np.testing.assert_allclose(found.max(axis=0), high, atol=0.1 * (high - low).max())
+    np.testing.assert_array_equal(np.array(model.random_state(7)), found[7])

@@ -27,9 +27,9 @@ Node = Symbol | Condition
 SIZE = 2000
 """Operations of a chunk.
 
-Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of 1,000 take 1.05 to 1.12 of the time of
-those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as long to run, and 1.1
-times as long to compile.
+Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of 1,000 take 1.05 to
+1.12 of the time of those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as
+long to run, and 1.1 times as long to compile.
 """
 
 Entries = dict[int, list[tuple[int, int]]]

@@ -71,6 +71,8 @@ def test_nothing_happens_while_commands_come():
     for _ in range(50):
         bench.hear(1.0)
         assert bench.looks(0.9 * TIMEOUT) is None
+    core = bench.core
+    assert (core.commands, core.deactivations, core.attempts) == (50, 0, 0)
 
 
 @pytest.mark.parametrize("commands", [[], [(0.0, -0.0)], [(2.0, 1.0), (0.0, 0.0)], [()]])

@@ -11,6 +11,7 @@ from test_gravity_compensation import OTHER, STOPS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm
 from mbs_dynamics.ros.robot import Gravity, Load
 
 NO_LOAD = ((0.0,) * 3,) * 3
@@ -233,8 +234,21 @@ def test_a_refused_description_forbids_enabling_until_a_good_one_comes():
 
 def test_the_same_description_again_is_no_news():
     bench = Bench().enabled()
-    assert not bench.core.describe(ARM7, bench.now)
+    other_words = ARM7.replace("<robot", "<!-- new --><robot", 1)
+    for text in (ARM7, other_words, other_words, ARM7):
+        assert not bench.core.describe(text, bench.now)
+        assert bench.core.pending is None
     assert bench.state == "enabled"
+
+
+def test_a_description_that_is_taken_back_before_it_was_in_force_is_forgotten():
+    bench = Bench()
+    assert bench.core.describe(OTHER, bench.now)
+    assert not bench.core.describe(OTHER, bench.now)
+    assert bench.core.pending == OTHER
+    assert not bench.core.describe(ARM7, bench.now)
+    assert bench.core.pending is None
+    assert not bench.adopt()
 
 
 def test_a_new_description_waits_until_the_torques_are_gone():
@@ -343,3 +357,41 @@ def test_another_gravity_of_the_settings_comes_in_along_the_ramp():
     waiting.adopt()
     waiting.enabled()
     np.testing.assert_allclose(waiting.torques[-1], goal, atol=1e-9)
+
+
+def test_an_arm_under_changed_settings_is_as_one_that_began_with_them():
+    after = settings(
+        stale_timeout=0.3,
+        other_joints_timeout=0.7,
+        velocity_from_position=True,
+        friction_speed=0.3,
+        limit_zone=0.3,
+        limit_frequency=4.0,
+        position_margin=0.2,
+        effort_scale=0.5,
+        effort_limits=(20.0, *(0.0,) * 6),
+        effort_rate_limit=70.0,
+        max_payload=3.0,
+    )
+    near = [joint.limits.upper for joint in MODEL.joints]
+    beyond = [x + 0.1 for x in near]
+
+    def seen(arm):
+        return {
+            "stale_timeout": arm.input.stale_timeout,
+            "other_joints_timeout": arm.input.others_timeout,
+            "velocity_from_position": arm.input.velocity_from_position,
+            "friction_speed": arm.law.speed,
+            "springs": arm.law.springs.pressed(near),
+            "spring": arm.law.springs.torque(0.1, 0.2, 0.3),
+            "position_margin": arm.envelope.check(beyond),
+            "efforts": arm.efforts,
+            "rates": arm.rates,
+            "max_payload": arm.heaviest,
+        }
+
+    arm = CompensatedArm(MODEL, settings())
+    before, expected = seen(arm), seen(CompensatedArm(MODEL, after))
+    arm.adapt(after)
+    assert seen(arm) == expected
+    assert {name for name, value in before.items() if value == expected[name]} == set()

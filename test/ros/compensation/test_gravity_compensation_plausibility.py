@@ -85,6 +85,46 @@ def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     disabled.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
 
 
+def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
+    bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5), gravity_tolerance=1.0).enabled()
+    heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -12.0)})
+    with pytest.raises(ModelError, match="could not be held: joint2 needs"):
+        bench.core.check(heavier)
+    with pytest.raises(ModelError, match="could not be held: joint2 needs"):
+        bench.core.set_gravity(Gravity("", (0.0, 0.0, -12.0)), bench.now)
+    bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
+
+
+def test_weightlessness_and_gravity_again_are_no_turn():
+    bench = Bench(gravity_tolerance=1.0).enabled()
+    for vector in ((0.0, 0.0, 0.0), (0.0, -9.81, 0.0)):
+        bench.core.set_gravity(Gravity("", vector), bench.now)
+        bench.run(2.0)
+        expected = mbs.gravity_torques(MODEL.with_gravity(vector), Q)
+        np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
+
+
+def test_joint_without_an_effort_limit_is_the_only_problem_that_is_said():
+    bench = Bench(describe=None)
+    bench.core.describe(ARM7.replace('effort="180"', "", 1), bench.now)
+    bench.core.adopt(bench.now)
+    bench.send(efforts=tuple(3.0 * G))
+    (problem,) = bench.core.problems(bench.now)
+    assert problem.startswith("joint1 has no effort limit: ")
+
+
+def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
+    bench = Bench().enabled()
+    bench.run(0.1)
+    bench.now += PERIOD
+    bench.send(efforts=tuple(3.0 * G))
+    assert bench.core.problems(bench.now) == []
+
+
+def test_without_a_robot_nothing_supports_it():
+    assert not Bench(describe=None).core.supported()
+
+
 # -- measured efforts ------------------------------------------------------------------------------
 
 
@@ -428,6 +468,19 @@ def test_an_imu_that_is_late_is_a_fault(stamp, said):
     assert bench.fault == "imu"
 
 
+def test_what_the_imu_measured_on_another_robot_does_not_count():
+    bench = Bench(use_imu=True)
+    core = bench.core
+    bench.send()
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
+    core.describe(ARM7.replace('effort="180"', 'effort="170"'), bench.now)
+    assert bench.adopt()
+    bench.send()
+    assert core.enable(bench.now) == "no valid imu so far"
+    core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=2)
+    assert core.enable(bench.now) == ""
+
+
 # -- joint states in several messages --------------------------------------------------------------
 
 TWO = ARM7.replace(
@@ -464,6 +517,20 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
+
+
+def test_timeout_of_other_joints_can_be_changed_while_enabled():
+    bench = Bench(TWO, other_joints_timeout=0.5)
+    bench.send()
+    gripper(bench)
+    bench.run(PERIOD)
+    assert bench.core.enable(bench.now) == ""
+    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 2.0}), bench.now)
+    bench.run(1.5)
+    assert bench.state == "enabled"
+    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 1.0}), bench.now)
+    bench.run(PERIOD)
+    assert "no valid joint_states of gripper" in bench.core.policy.fault.reason
 
 
 def test_a_joint_that_nobody_reports_can_be_fixed():

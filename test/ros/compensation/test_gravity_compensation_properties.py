@@ -278,6 +278,7 @@ def test_any_target_ends_at_zero_or_at_gravity_in_time(targets, periods, stop, h
         Limits((np.inf,), (1.0,), 1.0),
         Limits((np.nan,), (1.0,), 1.0),
         Limits((1.0,), (0.0,), 1.0),
+        Limits((1.0,), (np.inf,), 1.0),
         Limits((1.0,), (), 1.0),
         Limits((1.0,), (1.0,), np.inf),
         Limits((1.0,), (1.0,), 0.0),

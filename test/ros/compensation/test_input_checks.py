@@ -154,6 +154,21 @@ def test_speeds_are_judged_over_the_window_alone():
     assert back.check([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND) is None
 
 
+def test_joint_that_was_too_fast_is_no_fault_once_it_is_slow_again():
+    speeds = Speeds(robot(), [1])
+    assert {fault is None for fault in after(speeds, 5.0, 0.0, times=3)} == {False}
+    assert speeds.check([0.0, 0.0], [0.0, 1.0], 1030 * MILLISECOND) is None
+
+
+def test_window_of_states_that_are_rare_is_one_period():
+    """States 60 ms apart: the standstill before the last period does not count."""
+    speeds = Speeds(robot(), [1])
+    for at, stamp in ((0.0, 1000), (0.0, 1060)):
+        assert speeds.check([0.0, at], [0.0, 0.0], stamp * MILLISECOND) is None
+    fault = speeds.check([0.0, 0.06 * 3.0], [0.0, 0.0], 1120 * MILLISECOND)
+    assert fault.kind == "velocity_limit"  # 3 rad/s; 2 are allowed
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign):
     for moved, jumped in ((0.089, False), (0.091, True)):  # 0.05 + 2 * 2 rad/s * 10 ms
@@ -168,7 +183,12 @@ def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign
 
 @pytest.mark.parametrize(
     ("kind", "velocity", "jumped"),
-    [("continuous", 2.0, False), ("prismatic", 2.0, True), ("prismatic", 0.0, False)],
+    [
+        ("continuous", 2.0, False),
+        ("revolute", 2.0, True),
+        ("prismatic", 2.0, True),
+        ("prismatic", 0.0, False),
+    ],
 )
 def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
     continuity = Continuity(robot(kind, -99.0, 99.0, velocity))

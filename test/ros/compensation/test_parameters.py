@@ -9,9 +9,11 @@ import pytest
 pytest.importorskip("rclpy")
 
 from gravity_bench import settings
+from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.compensation.parameters import changed
+from mbs_dynamics.ros.compensation.parameters import changed, declare
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 pytestmark = pytest.mark.backend_independent
@@ -47,3 +49,15 @@ def test_parameters_of_others_change_nothing():
     )
     with pytest.raises(ArgumentError, match="ramp_time"):
         changed(before, given(ramp_time=-1.0))
+
+
+def test_declare_takes_an_empty_text_for_no_joint(ros):
+    """An empty list of texts cannot be written in YAML, so that users write one empty text."""
+    given = [Parameter("joints", value=["", "elbow"]), Parameter("damping.elbow", value=3.0)]
+    node = Node("declares", parameter_overrides=given)
+    try:
+        declared = declare(node)
+        assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
+        assert not node.has_parameter("damping.")
+    finally:
+        node.destroy_node()

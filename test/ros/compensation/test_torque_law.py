@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
+from mbs_dynamics.ros.compensation.torque_law import Gains, Slew, Springs, TorqueLaw
 
 ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
 
@@ -60,3 +60,16 @@ def test_nothing_assists_or_damps_without_gains():
     found = law_of(model, (2.0, 0.0), (0.0, 3.0)).torques(np.zeros(2), [0.0] * 2, [0.4, -0.3], 0.0)
     np.testing.assert_allclose(found.damping, [-0.8, 0.0], atol=1e-12)
     np.testing.assert_allclose(found.assist, [0.0, -3.0 * np.tanh(1.5)], atol=1e-12)
+
+
+@pytest.mark.parametrize("duration", [0.25, 1.0, 4.0])
+def test_slew_is_a_straight_line_that_takes_its_duration(duration):
+    slew = Slew(np.array([1.0, -2.0]))
+    np.testing.assert_array_equal(slew.at(7.0), [1.0, -2.0])
+    slew.aim(np.array([3.0, 2.0]), 7.0, duration)
+    for share in (-0.5, 0.0, 0.25, 0.75, 1.0, 1.5):
+        within = min(max(share, 0.0), 1.0)
+        expected = [1.0 + 2.0 * within, -2.0 + 4.0 * within]
+        np.testing.assert_allclose(slew.at(7.0 + share * duration), expected, atol=1e-14)
+    slew.aim(np.zeros(2), 20.0, 0.0)
+    np.testing.assert_array_equal(slew.at(20.0), np.zeros(2))

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the diagnostics of dynamics_node say, without a node."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
@@ -9,12 +12,16 @@ pytest.importorskip("rclpy")
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.diagnostics import diagnostics
+from mbs_dynamics.ros.dynamics.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
 from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.robot import Robot
 from mbs_dynamics.ros.settings import Settings
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -92,3 +99,52 @@ def test_models_that_are_missing_or_refused(supervisor, statistics):
         level, message, _ = said(made, statistics)[0]
         assert level == ERROR
         assert message.startswith(f"robot_description refused, {kept}")
+
+
+@pytest.mark.parametrize(("felt", "level"), [(4, WARN), (6, OK)])
+def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_felt(felt, level):
+    contact = SimpleNamespace(
+        joints=("joint1", "joint3"),
+        torques=np.array([2.0, -3.5]),
+        wrench=ToolWrench(np.ones(6), felt, 0.25),
+        why_not="",
+    )
+    wanted = Settings(publish_external_torques=True)
+    found = effort_status(wanted, contact, "", 1)
+    assert found.level == level
+    assert ("it is partial" in found.message) == (felt < 6)
+    assert {pair.key: pair.value for pair in found.values} == {
+        "external torques of": "joint1, joint3",
+        "largest external torque [N m]": "3.5",
+        "wrench directions felt": f"{felt} of 6",
+        "smallest singular value": "0.25",
+    }
+
+
+def test_efforts_that_are_missing_or_not_heard_yet_are_said():
+    contact = SimpleNamespace(joints=(), torques=None, wrench=None, why_not="no effort of joint2")
+    wanted = Settings(publish_external_torques=True)
+    found = effort_status(wanted, contact, "of the robot", 1)
+    assert (found.level, found.message) == (WARN, "no effort of joint2")
+    assert {pair.key: pair.value for pair in found.values} == {"external torques of": "none"}
+    contact.why_not = ""
+    assert effort_status(wanted, contact, "of the robot", 1).message == "of the robot"
+    assert effort_status(wanted, contact, "", 0).message == "nothing heard yet"
+    assert effort_status(wanted, contact, "", 1).message == "efforts of all joints"
+
+
+def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():
+    desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), Settings()))
+    desired.answer([0.0] * 7, [], [], [], None)
+    found = desired_status(desired)
+    assert (found.level, found.message) == (OK, "1 desired points answered")
+    values = {pair.key: pair.value for pair in found.values}
+    assert values == {"answered": "1", "rejected": "0", "last rejection": "none"}
+    desired.answer([0.0] * 6, [], [], [], None)
+    found = desired_status(desired)
+    said = "7 desired joints but 6 position value(s)"
+    assert (found.level, found.message) == (WARN, f"1 desired points rejected: {said}")
+    found = desired_status(desired)
+    assert (found.level, found.message) == (OK, "1 desired points answered")
+    values = {pair.key: pair.value for pair in found.values}
+    assert values == {"answered": "1", "rejected": "1", "last rejection": said}

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,3 +55,127 @@ def test_topics_without_subscribers_are_not_filled():
     node.destroy_subscription(heard)
     waits(lambda: not filled())
     node.destroy_node()
+
+
+class PublishersOnly:
+    """What stands in for a node: its publishers, each of which has a subscriber."""
+
+    def __init__(self):
+        self.topics = {}
+
+    def create_publisher(self, kind, topic, depth, event_callbacks):
+        made = SimpleNamespace(topic=topic, get_subscription_count=lambda: 1)
+        self.topics[topic] = kind
+        return made
+
+    def destroy_publisher(self, publisher):
+        del self.topics[publisher.topic]
+
+
+NOTHING = {
+    item.name: False
+    for item in fields(Settings)
+    if item.name.startswith("publish_") and item.default
+}
+TOPICS = {
+    "publish_gravity_torques": ["~/gravity_torques"],
+    "publish_bias_torques": ["~/bias_torques"],
+    "publish_twists": ["~/twist/link7", "~/twist/tool"],
+    "publish_jacobians": ["~/jacobian/link7", "~/jacobian/tool"],
+    "publish_mass_matrix": ["~/mass_matrix"],
+    "publish_energy": ["~/energy"],
+    "publish_external_torques": ["~/external_torques"],
+    "publish_tool_wrench": ["~/tool_wrench"],
+    "publish_desired_torques": ["~/desired_torques"],
+}
+
+
+def test_publishers_are_those_that_the_settings_ask_for():
+    assert set(TOPICS) == {x.name for x in fields(Settings) if x.name.startswith("publish_")}
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    node = PublishersOnly()
+    outputs = Outputs(node)
+    for wanted, topics in TOPICS.items():
+        asked = {**NOTHING, wanted: True, "bodies": ("link7", "tool")}
+        outputs.arrange(Robot(model, Settings(**asked)))
+        assert sorted(node.topics) == topics
+    outputs.arrange(Robot(model, Settings(**NOTHING)))
+    assert node.topics == {}
+
+
+def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    robot = Robot(model, Settings(**NOTHING, joint_wrenches=("joint6", "joint2")))
+    outputs = Outputs(PublishersOnly())
+    outputs.arrange(robot)
+    results = robot.evaluate(reading(np.full(7, 0.3), np.full(7, 0.2)))
+    messages = outputs.filled(Time(sec=1), results)
+    assert [publisher.topic for publisher, _ in messages] == [
+        "~/joint_wrench/joint6",
+        "~/joint_wrench/joint2",
+    ]
+    W = mbs.joint_wrenches(model, np.full(7, 0.3), np.full(7, 0.2), np.zeros(7))
+    for (_, message), link in zip(messages, ("link6", "link2"), strict=True):
+        assert message.header.frame_id == link
+        force = message.wrench.force
+        expected = W[model.body_names.index(link), 3:]
+        np.testing.assert_allclose([force.x, force.y, force.z], expected, atol=1e-9)
+
+
+def test_external_torques_are_published_for_the_joints_that_have_them():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    outputs = Outputs(PublishersOnly())
+    asked = {**NOTHING, "publish_external_torques": True, "publish_tool_wrench": True}
+    outputs.arrange(Robot(model, Settings(**asked)))
+    contact = SimpleNamespace(joints=(), torques=None, wrench=None)
+    assert outputs.filled_contact(Time(sec=1), contact) == []
+    contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
+    contact.wrench = SimpleNamespace(W=np.arange(6.0))
+    (_, torques), (_, wrench) = outputs.filled_contact(Time(sec=1), contact)
+    assert list(torques.name) == ["joint2", "joint5"]
+    np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
+    assert wrench.header.frame_id == Robot(model, Settings(**asked)).tool_body
+    assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
+
+
+def test_messages_hold_what_was_computed():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    robot = Robot(model, Settings(**dict.fromkeys(TOPICS, True), bodies=("link7", "tool")))
+    outputs = Outputs(PublishersOnly())
+    outputs.arrange(robot)
+    q, qd = np.full(7, 0.3), np.full(7, 0.2)
+    results = robot.evaluate(reading(q, qd))
+    messages = {publisher.topic: one for publisher, one in outputs.filled(Time(sec=1), results)}
+    assert sorted(messages) == sorted(
+        topic
+        for name, topics in TOPICS.items()
+        if name
+        not in ("publish_external_torques", "publish_tool_wrench", "publish_desired_torques")
+        for topic in topics
+    )
+    close = np.testing.assert_allclose
+    close(messages["~/gravity_torques"].effort, mbs.gravity_torques(model, q), atol=1e-12)
+    bias = mbs.inverse_dynamics(model, q, qd, np.zeros(7))
+    close(messages["~/bias_torques"].effort, bias, atol=1e-12)
+    close(messages["~/mass_matrix"].data, mbs.mass_matrix(model, q).ravel(), atol=1e-12)
+    energies = [mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)]
+    close(messages["~/energy"].data[:2], energies, atol=1e-12)
+    for body in ("link7", "tool"):
+        J = mbs.jacobian(model, q, body, representation="hybrid")
+        V = J @ qd
+        twist = messages[f"~/twist/{body}"].twist
+        close([twist.angular.x, twist.angular.y, twist.angular.z], V[:3], atol=1e-12)
+        close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
+        found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
+        close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
+
+
+def test_publishers_are_made_anew_after_they_were_cleared():
+    robot, node = Robot(mbs.Model.from_urdf(robot_path("arm7")), Settings()), PublishersOnly()
+    outputs = Outputs(node)
+    outputs.arrange(robot)
+    before = set(node.topics)
+    outputs.clear()
+    assert node.topics == {}
+    outputs.arrange(robot)
+    assert set(node.topics) == before != set()

@@ -400,3 +400,12 @@ def test_other_settings_act_on_the_robot_in_force():
     made.check(made.settings)
     with pytest.raises(UnknownBodyError):
         made.check(made.settings.changed({"bodies": ("elbow",)}))
+
+
+def test_settings_are_checked_once_there_is_a_robot():
+    made = Supervisor(Settings())
+    unknown = Settings(bodies=("wing",))
+    made.check(unknown)  # it may fit the robot that is to come
+    assert made.describe(ARM7)
+    with pytest.raises(UnknownBodyError, match="wing"):
+        made.check(unknown)

@@ -9,7 +9,7 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
@@ -228,6 +228,10 @@ def test_reset_goes_back_but_time_does_not():
     np.testing.assert_array_equal(simulated.state, [START, np.zeros(N)])
     assert simulated.time == pytest.approx(0.1)
     assert not simulated._wrenches.any()
+    simulated.push("link7", np.ones(6))
+    simulated.reset()
+    simulated.push("link5", np.zeros(6))  # those before the reset do not come back with another
+    assert not simulated._wrenches.any()
 
 
 def test_a_simulation_gone_wrong_halts_until_it_is_reset():
@@ -240,6 +244,46 @@ def test_a_simulation_gone_wrong_halts_until_it_is_reset():
     assert not simulated.advance(np.zeros(1))
     simulated.reset()
     assert simulated.advance(np.zeros(1))
+
+
+def test_a_step_that_fails_halts_it_where_it_is(monkeypatch):
+    simulated = world(**FREE, initial_positions=START)
+    run(simulated, 0.1)
+    state = simulated.state
+
+    def fails(*_):
+        raise SingularError("the mass matrix is singular")
+
+    monkeypatch.setattr(simulated._stepper, "step", fails)
+    assert not simulated.advance(np.zeros(N))
+    assert simulated.halted == "at 0.100 s: the mass matrix is singular"
+    assert simulated.time == pytest.approx(0.1)
+    np.testing.assert_array_equal(simulated.state, state)
+
+
+def test_other_damping_of_the_same_joints_takes_effect_at_once():
+    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
+    given = {"joint_stops": False, "joint_friction": (0.0,), "initial_velocities": (1.0,)}
+    simulated = World(model, settings(**given, joint_damping=(1.0,)))
+    kernel = simulated._stepper.kernel
+    simulated.change(settings(**given, joint_damping=(6.0,)))
+    assert simulated.forces.damping.tolist() == [6.0]
+    assert simulated._stepper.kernel is kernel  # damping is one of its inputs
+    run(simulated, 0.1)
+    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / 0.6 * 0.1), rel=0.01)
+
+
+def test_a_load_that_was_prepared_before_the_damping_changed_is_under_the_new_damping():
+    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
+    given = {"joint_stops": False, "joint_friction": (0.0,), "initial_velocities": (1.0,)}
+    simulated = World(model, settings(**given, joint_damping=(0.0,)))
+    load = Load("tip", 1.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3)
+    prepared = simulated.loaded(load)
+    simulated.change(settings(**given, joint_damping=(6.0,)))
+    simulated.hang(load, prepared)
+    run(simulated, 0.1)
+    inertia = 0.6 + 1.0  # about the hinge: the rod, and the load 1 m below
+    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / inertia * 0.1), rel=0.01)
 
 
 @pytest.mark.parametrize(

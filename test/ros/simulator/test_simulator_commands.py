@@ -138,10 +138,16 @@ def test_a_steady_pace_is_not_too_slow():
 
 def test_another_pace_begins_at_once():
     pacer = Pacer(0.002, 1.0, 0.0)
-    pacer.did(pacer.due(0.05), 0.0)
-    pacer.change(0.5, 0.05)
-    assert pacer.due(0.05) == 0
-    assert pacer.due(0.09) == 10
+    pacer.did(pacer.due(0.5), 0.3)
+    pacer.change(0.5, 0.5)
+    assert pacer.due(0.5) == 0
+    assert pacer.due(0.54) == 10
+    pacer.did(10, 0.01)
+    pace = pacer.report(0.54)  # of what was since the change
+    assert pace.rate == pytest.approx(250.0)
+    assert pace.wanted == pytest.approx(250.0)
+    assert pace.load == pytest.approx(0.25)
+    assert pace.lost == 0.0
 
 
 def test_each_report_counts_from_the_one_before():

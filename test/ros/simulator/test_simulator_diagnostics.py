@@ -80,6 +80,12 @@ def test_pace_and_halt(world):
     slow = Pace(rate=400.0, wanted=500.0, load=1.0, lost=0.25)
     level, message, _ = said(world, commands, slow)[0]
     assert (level, message) == (WARN, "too slow: 400.0 Hz of 500.0 Hz, 0.25 s lost")
+    behind = {
+        IN_TIME._replace(lost=0.25): True,
+        IN_TIME._replace(rate=480.0): True,  # below 97 %
+        IN_TIME._replace(rate=490.0): False,
+    }
+    assert {pace: said(world, commands, pace)[0][0] == WARN for pace in behind} == behind
     world.halted = "it fell"
     level, message, _ = said(world, commands, slow)[0]
     assert (level, message) == (ERROR, "halted until ~/reset: it fell")
