@@ -19,7 +19,7 @@ BENCHMARKS = {
     "compilation": "Seconds to trace and to compile every function, of arms and of 500 joints.",
     "operations": "Operations of each algorithm in each representation.",
     "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
-    "large_trees": "Straight-line code beside segments, and long chains beside Pinocchio.",
+    "large_trees": "Straight-line code beside chunks, and long chains beside Pinocchio.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
     "simulation": "Simulated steps per second: one arm and a batch, beside MuJoCo's rollout.",
     "accuracy": "The largest difference from Pinocchio.",

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Large trees: straight-line code beside segments, and long chains beside Pinocchio."""
+"""Large programs: straight-line code beside chunks, and long chains beside Pinocchio."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib.metadata
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -21,10 +21,9 @@ from benchmarks import mechanisms
 from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
-from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.compiler.codegen import llvm_segments
-from mbs_dynamics.compiler.frontend import graph
-from mbs_dynamics.compiler.passes.segments import segmented
+from mbs_dynamics.compiler import Kernel, Program
+from mbs_dynamics.compiler.codegen import llvm
+from mbs_dynamics.compiler.passes.chunks import outlined
 
 LENGTHS = (10, 30, 60, 100, 200)
 
@@ -37,7 +36,7 @@ ROBOTS = {
 }
 """Robots by their path in example-robot-data."""
 
-SMALLEST, LARGEST = 500, 12_000
+SMALLEST, LARGEST = 5000, 50_000
 """Operations of the programs of which both forms are measured."""
 
 ALGORITHMS = (
@@ -54,13 +53,13 @@ ALGORITHMS = (
 
 
 def large_trees() -> Iterator[Table]:
-    """Yield where segments begin to pay, and chains beside Pinocchio."""
+    """Yield where chunks begin to pay, and chains beside Pinocchio."""
     yield _forms()
     for n in LENGTHS:
         yield _beside_pinocchio(n)
 
 
-# -- straight on, or in segments -------------------------------------------------------------------
+# -- straight on, or in chunks ---------------------------------------------------------------------
 
 
 def _forms() -> Table:
@@ -69,26 +68,25 @@ def _forms() -> Table:
         "algorithm",
         "operations",
         "compile s, straight",
-        "compile s, segments",
+        "compile s, chunks",
         "ratio",
         "kernel us, straight",
-        "kernel us, segments",
+        "kernel us, chunks",
         "ratio",
-        "functions",
-        "calls",
+        "chunks",
     )
     note = (
-        "Body-fixed, one state at a time. A ratio below one says that segments take less. "
-        f"Programs of more than {graph.LARGE} nodes are compiled in segments if these share much, "
-        f"and those of more than {llvm_segments.STRAIGHT} in any case."
+        "Body-fixed, one state at a time. A ratio below one says that chunks take less. "
+        f"Programs of more than {llvm.STRAIGHT} nodes are cut into chunks."
     )
-    table = Table("Straight-line code and segments", columns, note=note)
+    table = Table("Straight-line code and chunks", columns, note=note)
     for name, model in _models():
         for function in ALGORITHMS:
-            with patch.object(graph, "LARGE", sys.maxsize):
-                program = mechanisms.program(function, model, "body_fixed")
+            program = mechanisms.program(function, model, "body_fixed")
+            if program.in_loops:
+                continue
             if SMALLEST <= program.operations.total <= LARGEST:
-                table.rows.append([name, function.__name__, *_form(function, model, program)])
+                table.rows.append([name, function.__name__, *_form(program, model)])
     table.rows.sort(key=lambda row: int(row[2]))
     return table
 
@@ -102,32 +100,29 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mbs.ModelWarning)
             yield name, mbs.Model.from_urdf(Path(str(distribution.locate_file(found[0]))))
-    for n in (10, 20, 30):
+    for n in (30, 100, 200):
         yield f"chain of {n}", chain(n)
 
 
-def _form(function: Callable[..., Any], model: mbs.Model, straight: Any) -> list[Any]:
-    with patch.object(graph, "LARGE", 0), patch.object(llvm_segments, "STRAIGHT", 0):
-        rolled = mechanisms.program(function, model, "body_fixed")
-        in_segments, there = _compiled(rolled, model)
-    with patch.object(graph, "LARGE", sys.maxsize):
-        straight_on, here = _compiled(straight, model)
-    plan = segmented(rolled)
+def _form(program: Program, model: mbs.Model) -> list[Any]:
+    with patch.object(llvm, "STRAIGHT", 0):
+        chunks, there = _compiled(program, model)
+    with patch.object(llvm, "STRAIGHT", sys.maxsize):
+        straight, here = _compiled(program, model)
     calls = {
         name: kernel_alone(kernel, _arrays(kernel, model), 20)
-        for name, kernel in (("straight", straight_on), ("segments", in_segments))
+        for name, kernel in (("straight", straight), ("chunks", chunks))
     }
     taken = interleaved(calls, 21)
     return [
-        straight.operations.total,
+        program.operations.total,
         here,
         there,
         there / here,
         median(taken["straight"]),
-        median(taken["segments"]),
-        ratio(taken["segments"], taken["straight"]),
-        len(plan.functions),
-        len(plan.calls),
+        median(taken["chunks"]),
+        ratio(taken["chunks"], taken["straight"]),
+        len(outlined(program).chunks),
     ]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics import Kernel
+from mbs_dynamics.compiler.runtime.views import View
 
 SAMPLE = 2e-4
 """Seconds that one sample lasts at least; what is timed is called as often as that takes."""
@@ -76,11 +77,9 @@ def kernel_alone(kernel: Kernel, arrays: Sequence[Any], evaluations: int = 200) 
     """
     outputs = [np.empty(port.shape) for port in kernel.outputs]
     everything = [*(np.ascontiguousarray(x, float) for x in arrays), *kernel.defaults, *outputs]
-    pointers = np.array([array.ctypes.data for array in everything], dtype=np.uint64)
-    strides = np.zeros(len(everything), dtype=np.int64)
-    at, steps = pointers.ctypes.data, strides.ctypes.data
+    views = [View(array.reshape(-1), 0) for array in everything]
 
-    def run(alive: Any = (everything, pointers, strides)) -> None:
-        kernel._machine.loop(evaluations, at, steps)
+    def run() -> None:
+        kernel.evaluate(evaluations, views, in_turn=True)
 
     return Call(run, evaluations=evaluations)

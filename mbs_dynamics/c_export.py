@@ -114,7 +114,6 @@ class _Library:
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
         """Add a function."""
-        program = program.expanded
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
@@ -227,7 +226,7 @@ def _memory(function: CFunction, room: str) -> Iterator[str]:
             "calls at the same time need one workspace each."
         )
     elif function.stack:
-        yield f"Takes {function.stack} bytes of the stack for what its loops hand on."
+        yield f"Takes {function.stack} bytes of the stack for intermediate values."
 
 
 def _shape(port: Port) -> str:

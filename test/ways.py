@@ -12,9 +12,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime.batches import Machine, Vector, View
 from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.machine import Machine, Vector
 from mbs_dynamics.compiler.runtime.native import layout, table
+from mbs_dynamics.compiler.runtime.views import View
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors

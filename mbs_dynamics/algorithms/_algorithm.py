@@ -24,7 +24,6 @@ from mbs_dynamics.compiler import (
     Kernel,
     Operations,
     Program,
-    Symbol,
     checked_backend,
     default_backend,
     trace,
@@ -225,7 +224,8 @@ class Algorithm(Dispatcher):
         inputs.update(model_inputs(model))
 
         def straight() -> Program:
-            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS)
+            large = model.nb >= MANY
+            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
 
         looped = None
         if self.generic:
@@ -253,8 +253,7 @@ def loaded(model: Model, gravity: Any, payload: Any) -> Model:
     """Return a model with these gravity and payloads, symbols or not, the loads in the bodies."""
     carriers = zip(model.payloads, payload, strict=True)
     loads = tuple(Payload(load.body, parameters) for load, parameters in carriers)
-    turned = gravity[0].graph.turn if isinstance(gravity[0], Symbol) else model.turned
-    return replace(model, gravity=gravity, payloads=loads, turned=turned).loaded()
+    return replace(model, gravity=gravity, payloads=loads).loaded()
 
 
 def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:

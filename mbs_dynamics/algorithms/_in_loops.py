@@ -22,17 +22,17 @@ LONG = 40_000
 """Programs of more operations than this stay loops in any case, because these are compiled sooner.
 
 So do those with more entries in their results. Others do if they have loops over pairs or columns
-of a tree that is :data:`DEEP`. Elsewhere segments leave out more zeros, and take half of the time
-where a tree is shallow; so they do in batches where joints share coordinates.
+of a tree that is :data:`DEEP`. Elsewhere straight-line code leaves out more zeros, and takes half
+of the time where a tree is shallow.
 """
 
 SCATTERED, FULL, HUGE = 150_000, 4, 200_000
 """Where all trees are small, programs of more operations than SCATTERED stay loops, and so do those
 of larger results than LONG that take at most FULL operations for an entry, or are HUGE.
 
-Measured for 80 arms of 6 joints: loops take 1.3 to 2 times the time of segments for results by
-joint or by body, two thirds of it for matrices that follow pair by pair, and 1.9 to 3.4 times for
-those that follow column by column. As segments these take ten to fifty seconds to compile.
+Measured for 80 arms of 6 joints: loops take 1.3 to 2 times the time of straight-line code for
+results by joint or by body, two thirds of it for matrices that follow pair by pair, and 1.9 to 3.4
+times for those that follow column by column, which would take ten seconds and more to compile.
 """
 
 WIDE = 5000
@@ -40,21 +40,14 @@ WIDE = 5000
 
 LONG_PATH = 100_000
 """The same along the path to a body, without loops over pairs: these take up to twice the time of
-segments, which compile in one to two seconds.
-"""
-
-FEW = 16
-"""With fewer parameters loops over pairs of them and the joints are not worth it for their speed.
-
-Measured for chains of 24 to 80 joints: with one parameter they take two to three times the time of
-segments, with 8 of them one to two times, with 16 as much or less, for torques 1.3 times.
+straight-line code.
 """
 
 DEEP = 12.0
 """Mean number of joints that move a body, from which on loops over pairs and columns are long.
 
-Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of segments, of 40 joints 0.4 to
-1, the least for the derivatives of forward dynamics.
+Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of straight-line code, of 40
+joints 0.4 to 1, the least for the derivatives of forward dynamics.
 """
 
 COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
@@ -63,8 +56,8 @@ COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
 SEVERAL = frozenset({"motion"})
 """Arrays (k, n) of several of these."""
 
-ATTACHED = frozenset({"screws"})
-"""Arrays with a row for each of the joints that are named, attached to the bodies they move."""
+BY_ELIMINATION = "mass_matrix"
+"""The method that eliminates coordinate by coordinate, which is no loop over bodies."""
 
 MODEL_INPUTS = frozenset({"gravity", "payload"})
 """Properties of the model that are inputs of the kernels, so that they change without compiling."""
@@ -84,43 +77,34 @@ def in_loops(
     ``straight`` traces the same equations body by body.
     """
     chosen = _bodies(model, options)
-    if chosen is None:
+    if chosen is None or options.get("method") == BY_ELIMINATION:
+        return None
+    joints = [model.bodies[i].joint for i in chosen[1]]
+    coordinates = [joint.coordinate for joint in joints if joint.ratio == 1.0]
+    if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
         return None
     # most robots have none, and these take a tenth of the start of a process
     from mbs_dynamics.compiler.frontend.loop_trace import trace_loops
     from mbs_dynamics.compiler.frontend.loops import Unsuitable
     from mbs_dynamics.model.generic import GenericModel, forest_of
-    from mbs_dynamics.model.generic_factors import elimination
 
     ordered, order = chosen
-    attached = _attached(model, order, options) if ATTACHED & inputs.keys() else []
-    if ATTACHED & inputs.keys() and not attached:
-        return None
-    coordinates = [model.bodies[i].joint.coordinate for i in order]
-    shared = len(set(coordinates)) < len(coordinates)
-    deep = mean_depth(ordered) > DEEP and not shared
+    deep = mean_depth(ordered) > DEEP
     loads = {} if "body" in options else {i: k for k, i in enumerate(model.carriers)}
     carriers = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        m = len(options.get("joints", ()))
-        model_inputs = loops, gravity, payload
-        generic = GenericModel(ordered, *model_inputs, carriers, coordinates, model.n, m)
+        generic = GenericModel(ordered, loops, gravity, payload, carriers, model.n)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
     rows.update({key: "body" for key in ("wrenches",) if key in inputs})
     if loads:
         rows["payload"] = "load"
-    rows.update({key: "attached" for key in ATTACHED if key in inputs})
-    nowhere = [-1] * len(attached)
-    unknowns = elimination(coordinates)
     places = {
-        "coordinate": [*coordinates, *nowhere],
-        "unknown": [*unknowns, *[-1] * (len(order) - len(unknowns)), *nowhere],
-        "body": [*order, *nowhere],
-        "load": [*(loads.get(i, -1) for i in order), *nowhere],
-        "attached": [-1] * len(order) + [k for _, k in attached],
+        "coordinate": coordinates,
+        "body": order,
+        "load": [loads.get(i, -1) for i in order],
     }
     try:
         program = trace_loops(
@@ -128,7 +112,7 @@ def in_loops(
             inputs,
             name=name,
             droppable=MODEL_INPUTS,
-            forest=forest_of(ordered, carriers, [i for i, _ in attached]),
+            forest=forest_of(ordered, carriers),
             places=places,
             rows=rows,
             columns=SEVERAL,
@@ -140,21 +124,10 @@ def in_loops(
     if "body" not in options and not _is_large(model):
         suits = total > SCATTERED if entries <= LONG else total <= FULL * entries
         return program if suits or entries > HUGE else None
-    few = 0 < len(attached) < FEW
-    least = LONG_PATH if "body" in options or few else LONG
-    if deep and program.has_wide_loops and not few:
+    least = LONG_PATH if "body" in options else LONG
+    if deep and program.has_wide_loops:
         least = WIDE
     return program if total > least or entries > LONG else None
-
-
-def _attached(model: Model, order: list[int], options: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return what is attached to the bodies of loops: the row of the body, and its own number.
-
-    What is attached to other bodies has no part in the loops.
-    """
-    row = {i: k for k, i in enumerate(order)}
-    moved = enumerate(model.moved_by(options["joints"]))
-    return sorted((row[i], k) for k, i in moved if i in row)
 
 
 def _bodies(model: Model, options: Mapping[str, Any]) -> tuple[Model, list[int]] | None:

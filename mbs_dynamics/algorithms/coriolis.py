@@ -36,7 +36,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     return _coriolis(model, q, qd)
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, of_joints=True)
 def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
@@ -50,7 +50,8 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     """
     rep = BodyFixed(model, q)
     M, meet = composite_inertias(model, rep), meeting(rep)
-    S, B, own, gamma = model.per_body(), model.per_body(), model.per_body(), model.per_triple()
+    S, B, own = model.per_body(), model.per_body(), model.per_body()
+    gamma = np.full((model.nb,) * 3, 0.0, dtype=object)
     for k, _ in model.outward():
         S[k] = meet.twist(k, rep.screw(k))
     for k, _ in model.inward():

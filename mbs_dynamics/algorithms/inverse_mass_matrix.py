@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
 from mbs_dynamics.algorithms.articulated import Articulated
 from mbs_dynamics.algorithms.mass_matrix import (
-    bounds_of_pivots,
     factorize,
     inverted,
     mass_matrix,
@@ -76,9 +75,6 @@ def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulat
 def factors_as_matrices(model: Model, q: Any, representation: str) -> Factors:
     """Return the factors of the mass matrix as matrices, of whatever joints."""
     M: Any = _mass_matrix(model, q, representation=representation)
-    if model.generic:
-        factors: Factors = model.factors(M, *bounds_of_pivots(model))  # type: ignore[attr-defined]
-        return factors
     return Factors(model, M)
 
 

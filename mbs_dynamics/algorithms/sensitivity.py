@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
@@ -30,7 +31,7 @@ FEW = 2
 """To carry so many parameters from body to body takes fewer operations than to join the moves."""
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def pose_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -52,11 +53,11 @@ def pose_sensitivity(
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
     K = parameters_at(rep, model.frame(body), screws, moved, carried=FEW)
-    twists: FloatArray = model.by_attached(K)
+    twists: FloatArray = np.array(K).reshape(-1, 6).T
     return twists
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def jacobian_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -76,9 +77,9 @@ def jacobian_sensitivity(
     of, moved = Columns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = K if of.kind != "mixed" else parameters_at(of.of_turning, of.frame, screws, moved)
-    dJ, tip = model.per_pair_with_attached(moved, 6), of.frame.body
+    dJ, tip = np.full((model.nb, len(moved), 6), 0.0, dtype=object), of.frame.body
     for k, i in model.attached(moved, tip):
-        for j, _ in model.before(k, i):
+        for j, _ in model.supporting(i):
             dJ[j, k], _ = changes(of.kind, (of.S[j], of.turning[j]), (K[k], turning[k]))
         for j in model.since(k, i, tip):
             _, dJ[j, k] = changes(of.kind, (K[k], turning[k]), (of.S[j], of.turning[j]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
@@ -18,7 +19,7 @@ from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
 
 
-@algorithm(invariant=True, generic=True)
+@algorithm(invariant=True)
 def torque_sensitivity(
     model: Model,
     q: ArrayLike,
@@ -40,27 +41,26 @@ def torque_sensitivity(
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
-    meet, dtau = meeting(rep), model.per_pair_with_attached(moved)
+    meet, dtau = meeting(rep), np.full((model.nb, len(moved)), 0.0, dtype=object)
     of_parent, to_now, S_met, row, row_rate = (model.per_body() for _ in range(5))
     for j, _ in model.outward():
         S = rep.screw(j)
         of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
         S_met[j], row_rate[j] = meet.twist(j, S), meet.wrench(j, M[j] @ S)
         row[j] = meet.moment(j, B[j].transposed(S))
-    wrench, turn, Z_met = (model.per_attached(moved) for _ in range(3))
     for k, i in model.attached(moved):
         S = to_now[i] @ U[k]
         Y, Z = of_parent[i].rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        wrench[k], turn[k] = meet.wrench(i, changed), meet.moment(i, twice[:3])
-        Z_met[k] = meet.twist(i, Z)
-        for j, child in model.before(k, i):  # these stay where they are
-            wrench[k] = meet.carry(child).T @ wrench[k]
-            dtau[j, k] = S_met[j] @ wrench[k]
+        wrench, turn = meet.wrench(i, changed), meet.moment(i, twice[:3])
+        Z_met = meet.twist(i, Z)
+        for j, child in model.supporting(i):  # these stay where they are
+            wrench = meet.carry(child).T @ wrench
+            dtau[j, k] = S_met[j] @ wrench
         seen = meet.outward()
         for j in model.since(k, i):  # these move along
-            turned, Z_j = seen(j, turn[k], Z_met[k])
+            turned, Z_j = seen(j, turn, Z_met)
             dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j
     derivatives: FloatArray = model.generalized_with_attached(dtau)
     return derivatives

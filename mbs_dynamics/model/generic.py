@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,8 @@ from mbs_dynamics.compiler.frontend.loops import (
     Member,
     Unsuitable,
 )
-from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
-from mbs_dynamics.model.generic_factors import GenericFactors
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.tree import Model
 
@@ -39,11 +37,10 @@ KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 
-def forest_of(model: Model, carriers: Collection[int], to: Sequence[int]) -> Forest:
+def forest_of(model: Model, carriers: Collection[int]) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds.
 
-    Those that carry a payload are of kinds of their own. Further rows are attached to the bodies
-    ``to``, which stand in order.
+    Those that carry a payload are of kinds of their own.
     """
     for finely in (True, False):
         keys = [(_kind(model, i, finely), i in carriers) for i in range(model.nb)]
@@ -51,8 +48,7 @@ def forest_of(model: Model, carriers: Collection[int], to: Sequence[int]) -> For
         kinds = tuple(order.setdefault(key, len(order)) for key in keys)
         if len(order) <= KINDS:
             break
-    attached = (len(order),) * len(to)
-    return Forest((*model.parents, *to), (*kinds, *attached), len(to))
+    return Forest(model.parents, kinds)
 
 
 def _kind(model: Model, i: int, finely: bool) -> Any:
@@ -70,9 +66,9 @@ class _Joint:
 
     kind: str
     screw: Array
-    ratio: Any
     offset: Any
     coordinate: Member
+    ratio: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +82,14 @@ class _Body:
 class GenericModel:
     """A model numbered depth first, or the path to a frame of one, within loops.
 
-    ``coordinates`` are those of its joints, of the ``n`` that the whole model has. ``payload`` has
-    an entry for each body that carries one, and ``m`` parameters are attached to bodies.
+    The position of each joint is a coordinate of its own, of the ``n`` that the whole model has.
+    ``payload`` has an entry for each body that carries one.
     """
 
     generic = True
     """See :attr:`Model.generic`."""
     payloads = ()
+    positions_are_coordinates = True
 
     def __init__(
         self,
@@ -101,18 +98,12 @@ class GenericModel:
         gravity: Any,
         payload: Any,
         carriers: Collection[int],
-        coordinates: Sequence[int],
         n: int,
-        m: int,
     ) -> None:
         self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
         self._loaded = {loops.forest.kinds[i] for i in carriers}
         self.with_numbers, self.joint_names = model, model.joint_names
-        self.n, self.m, self.nb = n, m, model.nb
-        self.coordinates = coordinates
-        self.ratios = [body.joint.ratio for body in model.bodies]
-        self._shared = len(set(coordinates)) < len(coordinates)
-        self._direct = all(ratio == 1.0 for ratio in self.ratios)
+        self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
@@ -126,10 +117,10 @@ class GenericModel:
             entries = np.array(flat, dtype=object)
             kind = next(
                 body.joint.kind
-                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=False)
+                for body, k in zip(self.model.bodies, self.loops.forest.kinds, strict=True)
                 if k == i.kind
             )
-            joint = _Joint(kind, _numbers(entries[16:22]), flat[32], flat[33], i)
+            joint = _Joint(kind, _numbers(entries[16:22]), flat[32], i)
             home_rel = _numbers(entries[:16]).reshape(4, 4)
             own = entries[22:32]
             if i.kind in self._loaded:
@@ -175,53 +166,6 @@ class GenericModel:
         """Return an entry of the identity matrix."""
         return self.loops.unit(i, k)
 
-    def moving(self, j: Member) -> Iterator[tuple[Any, Any]]:
-        """Yield body j and those between it and the ground."""
-        return ((i, i) for i in self.loops.triples(j))
-
-    def moved_by(self, joints: Sequence[str]) -> Any:
-        """Return the joints: the forest knows what they move."""
-        return joints
-
-    def per_attached(self, to: Any, at_first: Any = None) -> Values:
-        """Return a container with a value for each that is attached to a body."""
-        return Values(self.loops)
-
-    def attached(self, to: Any, tip: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Yield what is attached, with its body."""
-        return ((k, k.parent) for k in self.loops.attached())
-
-    def before(self, k: Member, i: Member) -> Iterator[tuple[Any, Any]]:
-        """Yield the bodies before that to which k is attached; see :meth:`supporting`."""
-        return ((j, j) for j in self.loops.pairs_with_attached(k, AFTER))
-
-    def since(self, k: Member, i: Member, tip: Any = None) -> Iterator[Any]:
-        """Yield the body to which k is attached, and those beyond it."""
-        return self.loops.pairs_with_attached(k, UNTIL)
-
-    def per_pair_with_attached(self, to: Any, entries: int = 1) -> Matrix:
-        """Return scalars, or vectors, for pairs of a body and what is attached, zero at first."""
-        columns = self.loops.forest.attached
-        strides = columns, 1, self.nb * columns
-        return Matrix(self.loops, strides, self.nb * columns * entries, attached=True)
-
-    def by_attached(self, K: Values) -> Any:
-        """Return (6, m), what is attached as columns."""
-        whole = Values(self.loops, whole=True)
-        for k in self.loops.attached():
-            whole[k] = K[k]
-        return Result(whole, "attached", (6, self.m), strides=(1, 0, self.m))
-
-    def generalized_with_attached(self, D: Matrix) -> Any:
-        """Return (n, m) for the coordinates, or (6, n, m), from the joints."""
-        *_, size = self.loops.matrices[D.number]
-        across = self.loops.forest.attached
-        if size == self.nb * across:
-            return self._sum(D, (self.n, self.m), 1, across="attached")
-        strides = self.m, 1, self.n * self.m
-        shape = size // (self.nb * across), self.n, self.m
-        return self._sum(D, shape, across="attached", strides=strides)
-
     def path(self, i: Member) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""
         return [i]
@@ -239,10 +183,6 @@ class GenericModel:
         """Return vectors for all pairs, zero at first, as one matrix for each entry."""
         return Matrix(self.loops, (self.nb, 1, self.nb**2), self.nb**2 * size)
 
-    def per_triple(self) -> Matrix:
-        """Return a scalar for each triple, zero at first."""
-        return Matrix(self.loops, (self.nb**2, self.nb, 1), self.nb**3, cube=True)
-
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
         return Block(self.loops, size)
@@ -255,71 +195,31 @@ class GenericModel:
             return _Lookup(lambda i: texts)
         return _Lookup(lambda i: self.loops.table(own, i))
 
-    @property
-    def positions_are_coordinates(self) -> bool:
-        """See :attr:`Model.positions_are_coordinates`."""
-        return self._direct and not self._shared
-
-    def factors(self, M: Any, messages: Sequence[str], least: Sequence[float]) -> GenericFactors:
-        """Return the factors of a mass matrix, of which pivots have to exceed ``least``."""
-        return GenericFactors(self, M, messages, least)
-
-    def entry(self, q: Any, i: Member) -> Any:
-        """Return the entry of the coordinate of a body in an input or an array of equal numbers."""
-        return _entry(q, i)
-
     def joint_positions(self, q: Any) -> _Lookup:
         """Return the position of each body's joint."""
-        return _Lookup(lambda i: self._joint(i).ratio * _entry(q, i) + self._joint(i).offset)
+        return _Lookup(lambda i: _entry(q, i) + self._body(i).joint.offset)
 
     def joint_rates(self, qd: Any) -> _Lookup:
         """Return the rate (or acceleration) of each body's joint."""
-        return _Lookup(lambda i: self._joint(i).ratio * _entry(qd, i))
-
-    def _joint(self, i: Member) -> _Joint:
-        return self._body(i).joint
+        return _Lookup(lambda i: _entry(qd, i))
 
     def generalized(self, tau_joint: Values) -> Any:
         """Return the forces of the coordinates from those of the joints."""
-        return self._sum(tau_joint, (self.n,), 1)
-
-    def _sum(
-        self,
-        of: Values | Matrix,
-        shape: tuple[int, ...],
-        multiplied: int = 0,
-        *,
-        across: str = "",
-        strides: tuple[int, int, int] = (0, 0, 0),
-        symmetric: bool = False,
-    ) -> Result:
-        """Return what belongs to coordinates from what belongs to joints.
-
-        Of rows, columns and entries so many, the first ones, are multiplied by the ratio of the
-        joint.
-        """
-        if not any(strides):
-            after = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
-            strides = (*after, 1, 1)[:3]  # type: ignore[assignment]
-        factors: tuple[int, ...] = ()
-        if not self._direct:
-            factors = (self.loops.number_of_table(self.ratios),) * multiplied
-        symmetric = symmetric and self._shared
-        return Result(of, "coordinate", shape, across, strides, factors, self._shared, symmetric)
+        return self.by_coordinate(tau_joint)
 
     def generalized_rows(self, Y: Matrix) -> Any:
         """Return the rows of the coordinates from those of the joints."""
         *_, size = self.loops.matrices[Y.number]
         width = size // self.nb
         strides = width, width // self.nb, 1
-        return self._sum(Y, (self.n, width), 1, across="body", strides=strides)
+        return Result(Y, "coordinate", (self.n, width), strides, "body")
 
     def generalized_columns(self, S: Values) -> Any:
         """Return (6, n), the columns of the coordinates from those of joints."""
         J = Values(self.loops, whole=True)
         for i, _ in self.outward():
             J[i] = S[i]
-        return self._sum(J, (6, self.n), 1, strides=(1, 0, self.n))
+        return Result(J, "coordinate", (6, self.n), strides=(1, 0, self.n))
 
     def by_body(self, values: Values) -> Any:
         """Return (nb, 6), what bodies have in their order."""
@@ -330,21 +230,17 @@ class GenericModel:
 
     def by_coordinate(self, values: Values) -> Any:
         """Return what bodies have in the order of the coordinates."""
-        return Result(values, "coordinate", (self.n,))
+        return Result(values, "coordinate", (self.n,), (1, 0, 0))
 
     def generalized_matrix(self, M: Matrix, *, symmetric: bool = False) -> Any:
         """Return the matrix of the coordinates from that of the joints."""
-        return self._sum(M, (self.n, self.n), 2, symmetric=symmetric)
+        return Result(M, "coordinate", (self.n, self.n), strides=(self.n, 1, 1))
 
     def generalized_vectors(self, H: Matrix) -> Any:
         """Return the vectors of pairs of coordinates from those of pairs of joints."""
         *_, size = self.loops.matrices[H.number]
         shape = size // self.nb**2, self.n, self.n
-        return self._sum(H, shape, strides=(self.n, 1, self.n**2))
-
-    def generalized_cube(self, gamma: Matrix) -> Any:
-        """Return what belongs to triples of coordinates from that of triples of joints."""
-        return self._sum(gamma, (self.n,) * 3, 3)
+        return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
 
     def assembled(self, rows: list[list[Any]]) -> Any:
         """Return the matrix that is made of these blocks."""
@@ -370,7 +266,6 @@ def _constants(model: Model) -> list[NDArray[np.float64]]:
             *body.home_rel.flat,
             *body.joint.screw,
             *body.inertia.parameters,
-            body.joint.ratio,
             body.joint.offset,
         ]
         for body in model.bodies
@@ -388,7 +283,7 @@ def _entry(q: Any, i: Member) -> Any:
     """Return the entry of a coordinate of an input, or of an array of the same numbers."""
     if isinstance(q, Entries):
         return q[i]
-    if isinstance(q, Result) and isinstance(q.of, Values) and not (q.is_sum or q.factors):
+    if isinstance(q, Result) and isinstance(q.of, Values):
         return q.of[i]
     q = np.asarray(q)
     if q.dtype == object or (q != q[0]).any():

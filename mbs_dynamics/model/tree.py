@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -26,10 +26,6 @@ from mbs_dynamics.model.tree_loops import TreeLoops
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 class State(NamedTuple):
@@ -59,8 +55,6 @@ class Model(TreeLoops):
     """All names under which a frame can be asked for; the bodies' own are added by themselves."""
     doubts: tuple[Doubt, ...] = ()
     payloads: tuple[Payload, ...] = ()
-    turned: Callable[[], Any] = _nothing
-    """Called whenever a loop over the bodies turns or ends; a tracer so learns of the loops."""
     kernels: dict[Any, Any] = field(init=False, repr=False)
     """Compiled kernels by algorithm and options; shared by the models made from this one."""
     bound: dict[Any, Any] = field(init=False, repr=False)

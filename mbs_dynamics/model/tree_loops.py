@@ -29,7 +29,6 @@ class TreeLoops:
     if TYPE_CHECKING:
         bodies: tuple[Body, ...]
         parents: tuple[int, ...]
-        turned: Callable[[], Any]
         path: Callable[[int], list[int]]
 
         @property
@@ -46,24 +45,15 @@ class TreeLoops:
 
     def outward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), parents before children."""
-        for pair in enumerate(self.parents):
-            self.turned()
-            yield pair
-        self.turned()
+        return enumerate(self.parents)
 
     def inward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), children before parents."""
-        for pair in reversed(list(enumerate(self.parents))):
-            self.turned()
-            yield pair
-        self.turned()
+        return reversed(list(enumerate(self.parents)))
 
     def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from the root to body i, both included."""
-        for k in self.path(i):
-            self.turned()
-            yield k, self.parents[k]
-        self.turned()
+        return ((k, self.parents[k]) for k in self.path(i))
 
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
@@ -77,7 +67,6 @@ class TreeLoops:
 
         Body j itself stands in place of its child.
         """
-        self.turned()
         yield j, j
         yield from self.supporting(j)
 
@@ -88,10 +77,6 @@ class TreeLoops:
     def per_pair(self, *entries: int) -> Array:
         """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
         return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
-
-    def per_triple(self) -> Array:
-        """Return an array (nb, nb, nb) of zeros for each triple of bodies."""
-        return np.full((self.nb,) * 3, 0.0, dtype=object)
 
     def vector_per_pair(self, size: int) -> Array:
         """Return what holds a vector for each pair of bodies, zero at first."""
@@ -127,22 +112,10 @@ class TreeLoops:
                 raise UnknownJointError(name, index)
         return [index[name] for name in joints]
 
-    def per_attached(self, to: Sequence[int], at_first: Any = None) -> list[Any]:
-        """Return a list for one entry for each that is attached to a body of ``to``."""
-        return [at_first] * len(to)
-
     def attached(self, to: Sequence[int], tip: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield the number in ``to`` and the body; only of those on the path to a body ``tip``."""
         path = None if tip is None else set(self.path(tip))
-        for k, i in enumerate(to):
-            self.turned()
-            if path is None or i in path:
-                yield k, i
-        self.turned()
-
-    def before(self, k: int, i: int) -> Iterator[tuple[int, int]]:
-        """Yield the bodies before body i, to which k is attached; see :meth:`supporting`."""
-        return self.supporting(i)
+        return ((k, i) for k, i in enumerate(to) if path is None or i in path)
 
     def since(self, k: int, i: int, tip: int | None = None) -> Iterable[int]:
         """Yield body i, to which k is attached, and those beyond it; on the path to a ``tip``."""
@@ -150,14 +123,6 @@ class TreeLoops:
             return self.columns(i, BEYOND)
         path = self.path(tip)
         return path[path.index(i) :]
-
-    def per_pair_with_attached(self, to: Sequence[int], *entries: int) -> Array:
-        """Return an array (nb, m) of zeros for bodies and what is attached, or of so many each."""
-        return np.full((self.nb, len(to), *entries), 0.0, dtype=object)
-
-    def by_attached(self, K: Sequence[Array]) -> Array:
-        """Return (6, m), what is attached as columns."""
-        return np.array(K).reshape(-1, 6).T
 
     def generalized_with_attached(self, D: Array) -> Array:
         """Return (n, m) for the coordinates from (nb, m) for the joints.

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,8 @@ def _by_the_ground(rep: Representation, frame: Frame) -> Any:
 
 
 def parameters_at(
-    rep: Representation, frame: Frame, screws: Any, moved: Any, *, carried: int = 0
-) -> Any:
+    rep: Representation, frame: Frame, screws: Any, moved: Sequence[int], *, carried: int = 0
+) -> list[Array]:
     """Return the screws (6,) of geometric parameters, measured at a frame, by parameter.
 
     Each of ``screws`` is fixed before the joint of a body of ``moved``, given in the frame that the
@@ -56,16 +56,7 @@ def parameters_at(
     what takes joint screws there as well.
     """
     model = rep.model
-    K = model.per_attached(moved, np.zeros(6))
-    if model.generic:
-        zero = model.per_body()
-        for i, _ in model.outward_to(frame.body):
-            rep.C(i)  # which is stored so, for its children and the frame
-            zero[i] = rep.C_before(i)
-        for k, i in model.attached(moved):
-            C = rep.C(frame.body) @ frame.placement
-            K[k] = _from_spatial(se3.Ad(zero[i]) @ screws[k], C, rep.name)
-        return K
+    K = [np.zeros(6)] * len(moved)
     on_path = list(model.attached(moved, frame.body))
     if len(on_path) > carried:
         to_frame = dict(_to_frame(rep, frame))

@@ -32,15 +32,3 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
 
     return switch
-
-
-@pytest.fixture
-def halved(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return what lets programs with loops come in two halves, however few rows there are."""
-    from mbs_dynamics.compiler.passes import fission
-
-    def switch() -> None:
-        for name in ("LEAST_ROWS", "LEAST_ROWS_OF_COLUMNS"):
-            monkeypatch.setattr(fission, name, 1)
-
-    return switch

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
-from mbs_dynamics.compiler.runtime.batches import Vector, View, address
+from mbs_dynamics.compiler.codegen.llvm_prefetch import LINE, LONG
+from mbs_dynamics.compiler.runtime.machine import Vector
+from mbs_dynamics.compiler.runtime.views import View, address
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

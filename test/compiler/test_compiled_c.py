@@ -22,10 +22,10 @@ from mechanisms import random_mechanism
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
 from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.frontend import graph
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.jit import cache
-from mbs_dynamics.compiler.runtime import batches, compiled_c
+from mbs_dynamics.compiler.passes import chunks
+from mbs_dynamics.compiler.runtime import compiled_c, tiles
 from mbs_dynamics.compiler.runtime.compiled_c import CompiledC, emit_library
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
 
@@ -179,7 +179,7 @@ def test_names_that_mean_something_in_c():
 
 @needs_compiler
 def test_threads_share_the_states(monkeypatch):
-    monkeypatch.setattr(batches, "STATES_PER_THREAD", 100)
+    monkeypatch.setattr(tiles, "STATES_PER_THREAD", 100)
     monkeypatch.setenv("MBS_THREADS", "3")
     states = np.random.default_rng(0).uniform(0.5, 1.0, (1000, 3))
     kernel = Kernel(trace(guarded, {"x": (3,)}, name="f"), backend="c")
@@ -200,13 +200,13 @@ def test_threads_share_the_states(monkeypatch):
 
 @needs_compiler
 def test_a_large_memory_is_that_of_the_loop(monkeypatch):
-    monkeypatch.setattr(graph, "LARGE", 0)
+    monkeypatch.setattr(c, "STRAIGHT", 0)
+    monkeypatch.setattr(chunks, "SIZE", 100)
     monkeypatch.setattr(c, "STACK", 0)
 
     def chain(x: Any) -> Any:
         values = [positive(x[0], "x is not positive")]
         for k in range(300):
-            x[0].graph.turn()
             values.append(sin(values[-1] * x[k % 3]) + values[k // 2])
         return values[-1]
 
@@ -241,12 +241,12 @@ def test_there_is_no_vector_code():
 
 
 @needs_compiler
-def test_programs_with_loops_are_written_without():
+def test_programs_with_loops():
     model = random_mechanism(5, range(-1, 25)).model
     compiled = mbs.compile(mbs.inverse_mass_matrix, model, backend="python")
     assert isinstance(compiled.program, LoopProgram)
     kernel = Kernel(compiled.program, backend="c", defaults=compiled.defaults)
-    assert kernel.guards == compiled.program.expanded.guards
+    assert kernel.guards == compiled.program.guards
     q = np.random.default_rng(2).uniform(-1.0, 1.0, (3, model.n))
     expected = compiled(q)
     scale = np.abs(expected).max()

@@ -16,8 +16,10 @@ from test_emitters import critical_angles
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
-from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.batches import Vector, View, thread_count, view_of
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.machine import Vector
+from mbs_dynamics.compiler.runtime.tiles import thread_count
+from mbs_dynamics.compiler.runtime.views import View, view_of
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -182,7 +184,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
 
 # -- kernels ---------------------------------------------------------------------------------------
 
-LARGE = batches.LEAST_STATES + 3
+LARGE = strategy.LEAST_STATES + 3
 
 
 @pytest.fixture
@@ -205,8 +207,8 @@ def test_large_batches_run_as_vector_code(kernel, watched):
     assert not watched
     close(kernel(*arrays), wanted)
     assert watched == [LARGE]
-    fewer = [x[: batches.LEAST_STATES - 1] for x in arrays]
-    close(kernel(*fewer), [x[: batches.LEAST_STATES - 1] for x in wanted])
+    fewer = [x[: strategy.LEAST_STATES - 1] for x in arrays]
+    close(kernel(*fewer), [x[: strategy.LEAST_STATES - 1] for x in wanted])
     assert watched == [LARGE]
 
 
@@ -248,7 +250,7 @@ def test_the_layout_with_the_batch_last_is_not_copied():
     rows = view_of(last, port, batch, True)
     assert rows == View(rows.array, 8, 160)
     assert np.shares_memory(rows.array, last)
-    assert view_of(last, port, batch, False)[1:] == (48, 8)
+    assert view_of(last, port, batch, False)[1:3] == (48, 8)
     wide = np.zeros((5, 4, 3, 9))
     assert view_of(wide[..., :2], port, batch, True)[1:] == (48, 8)  # copied
     assert view_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8)
@@ -326,7 +328,7 @@ def test_iteration_of_a_large_batch(watched):
 
 def test_number_of_threads(monkeypatch):
     monkeypatch.setenv("MBS_THREADS", "3")
-    each = batches.STATES_PER_THREAD
+    each = strategy.STATES_PER_THREAD
     assert [thread_count(k * each) for k in (0, 1, 2, 3, 9)] == [1, 1, 2, 3, 3]
     monkeypatch.setenv("MBS_THREADS", "1")
     assert thread_count(9 * each) == 1

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code in segments: it gives what straight-line code gives, for one state and for lanes."""
+"""Code in chunks: it gives what straight-line code gives, for one state and for lanes."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program, less, positive, select, sin, trace
-from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler import Kernel, Program, cos, less, positive, select, sin, sqrt, trace
+from mbs_dynamics.compiler.codegen import c as c_emitter
+from mbs_dynamics.compiler.codegen.llvm_chunks import emit_chunks
+from mbs_dynamics.compiler.passes import chunks
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
-llvm_segments = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm_segments")
+llvm_emitter = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm")
 llvm_memory = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm_memory")
 llvm = pytest.importorskip("mbs_dynamics.compiler.jit.machine_code")
 
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a switch: whether programs are traced and compiled as large ones."""
+    """Return a switch: whether programs are compiled in chunks, which are small."""
+    monkeypatch.setattr(chunks, "SIZE", 60)
 
     def switch(on: bool) -> None:
-        monkeypatch.setattr(graph, "LARGE", 0 if on else sys.maxsize)
-        for name in ("STRAIGHT", "STRAIGHT_VECTORS"):
-            monkeypatch.setattr(llvm_segments, name, 0)
+        for emitter in (llvm_emitter, c_emitter):
+            monkeypatch.setattr(emitter, "STRAIGHT", 0 if on else sys.maxsize)
 
     return switch
 
@@ -96,7 +98,7 @@ C = pytest.param("c", marks=needs_compiler)
         *(pytest.param(name, "c", marks=needs_compiler) for name in ("tree", "mimics")),
     ],
 )
-def test_segments_give_what_straight_code_gives(name, backend, large):
+def test_chunks_give_what_straight_code_gives(name, backend, large):
     model = MECHANISMS[name].model
     for function, options in ALGORITHMS:
         large(False)
@@ -105,11 +107,9 @@ def test_segments_give_what_straight_code_gives(name, backend, large):
         plain = Kernel(program, backend="python", defaults=defaults)
         straight = flat(plain(*arrays_of(program, model, 5)))
         large(True)
-        program = program_of(function, model, **options)
-        segments = flat(kernel_of(program, model, backend)(*arrays_of(program, model, 5)))
+        found = flat(kernel_of(program, model, backend)(*arrays_of(program, model, 5)))
         scale = np.abs(straight).max(axis=1, keepdims=True)
-        # two orders of evaluation: constants keep their signs in large traces
-        np.testing.assert_array_less(np.abs(segments - straight) / scale, 2e-13)
+        np.testing.assert_array_less(np.abs(found - straight) / scale, 2e-13)
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
@@ -132,7 +132,7 @@ def test_lanes_give_what_single_states_give(name, lanes, large):
 def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
     """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
     llvm.batch_driver(lanes)  # makes the sine and cosine of so many lanes known
-    code = llvm.MachineCode(llvm_segments.emit_segments(program, lanes))
+    code = llvm.MachineCode(emit_chunks(program, lanes))
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
     tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]
     tiles += [aligned(np.full((port.size, lanes), np.nan)) for port in program.outputs]
@@ -158,7 +158,6 @@ def test_guards_say_which_state_and_joint(large, backend):
     def function(x: Any) -> Any:
         values = list(x)
         for k in range(6):
-            x[0].graph.turn()
             values.append(values[-1] * values[-2] + 1.0)
             positive(x[k] + 0.5, f"entry {k}")
         return values
@@ -173,11 +172,30 @@ def test_guards_say_which_state_and_joint(large, backend):
         kernel(x[3])
 
 
+@pytest.mark.parametrize("backend", ["llvm", C])
+def test_guards_that_are_inputs_and_angles(large, backend):
+    large(True)
+
+    def function(x: Any) -> Any:
+        angle = positive(2.0 * x[1], "twice x[1]")
+        return [sin(x[0]) * positive(x[0], "x[0]"), cos(angle), sqrt(positive(sin(x[2]), "sine"))]
+
+    kernel = Kernel(trace(function, {"x": (3,)}, name="f"), backend=backend)
+    expected = [np.sin(0.5) * 0.5, np.cos(2.0), np.sqrt(np.sin(0.7))]
+    np.testing.assert_allclose(kernel(np.array([0.5, 1.0, 0.7])), expected, rtol=1e-15)
+    for x, message in (
+        ([-0.5, -1.0, -0.7], r"twice x\[1\]"),
+        ([-0.5, 1.0, -0.7], r"f: x\[0\]"),
+        ([0.5, 1.0, -0.7], "sine"),
+    ):
+        with pytest.raises(mbs.SingularError, match=message):
+            kernel(np.array(x))
+
+
 def many_outputs(x: Any) -> Any:
     big = np.zeros((20, 20), dtype=object) + 0.25
     varied = np.linspace(0.0, 1.0, 100).astype(object)
     for k in range(20):
-        x[0].graph.turn()
         big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
         varied[5 * k] = big[k, k] * 2.0
     small = [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]
@@ -191,8 +209,8 @@ def test_outputs_that_are_numbers_inputs_and_angles(large, backend):
         large(on)
         program = trace(many_outputs, {"x": (2,)}, name="f")
         results.append(Kernel(program, backend=backend)(np.array([[0.3, 0.7], [0.6, 0.7]])))
-    for straight, segments in zip(*results, strict=True):
-        np.testing.assert_array_equal(straight, segments)
+    for straight, found in zip(*results, strict=True):
+        np.testing.assert_array_equal(straight, found)
 
 
 def test_outputs_that_are_numbers_in_lanes(large):
@@ -212,7 +230,7 @@ def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     arrays = arrays_of(program, model, 3)
     expected = kernel_of(program, model)(*arrays)
     monkeypatch.setattr(llvm_memory, "STACK", 0)
-    assert "@malloc" in llvm_segments.emit_llvm(program)
+    assert "@malloc" in llvm_emitter.emit_llvm(program)
     np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
 
 
@@ -221,12 +239,12 @@ def test_an_empty_heap_is_said(large, monkeypatch):
     model = MECHANISMS["tree"].model
     program = program_of(mbs.inverse_dynamics, model)
     monkeypatch.setattr(llvm_memory, "STACK", 0)
-    emit = llvm_segments.emit_llvm
+    emit = llvm_emitter.emit_llvm
 
     def greedy(*args: Any) -> str:
         return re.sub(r"@malloc\(i64 \d+\)", f"@malloc(i64 {1 << 62})", emit(*args))
 
-    monkeypatch.setattr("mbs_dynamics.compiler.runtime.batches.emit_llvm", greedy)
+    monkeypatch.setattr("mbs_dynamics.compiler.runtime.machine.emit_llvm", greedy)
     kernel = kernel_of(program, model)
     with pytest.raises(MemoryError, match="inverse_dynamics"):
         kernel(*(x[0] for x in arrays_of(program, model, 1)))

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism
+from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism, with_mimics
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -19,6 +20,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.frontend import loop_trace
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, columns_of
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD
+from mbs_dynamics.compiler.passes import strategy
 
 ALGORITHMS = (
     mbs.gravity_torques,
@@ -83,8 +85,10 @@ def test_loops_give_what_straight_code_gives(name, loops):
 @pytest.mark.parametrize(
     "name", mostly_slow(["tree in another order", "chain of 11"], ["chain of 11"])
 )
-def test_batches(name, loops):
+@pytest.mark.parametrize("cache", [strategy.CACHE, 0])
+def test_batches(name, cache, loops, monkeypatch):
     loops(True)
+    monkeypatch.setattr(strategy, "CACHE", cache)  # 0: in two programs
     for function in (mbs.coriolis_matrix, mbs.forward_dynamics_derivatives):
         model = made(name).model
         compiled = kernel(function, model, True)
@@ -217,11 +221,39 @@ def test_every_method_gives_the_same(name, loops):
     model = made(name).model
     state = arrays(mbs.forward_dynamics, model)
     expected = kernel(mbs.forward_dynamics, model, True, method="articulated_body")(*state)
-    for method in ("mass_matrix", "udut"):
+    for method, looped in (("mass_matrix", False), ("udut", True)):
         for representation in mbs.REPRESENTATIONS:
             options = {"method": method, "representation": representation}
-            found = kernel(mbs.forward_dynamics, model, True, **options)(*state)
+            found = kernel(mbs.forward_dynamics, model, looped, **options)(*state)
             assert_close(found, expected, 1e-10 * np.abs(expected).max())
+
+
+def test_models_whose_joints_share_coordinates_have_no_loops(loops):
+    loops(True)
+    mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 4: joints 1, 3, 4
+    model = with_mimics(mechanism, (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), np.zeros(5)).model
+    q, qd, qdd = model.random_state(3)
+    kernel(mbs.forward_dynamics, model, False)
+    kernel(mbs.jacobian, model, True, body="body4")
+    kernel(mbs.jacobian, model, False, body="body5")
+    tau = mbs.inverse_dynamics(model, q, qd, qdd)
+    assert_close(mbs.forward_dynamics(model, q, qd, tau), qdd, 1e-9)
+
+
+def test_a_joint_that_goes_faster_than_its_coordinate(loops):
+    """It may have the coordinate to itself; the recursions know of no ratio, and are not taken."""
+    loops(True)
+    model = random_mechanism(3, range(-1, 13)).model
+    joint = replace(model.bodies[4].joint, ratio=-2.0, offset=0.4)
+    bodies = [replace(b, joint=joint) if i == 4 else b for i, b in enumerate(model.bodies)]
+    geared = replace(model, bodies=tuple(bodies))
+    q, qd, qdd = arrays(mbs.inverse_dynamics, geared)
+    tau = kernel(mbs.inverse_dynamics, geared, False)(q, qd, qdd)
+    assert_close(mbs.forward_dynamics(geared, q, qd, tau), qdd, 1e-9)
+    M, inverse = mbs.mass_matrix(geared, q), mbs.inverse_mass_matrix(geared, q)
+    assert_close(M @ inverse, np.eye(geared.n), 1e-9)
+    derivatives = mbs.forward_dynamics_derivatives(geared, q, qd, tau)
+    assert_close(derivatives[2], inverse, 1e-9)
 
 
 @pytest.mark.backend_independent

@@ -35,7 +35,7 @@ def tree(rng: np.random.Generator) -> mbs.Model:
     kinds = [("revolute",), ("prismatic",), ("revolute", "prismatic", "screw")]
     options = {"aligned": rng.random() < 0.7, "kinds": kinds[int(rng.integers(3))]}
     mechanism = random_mechanism(int(rng.integers(1 << 30)), parents, **options)
-    if rng.random() < 0.3:
+    if rng.random() < 0.1:
         _, shared = np.unique(rng.integers(0, rng.integers(1, n + 1), n), return_inverse=True)
         ratio = rng.choice([1.0, -1.0, 0.5, 1.7], n) if rng.random() < 0.7 else np.ones(n)
         offset = rng.uniform(-1.0, 1.0, n) * (rng.random(n) < 0.5)
@@ -51,9 +51,6 @@ def tree(rng: np.random.Generator) -> mbs.Model:
 def options_of(function: Any, model: mbs.Model, rng: np.random.Generator) -> dict[str, Any]:
     given = {
         "body": lambda: str(rng.choice(model.body_names)),
-        "joints": lambda: tuple(
-            rng.choice(model.joint_names, int(rng.integers(1, 2 * model.n + 3)))
-        ),
         "order": lambda: int(rng.integers(1, 4)),
         "representation": lambda: str(rng.choice(list(mbs.REPRESENTATIONS))),
     }

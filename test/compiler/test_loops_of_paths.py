@@ -4,18 +4,18 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism, with_mimics
+from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler.frontend.containers import Layout, _common
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.model.body import Frame
 
@@ -122,16 +122,6 @@ def test_results_that_are_put_together(name, loops):
     compare(mbs.linearize, lambda: made(name), loops, arguments)
 
 
-@most_mechanisms_slow
-def test_triples(name, loops):
-    q = arrays(mbs.christoffel_symbols, made(name).n)
-    kernel = compare(mbs.christoffel_symbols, lambda: made(name), loops, q)
-    loops(False)
-    model = made(name)
-    C = [mbs.coriolis_matrix(model, q[0], rate) for rate in np.eye(model.n)]
-    assert_close(kernel(q[0]), np.moveaxis(np.array(C), 0, -1), 1e-11 * max(1.0, np.abs(C).max()))
-
-
 @most_representations_slow
 @pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(90)]])
 def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):
@@ -187,21 +177,6 @@ def test_the_hessian_of_a_chain_is_that_of_pinocchio():
         assert_close(found(q), expected[[3, 4, 5, 0, 1, 2]], 1e-11 * np.abs(expected).max())
 
 
-def test_joints_that_follow_others(loops):
-    """A path may have one of several joints of a coordinate, or more, with ratios and offsets."""
-
-    def make(coordinate: Any) -> mbs.Model:
-        mechanism = random_mechanism(5, (-1, 0, 0, 2, 1))  # the path to body 5: joints 1, 2, 5
-        ratio, offset = (1, 1, 1, 1, -0.5), (0, 0, 0, 0, 0.3)
-        return with_mimics(mechanism, coordinate, ratio, offset).model
-
-    for function, coordinate in itertools.product(OF_A_BODY, ((0, 1, 2, 3, 3), (0, 1, 2, 3, 0))):
-        for representation in ("body_fixed", "mixed"):
-            options = {"body": "body5", "representation": representation}
-            given = arrays(function, 4)
-            compare(function, lambda at=coordinate: make(at), loops, given, **options)
-
-
 @pytest.mark.backend_independent
 def test_what_has_no_loops(loops):
     loops(True)
@@ -255,3 +230,31 @@ def test_straight_code_fills_large_results_with_zeros():
     assert (H == 0.0).mean() > 0.9
     several = np.full((9, *out.shape), np.nan)
     assert_close(kernel(np.array([q] * 9), out=several), np.array([H] * 9), 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "kinds", "function", "options"),
+    [
+        (80, 5, ("prismatic",), mbs.inverse_dynamics_derivatives, {}),
+        (105, 2, None, mbs.inverse_dynamics_derivatives, {}),
+        (141, 2, None, mbs.twists, {"representation": "mixed"}),
+        (196, 2, ("prismatic",), mbs.jacobian, {"representation": "hybrid", "body": "body2"}),
+    ],
+)
+def test_what_is_a_number_in_some_rows_only(seed, n, kinds, function, options, loops):
+    """Screws and poses of aligned joints, which were once taken for numbers in all rows."""
+
+    def make() -> mbs.Model:
+        chosen = {"kinds": kinds} if kinds else {}
+        return random_mechanism(seed, range(-1, n - 1), aligned=True, **chosen).model
+
+    compare(function, make, loops, arrays(function, make().n), **options)
+
+
+@pytest.mark.backend_independent
+def test_a_number_is_not_taken_for_a_variable():
+    """As 1.0 on the diagonal of rotations about different axes, and the variable 1."""
+    a, b = Layout((3,), (1.0, 0, 1)), Layout((3,), (1, 0, 1.0))
+    assert _common(a, b).entries == (0, 1, 2)
+    assert Layout((2,), (0.0, 1.0)).key != Layout((2,), (0, 1)).key
+    assert [Layout((2,), entries).has_numbers for entries in ((0, 1), (0, 1.0))] == [False, True]

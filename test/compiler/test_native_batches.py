@@ -7,10 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from layouts import OTHERS, SIDE_BY_SIDE, STRIDED, part_of_wider, transposed
-from mechanisms import random_mechanism
 from native_bench import (
     Subclass,
-    Watched,
     new_filling,
     one_by_one,
     one_state,
@@ -22,9 +20,9 @@ from native_bench import (
     with_vector_code,
 )
 
-import mbs_dynamics as mbs
-from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime import views
 from mbs_dynamics.compiler.runtime.native.results import LARGEST_BATCH
 from mbs_dynamics.errors import ArgumentError, SingularError
 
@@ -203,41 +201,14 @@ def test_large_results_and_large_batches_go_to_python(kernel):
     before = kernel.slow_calls
     found = kernel(*arguments)
     assert kernel.slow_calls == before + 1
-    assert found[2].__array_interface__["data"][0] % batches.LINE == 0
+    assert found[2].__array_interface__["data"][0] % views.LINE == 0
     kernel(*arguments, out=(out := room(kernel, rows)))
     assert kernel.slow_calls == before + 1
     assert same(out, found)
-    rows = 2 * batches.STATES_PER_THREAD
+    rows = 2 * strategy.STATES_PER_THREAD
     arguments = states(rows)
     for k, shared in enumerate((rows - 1, rows)):
         out = room(kernel, shared)
         before = kernel.slow_calls
         kernel(*[x[:shared] for x in arguments], out=out)
         assert kernel.slow_calls == before + k
-
-
-def test_programs_that_write_their_results_themselves(loops, halved):
-    halved()
-    loops(True)
-    model = random_mechanism(3, [-1, 0, 1, 2, 2, 4, 0, 6, 7]).model
-    kernel = Watched(mbs.compile(mbs.coriolis_matrix, model, backend="llvm").program)
-    assert kernel.program.in_loops
-    rng = np.random.default_rng(5)
-    q, qd = rng.normal(size=(2, LEAST_STATES + 5, model.n))
-    rest = [np.zeros(port.shape) for port in kernel.inputs[2:]]
-    expected = np.array([kernel(a, b, *rest) for a, b in zip(q, qd, strict=True)])
-    kernel(q, qd, *rest)
-    assert any(kernel._machine.vector.direct)
-    before = kernel.slow_calls
-    out = np.full((len(q), model.n, model.n), np.nan)
-    kernel(q, qd, *rest, out=out)
-    assert kernel.slow_calls == before
-    close = {"rtol": 1e-12, "atol": 1e-13 * np.abs(expected).max()}
-    np.testing.assert_allclose(out, expected, **close)
-    last = transposed(np.full_like(out, np.nan))
-    for _ in range(2):
-        kernel(transposed(q), qd, *rest, out=last)  # through a scratch area, in Python
-        np.testing.assert_allclose(last, expected, **close)
-    kernel(transposed(q), transposed(qd), *rest, out=out)
-    assert kernel.slow_calls == before + 2
-    np.testing.assert_allclose(out, expected, **close)

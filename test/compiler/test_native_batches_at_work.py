@@ -27,7 +27,7 @@ from native_bench import (
 from test_native_fuzz import CALLS
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.runtime.batches import LEAST_STATES
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")

@@ -21,8 +21,12 @@ KEYWORDS = (
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while INFINITY NAN"
 )
-OWN = "workspace memory inputs outputs row number run left k"
+OWN = "workspace memory k"
 FUNCTIONS = {g.SIN, g.COS, g.SQRT, g.ATAN2}
+
+DIRECT = 64
+"""An output with more zeros than this is filled with zeros by a loop."""
+
 RESERVED = {*KEYWORDS.split(), *OWN.split(), *FUNCTIONS, *(f"{x}f" for x in FUNCTIONS)}
 
 
@@ -53,7 +57,8 @@ class Style:
         self.outputs = [self._free(f"out_{port.name}") for port in program.outputs]
         """Names of the parameters of the outputs, in order."""
         names = [port.name for port in program.inputs]
-        self._of = dict(zip(names, self.inputs, strict=True))
+        self.of = dict(zip(names, self.inputs, strict=True))
+        """Names of the parameters of the inputs, by the name of the input."""
 
     def _free(self, name: str) -> str:
         found = identifier(name)
@@ -85,7 +90,7 @@ class Style:
     def expression(self, node: Symbol | Condition, ref: Callable[[Any], str]) -> str:
         """Return what a node is; ``ref`` is asked for its arguments in order."""
         if node.op == g.INPUT:
-            return f"{self._of[node.args[0]]}[{node.args[1]}]"
+            return f"{self.of[node.args[0]]}[{node.args[1]}]"
         args = [ref(x) for x in node.args]
         if node.op == g.NEG:
             return f"-{args[0]}"
@@ -95,10 +100,21 @@ class Style:
             return f"{node.op}{self.suffix}({', '.join(args)})"
         return f"{args[0]} {node.op} {args[1]}"
 
+    def numbers(self) -> Iterator[str]:
+        """Yield the stores of the entries of outputs that are numbers."""
+        for name, values in zip(self.outputs, self.program.values, strict=True):
+            zeros = sum(isinstance(x, float) and x == 0.0 for x in values)
+            if zeros > DIRECT:
+                zero = self.constant(0.0)
+                yield f"  for (long k = 0; k < {len(values)}; ++k) {name}[k] = {zero};"
+            for k, x in enumerate(values):
+                if isinstance(x, float) and (x != 0.0 or zeros <= DIRECT):
+                    yield f"  {name}[{k}] = {self.constant(x)};"
+
     def end(self, ref: Callable[[Any], str]) -> Iterator[str]:
         """Yield the last lines: they name parameters without use, and return the status."""
         read = {node.args[0] for node in self.program.nodes if node.op == g.INPUT}
-        unused = [name for port, name in self._of.items() if port not in read]
+        unused = [name for port, name in self.of.items() if port not in read]
         ports = zip(self.outputs, self.program.outputs, strict=True)
         unused += [name for name, port in ports if not port.size]
         for name in sorted(unused):
@@ -115,9 +131,10 @@ def emit_straight(program: Program, style: Style, signature: str) -> str:
     def ref(x: Any) -> str:
         return f"t{x.id}" if isinstance(x, (Symbol, Condition)) else style.constant(x)
 
-    lines = [signature, "{"]
+    lines = [signature, "{", *style.numbers()]
     for node in program.nodes:
         lines.append(f"  const {style.type(node)} t{node.id} = {style.expression(node, ref)};")
     for name, values in zip(style.outputs, program.values, strict=True):
-        lines += [f"  {name}[{k}] = {ref(x)};" for k, x in enumerate(values)]
+        symbols = ((k, x) for k, x in enumerate(values) if isinstance(x, Symbol))
+        lines += [f"  {name}[{k}] = {ref(x)};" for k, x in symbols]
     return "\n".join([*lines, *style.end(ref), ""])

@@ -26,8 +26,9 @@ from mbs_dynamics.compiler.codegen.builder import (
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL
+from mbs_dynamics.compiler.codegen.llvm_prefetch import DISTANCE, LONG
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LIBRARY, emit_sines_and_cosines
-from mbs_dynamics.compiler.codegen.llvm_soon import LINE, LONG
+from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -35,54 +36,31 @@ BATCH_PORT = Struct.of_words(
     by_entry=I64,
     size=I64,
     scratch=Pointer(DOUBLE),
-    direct=I64,
     order=Pointer(I32),
 )
 """What the driver's table says of each port: the address of the first entry of state 0, the bytes
 from one state to the next (0: constant), and from one entry to the next, the number of entries, and
-the address of its scratch area, with room for at least ``lanes`` entries. ``direct`` is not 0 if
-the body writes results itself: what it finds in the scratch area are then the addresses of the
-results of each state, and ``size`` is 0. ``order`` is, for an output, the address of at least
-``lanes`` integers: where each entry stands in the scratch area, in bytes. Equal entries may stand
-there once."""
+the address of its scratch area, with room for at least ``lanes`` entries. ``order`` is, for an
+output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
+bytes. Equal entries may stand there once."""
 
 DRIVER = Prototype(
     *("mbs.batch", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
 )
-SET_POINTERS = Prototype("mbs.set_pointers", VOID, Pointer(BATCH_PORT), I64, Pointer(PTR))
-PREFETCH_INPUTS = Prototype("mbs.prefetch_inputs", VOID, Pointer(BATCH_PORT), I64)
-PREFETCH_OUTPUTS = Prototype("mbs.prefetch_outputs", VOID, Pointer(BATCH_PORT), I64)
 LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
 STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
 
 PREFETCH = Prototype("llvm.prefetch.p0", VOID, PTR, I32, I32, I32)
 MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
-FAR_AHEAD = 8 * LINE
-"""How far ahead memory is fetched where each entry of all states lies together."""
-
-AHEAD_IN_ROW = 2 * LINE
-"""How far ahead in a long row the memory is fetched that is written next.
-
-Measured for matrices and poses of humanoids and chains: two lines take 0.7 to 0.9 of the time of
-none, one to four about the same, 16 and more as long as none. To fetch all rows before the body
-takes 1.1 to 1.2 of the time of none.
-"""
-
 
 def emit_batch(lanes: int) -> str:
     """Return the IR of the driver of bodies with so many lanes, and of their sines and cosines."""
-    functions = [
-        driver(lanes),
-        prefetch_inputs(lanes),
-        prefetch_outputs(lanes),
-        set_pointers(lanes),
-    ]
     return (
         LIBRARY
         + emit_sines_and_cosines(lanes)
         + emit_sines_and_cosines(PER_CALL * lanes)
-        + module([*functions, load_tile(lanes), store_tile(lanes)])
+        + module([driver(lanes), load_tile(lanes), store_tile(lanes)])
     )
 
 
@@ -91,8 +69,9 @@ def driver(lanes: int) -> Function:
 
     It evaluates the states from ``first`` to ``last`` - 1, at least ``lanes`` of them: what is left
     over at the end is done again together with states before it. ``pointers`` are the addresses of
-    the scratch areas, of one for the status of each lane, and room for one of each output. Returns
-    what the loop over single states does (see :mod:`codegen.llvm_shared`).
+    the scratch areas, of one for the status of each lane, and room for where the results of a tile
+    begin in each output, whose memory the body may prefetch. Returns what the loop over single
+    states does (see :mod:`codegen.llvm_shared`).
     """
     f = Function(DRIVER, exported=True)
     function, first, last, table, inputs, ports, pointers, guards = f.parameters
@@ -102,12 +81,11 @@ def driver(lanes: int) -> Function:
     with f.forever() as tiles:
         state = tile.value
         with f.loop(inputs) as k:
-            f.call(PREFETCH_INPUTS, table[k], state)
             f.call(LOAD_TILE, table[k], state)
         with f.loop(inputs, ports) as k:
-            f.call(PREFETCH_OUTPUTS, table[k], state)
-            results = pointers.at(ports + 1 + k - inputs)
-            f.call(SET_POINTERS, table[k], state, results)
+            port = table[k]
+            first_of_tile = f.select(port.by_entry == 8, state * port.by_state, 0)
+            pointers[ports + 1 + k - inputs] = port.address.byte(first_of_tile)
         status = f.call(function, pointers)
         with f.if_(status != 0):
             with f.if_(status < 0):
@@ -120,69 +98,6 @@ def driver(lanes: int) -> Function:
         tile.value = f.call(MINIMUM, state + lanes, final)
     f.ret(0)
     return f
-
-
-def set_pointers(lanes: int) -> Function:
-    """Return ``void mbs.set_pointers(port, state, results)``.
-
-    It tells a body where the results of a tile begin, whose memory it may fetch, and if it is to
-    write them itself, where those of each state are to stand. What is fetched of results that do
-    not stand in rows is the same in all tiles, so that nothing is lost.
-    """
-    f = Function(SET_POINTERS)
-    port, state, results = f.parameters
-    address, by_state = port.address, port.by_state
-    results[0] = address.byte(f.select(port.by_entry == 8, state * by_state, 0))
-    with f.if_(port.direct != 0):
-        each = port.scratch.to(Pointer(PTR))
-        with f.loop(lanes) as lane:
-            each[lane] = address.byte((state + lane) * by_state)
-    f.ret()
-    return f
-
-
-def prefetch_inputs(lanes: int) -> Function:
-    """Return ``void mbs.prefetch_inputs(port, state)``: memory is fetched that is read later.
-
-    Where each entry of all states lies together, there may be more streams than the processor
-    follows by itself, and each takes one line in a tile: those are fetched some tiles before.
-    """
-    f = Function(PREFETCH_INPUTS)
-    port, state = f.parameters
-    with f.if_(port.by_entry != 8):
-        _prefetch_entries(f, port, state, write=0)
-    f.ret()
-    return f
-
-
-def prefetch_outputs(lanes: int) -> Function:
-    """Return ``void mbs.prefetch_outputs(port, state)``: memory is fetched that is written later.
-
-    Rows are fetched before the body of their own tile runs. For short ones it is not worth it, and
-    for long ones the body would wait: see :data:`codegen.llvm_soon.PART`.
-    """
-    f = Function(PREFETCH_OUTPUTS)
-    port, state = f.parameters
-    by_state, size = port.by_state, port.size
-    with f.if_(port.by_entry != 8):
-        _prefetch_entries(f, port, state, write=1)
-    with f.else_(), f.if_((size > lanes) & (size <= LONG * lanes)):
-        base = port.address.byte(state * by_state)
-        with f.loop(0, by_state * lanes, LINE) as k:
-            _prefetch(f, base.byte(k), write=1)
-    f.ret()
-    return f
-
-
-def _prefetch_entries(f: Function, port: Value, state: Value, *, write: int) -> None:
-    by_entry = port.by_entry
-    base = port.address.byte(state * port.by_state).byte(FAR_AHEAD)
-    with f.loop(port.size) as k:
-        _prefetch(f, base.byte(k * by_entry), write=write)
-
-
-def _prefetch(f: Function, at: Value, *, write: int) -> None:
-    f.call(PREFETCH, at, write, 3, 1)  # data, for the first cache
 
 
 def load_tile(lanes: int) -> Function:
@@ -202,7 +117,7 @@ def load_tile(lanes: int) -> Function:
         else:
             others = Value(f, vector, "zeroinitializer")
             loaded = [f.call(masked, row, 8, mask, others) for row in rows]
-        for k, column in enumerate(_transposed(f, loaded)):
+        for k, column in enumerate(transposed(f, loaded)):
             scratch.at(first).at(k).store(column, 8 * lanes)
 
     _move_tile(f, lanes, load_entry, load_block, ahead=False)
@@ -226,7 +141,7 @@ def store_tile(lanes: int) -> Function:
 
     def store_block(rows: Sequence[Value], first: Value, mask: Value | None) -> None:
         columns = [placed(order.at(first).at(k)) for k in range(lanes)]
-        for row, stored in zip(rows, _transposed(f, columns), strict=True):
+        for row, stored in zip(rows, transposed(f, columns), strict=True):
             if mask is None:
                 row.store(stored, 8)
             else:
@@ -262,7 +177,7 @@ def _move_tile(
         for _ in range(lanes - 1):
             rows.append(rows[-1].byte(by_state))
         with f.if_(size < lanes):
-            move_block(rows, f.operand(0, I64), _first_lanes(f, lanes, size))
+            move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
             tile.leave()
         if ahead:
             with f.if_(size > LONG * lanes):
@@ -293,45 +208,10 @@ def _move_blocks(
         k = first.value
         here = [row.at(k) for row in rows]
         for row in here if ahead else ():
-            _prefetch(f, row.byte(AHEAD_IN_ROW), write=1)
+            f.call(PREFETCH, row.byte(DISTANCE), 1, 3, 1)
         move_block(here, k, None)
         blocks.leave_unless(k < last)
         following = k + lanes
         if ahead:
             following = ((following + before) & -lanes) - before
         first.value = f.call(MINIMUM, following, last)
-
-
-def _first_lanes(f: Function, lanes: int, count: Value) -> Value:
-    """Emit the mask of so many lanes, the first ones."""
-    words = f"<{lanes} x i64>"
-    one = f.new(words, f"insertelement {words} poison, {count}, i64 0")
-    every = f"shufflevector {one}, {words} poison, <{lanes} x i32> zeroinitializer"
-    numbers = ", ".join(f"i64 {k}" for k in range(lanes))
-    bits = f"icmp ult {words} <{numbers}>, {f.new(words, every).text}"
-    return f.new(f"<{lanes} x i1>", bits)
-
-
-def _transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
-    kind = rows[0].kind
-    found = transposed(lambda x: f.new(kind, x).text, len(rows), [row.text for row in rows])
-    return [Value(f, kind, text) for text in found]
-
-
-def transposed(new: Callable[[str], str], lanes: int, rows: Sequence[str]) -> list[str]:
-    """Emit the transposition of a square of vectors: pairs of rows swap parts, in log2 stages.
-
-    ``new`` emits an instruction and returns the name of its value.
-    """
-    values, vector = list(rows), f"<{lanes} x {DOUBLE}>"
-    distance = 1
-    while distance < lanes:
-        first = [c if not c & distance else lanes + c - distance for c in range(lanes)]
-        second = [c + distance if not c & distance else lanes + c for c in range(lanes)]
-        for k in [k for k in range(lanes) if not k & distance]:
-            pair = f"{vector} {values[k]}, {vector} {values[k + distance]}"
-            for row, mask in ((k, first), (k + distance, second)):
-                order = ", ".join(f"i32 {c}" for c in mask)
-                values[row] = new(f"shufflevector {pair}, <{lanes} x i32> <{order}>")
-        distance *= 2
-    return values

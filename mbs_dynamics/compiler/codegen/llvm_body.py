@@ -22,7 +22,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mbs_dynamics.compiler.codegen.llvm_soon import Announced, Announcing
+from mbs_dynamics.compiler.codegen.llvm_prefetch import APART, Prefetched
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.program import Port, Program
@@ -39,6 +39,12 @@ PER_CALL = 2
 
 FAR = 150
 """A value that was not used for so many operations waits in memory."""
+
+LONG = 6000
+"""In straight-line code of one state with more nodes than this, stores of outputs are volatile.
+
+LLVM would compare each of them with all others: with thousands it takes two to three times as long.
+"""
 
 DIRECT = 64
 """An output with more zeros than this is filled with zeros first."""
@@ -188,6 +194,16 @@ class Body:
         at = self.entry(output_pointer(port.name), k)
         self.lines.append(f"  store {self.storing}{self.real} {self.operand(x)}, ptr {at}")
 
+    def store_numbers(self, program: Program) -> None:
+        """Emit the stores of the entries of outputs that are numbers."""
+        for port, values in zip(program.outputs, program.values, strict=True):
+            zeros = sum(not isinstance(x, Symbol) and x == 0.0 for x in values)
+            if zeros > DIRECT:
+                self.zero(output_pointer(port.name), port.size)
+            for k, x in enumerate(values):
+                if not isinstance(x, Symbol) and (x != 0.0 or zeros <= DIRECT):
+                    self.store(port, k, x)
+
     def status(self, guards: Sequence[tuple[Any, str]], ports: int) -> str:
         """Emit the number of the first guard that fails, or 0, and return the i32 to be returned.
 
@@ -218,14 +234,18 @@ class Body:
 
     # -- sines and cosines -------------------------------------------------------------------------
 
-    def sines_and_cosines(self, trig: Sequence[Symbol | Condition]) -> None:
-        """Emit these sines and cosines, of angles that are at hand."""
+    def sines_and_cosines(self, trig: Sequence[Symbol | Condition], table: str = "") -> None:
+        """Emit these sines and cosines, of angles that are at hand.
+
+        ``table`` is where they are stored: the sines of a group of angles, then their cosines.
+        Without it a table is made on the stack.
+        """
         angles = list({node.args[0].id: node.args[0] for node in trig}.values())
         per_call = WIDTH if self.lanes == 1 else PER_CALL
         size = per_call * self.lanes
         groups = [angles[k : k + per_call] for k in range(0, len(angles), per_call)]
         where: dict[tuple[int, str], int] = {}
-        table = self.new(f"alloca [{2 * size * len(groups)} x double], align {8 * size}")
+        table = table or self.new(f"alloca [{2 * size * len(groups)} x double], align {8 * size}")
         for k, group in enumerate(groups):
             x = self._together(group) if self.lanes == 1 else self._side_by_side(group)
             at = self.new(f"getelementptr double, ptr {table}, i64 {2 * size * k}")
@@ -263,6 +283,12 @@ class Body:
         pair = f"{self.real} {names[0]}, {self.real} {names[1]}"
         return self.new(f"shufflevector {pair}, <{PER_CALL * self.lanes} x i32> <{lanes}>")
 
+    def prefetch(self, port: int, distance: int) -> None:
+        """Emit the prefetch of memory at a distance in bytes from an address in the ports."""
+        at = self.new(f"getelementptr ptr, ptr %ports, i64 {port}")
+        at = self.new(f"getelementptr i8, ptr {self.new(f'load ptr, ptr {at}')}, i64 {distance}")
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 2, i32 1)")
+
     def declarations(self) -> str:
         """Return the declarations of all functions that the body may call."""
         real, sizes = self.real, [WIDTH]
@@ -295,38 +321,35 @@ def output_pointer(name: str) -> str:
     return f'%"out.{name}"'
 
 
-def emit_llvm(program: Program, lanes: int = 1, announced: Announced = ()) -> str:
+def emit_straight(program: Program, lanes: int = 1, prefetched: Prefetched = ()) -> str:
     """Return LLVM IR of ``i32 @<name>(ptr ports)``; ports are the addresses of inputs and outputs.
 
     All are addresses of doubles. With one lane the function returns 0, or k if the k-th guard,
     counted from one, is not positive. With several lanes the entry k of state j of a port stands
-    at ``lanes * k + j``, and the status is that of :meth:`Body.status`.
+    at ``lanes * k + j``, and the status is that of :meth:`Body.status`. What is to be prefetched is
+    spread over the operations; the addresses of the results stand behind those of ports and status.
     """
     body = Body(lanes)
-    if lanes == 1 and len(program.nodes) > g.LARGE:
-        # LLVM would look at all of them for each: thousands take it two to three times as long
+    if lanes == 1 and len(program.nodes) > LONG:
         body.storing = "volatile "
     body.pointers(program)
-    announcing = Announcing(body, len(program.inputs) + len(program.outputs), announced)
-    done = 0
+    results, ahead, done = len(program.inputs) + len(program.outputs) + 1, iter(prefetched), 0
+    every = max(APART, len(program.nodes) // max(len(prefetched), 1))
     stages = _stages(program)
     ordered = [node for nodes, _ in stages for node in nodes]
     body.keep(*waiting_places(ordered, [x for x, _ in program.guards], FAR))
     wanted: dict[int, list[tuple[Port, int]]] = {}
+    body.store_numbers(program)
     for port, values in zip(program.outputs, program.values, strict=True):
-        zeros = sum(not isinstance(x, Symbol) and x == 0.0 for x in values)
-        if zeros > DIRECT:
-            body.zero(output_pointer(port.name), port.size)
         for k, x in enumerate(values):
             if isinstance(x, Symbol):
                 wanted.setdefault(x.id, []).append((port, k))
-            elif x != 0.0 or zeros <= DIRECT:
-                body.store(port, k, x)
     for nodes, trig in stages:
         for node in nodes:
             body.node(node)
             done += 1
-            announcing.until(done, len(program.nodes))
+            if done % every == 0 and (line := next(ahead, None)):
+                body.prefetch(results + line[0], line[1])
             for port, k in wanted.get(node.id, ()):
                 body.store(port, k, node)
         if trig:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body
+from mbs_dynamics.compiler.codegen.llvm_body import WIDTH
 
 ALIGNED = 64
 """Bytes at multiples of which vectors stand."""
@@ -38,27 +38,6 @@ def emit_memory(size: int) -> tuple[list[str], bool]:
         f"  %heap.even = and i64 %heap.up, -{ALIGNED}",
         "  %memory = inttoptr i64 %heap.even to ptr",
     ], True
-
-
-AHEAD = 2
-"""How many rows of a matrix before it is written memory is fetched.
-
-Measured for inverse mass matrices of chains of 100 and 200: one to eight rows take 0.8 to 0.97 of
-the time of a whole state, which drives out what is at work.
-"""
-
-
-def emit_ahead(body: Body, pointer: str, size: int, row: str) -> None:
-    """Emit the announcement of what is soon written into an array with rows of so many doubles.
-
-    After the last row of a state comes the first one of the next state, or what is not written.
-    """
-    soon = body.new(f"add i64 {row}, {AHEAD}")
-    first = body.new(f"mul i64 {soon}, {8 * size}")
-    first = body.new(f"getelementptr i8, ptr {pointer}, i64 {first}")
-    for k in range(-(-8 * size // ALIGNED)):
-        at = body.new(f"getelementptr i8, ptr {first}, i64 {ALIGNED * k}")
-        body.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 1, i32 3, i32 1)")
 
 
 def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:

@@ -26,9 +26,7 @@ def emit_python(program: Program) -> str:
     :func:`compile_python`.
     """
     if program.in_loops:
-        from mbs_dynamics.compiler.codegen.python_loops import emit_loops
-
-        return emit_loops(program)
+        return _in_loops(program)[0]
     users: dict[int, int] = {}
     for node in program.nodes:
         if node.op != g.INPUT:
@@ -127,9 +125,18 @@ NAMESPACE: dict[str, Any] = {
 def compile_python(program: Program) -> Callable[..., Sequence[list[float]]]:
     """Return the program as a Python function of flat lists; one flat list per output."""
     names = dict(NAMESPACE)
-    if program.in_loops:
-        from mbs_dynamics.compiler.codegen.python_loops import namespace
-
-        names.update(namespace(program))
-    exec(compile(emit_python(program), f"<{program.name}>", "exec"), names)
+    source, more = _in_loops(program) if program.in_loops else (emit_python(program), {})
+    names.update(more)
+    exec(compile(source, f"<{program.name}>", "exec"), names)
     return names[program.name]  # type: ignore[no-any-return]
+
+
+def _in_loops(program: Program) -> tuple[str, dict[str, Any]]:
+    """Return the source of a program with loops, and the names that it needs."""
+    from mbs_dynamics.compiler.codegen import python_module
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+    from mbs_dynamics.compiler.passes.pipeline import loop_nest
+
+    assert isinstance(program, LoopProgram)
+    module = loop_nest(program)
+    return python_module.emit_module(module), python_module.namespace(module)

@@ -158,14 +158,6 @@ class Values:
         self.first: int | None = None
         self._assigned: set[int | None] = set()
 
-    @classmethod
-    def at(cls, loops: Loops, slot: int) -> Values:
-        """Return the container of scalars that something else than a loop computes."""
-        values = cls(loops, whole=True)
-        values.layout, values.first = Layout(None, (0,)), slot
-        values._assigned = set(loops.forest.kinds)
-        return values
-
     def __getitem__(self, i: Any) -> Any:
         scope = self.loops.scope
         if scope is None:
@@ -204,7 +196,7 @@ class Values:
         """Whether all rows have their values, from loops before this one."""
         own = {Place(STATE, s, 0, OWN) for s in self.slots()}
         forest = self.loops.forest
-        done = self._assigned >= set(forest.kinds[: forest.own])
+        done = self._assigned >= set(forest.kinds)
         return done and not own & scope.stores.keys()
 
     def slots(self) -> range:
@@ -245,33 +237,17 @@ class Values:
 
 
 class Matrix:
-    """A scalar or several for each pair of rows, kept in memory or in an output.
-
-    Or a scalar for each triple of rows, if it is a ``cube``. The columns of what is ``attached``
-    belong to the rows that are attached.
-    """
+    """A scalar or several for each pair of rows, kept in memory or in an output."""
 
     def __init__(
         self,
         loops: Loops,
         strides: tuple[int, int, int],
         size: int,
-        *,
-        cube: bool = False,
-        attached: bool = False,
     ) -> None:
-        self.loops, self.cube = loops, cube
+        self.loops = loops
         self.number = len(loops.matrices)
         loops.matrices.append((*strides, size))
-        if attached:
-            loops.of_attached.add(self.number)
-
-    @classmethod
-    def at(cls, loops: Loops, number: int) -> Matrix:
-        """Return the matrix of scalars that something else than a loop computes."""
-        matrix = cls.__new__(cls)
-        matrix.loops, matrix.cube, matrix.number = loops, False, number
-        return matrix
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
         scope, place = self._place(cell)
@@ -299,8 +275,6 @@ class Matrix:
         scope = self.loops.scope
         if scope is None or isinstance(i, int) or isinstance(j, int):
             raise Unsuitable
-        if self.cube:
-            return scope, Place(CELL, self.number, 0, i.role, j.role, k[0].role)
         return scope, Place(CELL, self.number, k[0] if k else 0, i.role, j.role)
 
 

@@ -32,23 +32,7 @@ BRANCH_HELP = (
     "decide by the model's constants wherever the choice does not depend on the state"
 )
 
-LARGE = 6000
-"""Programs of more nodes than this are rolled up: what they repeat is compiled once.
-
-Measured (benchmarks/large_trees.py) between 3000 and 12000 nodes: where bodies resemble each other,
-segments take as long to run as straight-line code, and a tenth to all of the time to compile. Back
-ends may still compile a program as straight-line code if its bodies do not. Up to 6000 nodes these
-do in all that was measured (arms, chains of 7 to 23 joints), so that a second trace was in vain.
-"""
-
-SUPERFLUOUS = 3
-"""A trace has at most so many times the nodes of its program before it is surely a large one."""
-
 MIXED = "symbols of two different traces were mixed in one expression"
-
-
-class TooLarge(Exception):  # noqa: N818
-    """A trace has become so large that it has to begin again as a rolled one."""
 
 
 class Symbol:
@@ -201,25 +185,12 @@ class Condition:
 class Graph:
     """The nodes of one trace, in the order in which they came up: arguments before their users."""
 
-    def __init__(self, *, rolled: bool = False) -> None:
-        """Start an empty trace; ``rolled`` keeps the signs of constants in the constants.
-
-        The operations of two bodies are then the same ones, whatever the signs of their constants,
-        so that both can share code.
-        """
-        self.rolled = rolled
+    def __init__(self) -> None:
+        """Start an empty trace."""
         self.nodes: list[Symbol | Condition] = []
         self.guards: dict[int, tuple[Symbol, str]] = {}
         """Symbols that must be positive, by id, each with what to say if one is not."""
-        self.turns: list[int] = []
-        """How many nodes there were whenever a loop began or turned."""
         self._known: dict[tuple[Any, ...], Symbol | Condition] = {}
-
-    def turn(self) -> None:
-        """Note that a loop begins or turns: what follows is likely to resemble what came before."""
-        self.turns.append(len(self.nodes))
-        if len(self.nodes) > SUPERFLUOUS * LARGE and not self.rolled:
-            raise TooLarge
 
     def input(self, name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """Return an object array of new input symbols; each has the args (name, flat index)."""
@@ -273,7 +244,7 @@ class Graph:
             return self.scaled(x.args[0], -c)
         if c == -1.0:
             return self.negated(x)
-        if c < 0.0 and not self.rolled:
+        if c < 0.0:
             return self.negated(self.scaled(x, -c))
         if x.op == MUL and type(x.args[0]) is float:
             return self.scaled(x.args[1], c * x.args[0])

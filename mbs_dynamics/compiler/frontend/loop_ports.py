@@ -25,18 +25,11 @@ class Result:
     """Name of the numbers that say where each row stands in the output."""
     shape: tuple[int, ...]
     """Of the output."""
+    strides: tuple[int, int, int]
+    """How far apart rows, columns and entries stand in the output."""
     across: str = ""
     """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
     from those of the rows."""
-    strides: tuple[int, int, int] = (0, 0, 0)
-    """How far apart rows, columns and entries stand in the output; if zero, as they do in a matrix
-    of the size of the output."""
-    factors: tuple[int, ...] = ()
-    """Tables of what rows, columns and entries are multiplied by, as many of these as there are."""
-    is_sum: bool = False
-    """Whether what stands in the same place is added up."""
-    symmetric: bool = False
-    """Whether a sum is symmetric, and to be so exactly."""
 
     def derivative(self, k: int) -> Result:
         """Return the k-th time derivatives of series."""

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,17 +18,15 @@ from mbs_dynamics.compiler.frontend.loops import (
     COLUMNS,
     EACH,
     INWARD,
-    LOAD,
     OUTER,
     OWN,
     PAIRS,
     ROWS,
-    TRIPLES,
     Forest,
     Place,
 )
 from mbs_dynamics.compiler.frontend.program import KIND, Operations, Program
-from mbs_dynamics.compiler.frontend.spans import ALL, BELOW, BEYOND, SINCE
+from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND, SINCE
 
 PARTS = {
     (ROWS, OWN, OWN): {0},
@@ -69,37 +67,6 @@ class Turn:
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
         return nodes, tuple((store.place, name(store.value)) for store in self.stores)
 
-    def part(self, role: str) -> Turn | None:
-        """Return what stores entries of matrices in the rows of one role; None if nothing does."""
-        stores = tuple(x for x in self.stores if x.place.space == CELL and x.place.role == role)
-        needed = {x.value.id for x in stores if isinstance(x.value, Symbol)}
-        nodes = []
-        for node in reversed(self.nodes):
-            if node.id in needed:
-                nodes.append(node)
-                if node.op != LOAD:
-                    needed |= {x.id for x in node.args if isinstance(x, (Symbol, Condition))}
-        return Turn(tuple(reversed(nodes)), stores) if stores else None
-
-    @property
-    def moves(self) -> bool:
-        """Whether it does nothing but to store in matrices what it loads."""
-        loaded = all(node.op == LOAD for node in self.nodes)
-        return loaded and all(x.place.space == CELL for x in self.stores)
-
-    def mirrored(self, lane: str) -> dict[tuple[int, int], bool]:
-        """Return the matrices and entries to which lanes are stored down a column.
-
-        And whether the same is stored along a row.
-        """
-        values = {store.place: store.value for store in self.stores if store.place.space == CELL}
-        found = {}
-        for place, value in values.items():
-            if place.role == lane != place.other and not place.third:
-                same = values.get(place._replace(role=place.other, other=lane))
-                found[place.name, place.k] = same is value
-        return found
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -109,30 +76,6 @@ class Step:
     direction: str
     span: str
     turns: Mapping[int, Turn]
-    task: Any = None
-    """What is done in place of a loop; see :mod:`frontend.loop_system`."""
-
-    @property
-    def turn(self) -> Turn:
-        """That of the first kind; in loops over pairs all do the same."""
-        return next(iter(self.turns.values()))
-
-
-def twins_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
-    """Return matrices and entries of which what is below the diagonal is not that above it.
-
-    As far as lanes compute it column by column.
-    """
-    lanes = {PAIRS: OWN, COLUMNS: EACH}
-    found = {
-        entry
-        for step in steps
-        if step.sort in lanes and step.span != BELOW
-        for turn in step.turns.values()
-        for entry, same in turn.mirrored(lanes[step.sort]).items()
-        if not same
-    }
-    return sorted(found)
 
 
 class Home(NamedTuple):
@@ -145,19 +88,6 @@ class Home(NamedTuple):
     """Index of the first entry in the flat output."""
     strides: tuple[int, int, int]
     """How far apart rows, columns and entries are."""
-    is_cube: bool = False
-    """Whether entries belong to rows as well, and so stand in the order of those."""
-    factors: tuple[int, ...] = ()
-    """Tables of what rows, columns and entries are multiplied by, as many of these as there are."""
-    is_sum: bool = False
-    """Whether what stands in the same place is added up."""
-    symmetric: bool = False
-    """Whether a sum is symmetric, and to be so exactly."""
-
-    @property
-    def takes_all_as_it_is(self) -> bool:
-        """Whether what is kept in the container is what the output gets."""
-        return not (self.factors or self.is_sum)
 
 
 class LoopProgram(Program):
@@ -175,8 +105,6 @@ class LoopProgram(Program):
     """Number of values of every row."""
     tables: tuple[NDArray[np.float64], ...]
     matrices: tuple[tuple[int, int, int, int], ...]
-    of_attached: frozenset[int]
-    """The matrices of which the columns belong to rows that are attached."""
     blocks: Mapping[int, tuple[str, int]]
     places: Mapping[str, NDArray[np.int64]]
     """Numbers of the rows in inputs and outputs, by name; -1 for rows that are not in them."""
@@ -194,12 +122,6 @@ class LoopProgram(Program):
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_expand", expand)
-
-    def changed(self, **fields: Any) -> LoopProgram:
-        """Return a program in which these fields have other values."""
-        names = ("name", "inputs", "outputs", "guards", "turns", *LoopProgram.__annotations__)
-        expand: Callable[[], Program] = self._expand  # type: ignore[attr-defined]
-        return LoopProgram(expand=expand, **{name: getattr(self, name) for name in names} | fields)
 
     @cached_property
     def expanded(self) -> Program:
@@ -223,21 +145,13 @@ class LoopProgram(Program):
         counts: dict[str, int] = {}
         loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
         for sort, span, turns in loops:
-            for kind, turn in list(turns.items())[: 1 if sort in (PAIRS, TRIPLES) else None]:
+            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
                 times = sum(self.passes(sort, span, kind))
                 for node in turn.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
-        for task in self.tasks:
-            for sort, times in asdict(task.operations).items():
-                counts[sort] = counts.get(sort, 0) + times
-        trigonometric = 2 * len(self.angles) * self.forest.own
+        trigonometric = 2 * len(self.angles) * self.forest.count
         return Operations(**{**counts, "trigonometric": trigonometric})
-
-    @property
-    def tasks(self) -> tuple[Any, ...]:
-        """What is done in place of loops; see :mod:`frontend.loop_system`."""
-        return tuple(step.task for step in self.steps if step.task is not None)
 
     @property
     def has_wide_loops(self) -> bool:
@@ -245,7 +159,7 @@ class LoopProgram(Program):
         return any(step.sort != ROWS for step in self.steps)
 
     def fills(self, matrix: int) -> bool:
-        """Whether all of a matrix is computed, if rows form a chain and none are attached."""
+        """Whether all of a matrix is computed, if rows form a chain."""
         parts = set()
         for step in self.steps:
             for turn in step.turns.values():
@@ -255,70 +169,32 @@ class LoopProgram(Program):
                         parts |= {(place.k, part) for part in PARTS.get(key, ())}
         return len(parts) == 3 * self.entries(matrix)
 
-    def comes_by_rows(self, matrix: int) -> bool:
-        """Whether one loop over pairs alone computes a matrix, with one row in each turn."""
-        writing, places = [], set()
-        for step in self.steps:
-            turns = step.turns.values()
-            stored = {place for turn in turns for place, *_ in turn.stores}
-            loaded = {node.args[0] for turn in turns for node in turn.nodes if node.op == LOAD}
-            if any((place.space, place.name) == (CELL, matrix) for place in loaded):
-                return False
-            mine = {place for place in stored if (place.space, place.name) == (CELL, matrix)}
-            writing += [step] if mine else []
-            places |= mine
-        by_row, by_column, *_ = self.matrices[matrix]
-        if len(writing) != 1 or by_column != 1 or by_row != self.forest.count:
-            return False
-        in_rows = all(place.role == OUTER and place.other == OWN for place in places)
-        return in_rows and writing[0].sort == PAIRS and not writing[0].span
-
-    def columns(self, matrix: int) -> range:
-        """Return the rows to which the columns of a matrix belong."""
-        own, count = self.forest.own, self.forest.count
-        return range(own, count) if matrix in self.of_attached else range(own)
-
     def entries(self, matrix: int) -> int:
         """Return how many entries a cell of a matrix has."""
-        cells = self.forest.own * len(self.columns(matrix))
-        return int(self.matrices[matrix][3] // max(cells, 1))
+        return int(self.matrices[matrix][3] // max(self.forest.count**2, 1))
 
     def matrix_in_place(self, number: int) -> bool:
         """Whether a matrix is an output as it is, of this size and layout."""
         home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
         port = next(port for port in self.outputs if port.name == home.port)
-        in_order = self._is_sorted(home.by) and self._is_sorted(home.across)
-        same = home.takes_all_as_it_is and port.size == size and tuple(strides) == home.strides
-        return in_order and same
+        in_order = self.in_order(home.by) and self.in_order(home.across)
+        return in_order and port.size == size and tuple(strides) == home.strides
 
     def value_in_place(self, slot: int) -> bool:
         """Whether the values of all rows are an output as they are."""
         home = self.slot_homes[slot]
         port = next(port for port in self.outputs if port.name == home.port)
-        whole = port.size == len(self.rows_of(home.by))
-        return home.takes_all_as_it_is and self.in_order(home.by) and whole
-
-    def rows_of(self, by: str) -> range:
-        """Return the rows that stand in inputs and outputs by these numbers."""
-        rows = np.flatnonzero(self.places[by] >= 0)
-        return range(int(rows[0]), int(rows[-1]) + 1) if len(rows) else range(0)
+        return self.in_order(home.by) and port.size == self.forest.count
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs where they stand here."""
-        return self.rows_of(by).start == 0 and self._is_sorted(by)
-
-    def _is_sorted(self, by: str) -> bool:
-        rows = self.rows_of(by)
-        return bool((self.places[by][rows.start : rows.stop] == np.arange(len(rows))).all())
+        return bool((self.places[by] == np.arange(self.forest.count)).all())
 
     def passes(self, sort: str, span: str, kind: int) -> list[int]:
         """Return for each row of a kind how often the operations of a turn are done."""
         ends, count = self.forest.ends, self.forest.count
         if sort == PAIRS:
-            first, end = self.forest.ranges(span)
-            return [int(length) for length in end - first]
-        if sort == TRIPLES:
-            return [ends[j] - j - 1 for i in range(count) for j in range(i, ends[i])]
+            return [ends[i] - i - 1 for i in range(count)]
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)

@@ -13,7 +13,6 @@ from mbs_dynamics.compiler.frontend.containers import Matrix, Values
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
 from mbs_dynamics.compiler.frontend.loop_ports import Assembled, Entries, Result, Texts
 from mbs_dynamics.compiler.frontend.loop_program import Home, LoopProgram, Step, Store, Turn
-from mbs_dynamics.compiler.frontend.loop_system import System
 from mbs_dynamics.compiler.frontend.loops import (
     CELL,
     INWARD,
@@ -22,7 +21,6 @@ from mbs_dynamics.compiler.frontend.loops import (
     PAIRS,
     ROWS,
     STATE,
-    TRIPLES,
     Forest,
     Loops,
     Place,
@@ -123,7 +121,6 @@ def _finished(
         ),
         outputs=tuple(outputs),
         guards=tuple((0.0, text) for text in texts),
-        turns=(),
         forest=loops.forest,
         steps=steps,
         early=early,
@@ -131,7 +128,6 @@ def _finished(
         slots=loops.slots,
         tables=tuple(loops.tables),
         matrices=tuple(loops.matrices),
-        of_attached=frozenset(loops.of_attached),
         blocks=dict(loops.blocks),
         places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
         rows=dict(rows),
@@ -154,21 +150,18 @@ def _find_home(
     if not isinstance(result, Result):
         raise Unsuitable
     by, across = result.by, result.across or result.by
-    taken = result.factors, result.is_sum, result.symmetric
     if isinstance(result.of, Matrix):
-        strides = result.strides if any(result.strides) else loops.matrices[result.of.number][:3]
         if result.of.number in matrix_homes:
             raise Unsuitable
-        cube = result.of.cube
-        matrix_homes[result.of.number] = Home(port, by, across, first, strides, cube, *taken)
+        matrix_homes[result.of.number] = Home(port, by, across, first, result.strides)
     elif isinstance(result.of, Values):
         slots, layout = result.of.slots(), result.of.layout
-        by_row, _, by_entry = result.strides if any(result.strides) else (1, 0, 0)
+        by_row, _, by_entry = result.strides
         if layout is None or layout.has_numbers or layout.entries != tuple(range(len(slots))):
             raise Unsuitable
         for k, slot in enumerate(slots):
             at = first + k * by_entry
-            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0), False, *taken)
+            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0))
     else:
         raise Unsuitable
 
@@ -178,10 +171,6 @@ def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
     guards: list[tuple[int, str]] = []
     said: list[str] = []
     for loop in loops.steps:
-        if isinstance(loop.task, System):
-            guards.append((loop.task.excess, INWARD))
-            said += loop.task.texts[::-1]
-            continue
         found: list[list[tuple[Any, Any]]]
         found = [list(scope.guards.values()) for scope in loop.scopes.values()]
         if not any(found):
@@ -214,20 +203,12 @@ def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int,
         turns = {id(scope): _turn(scope, wanted) for scope in scopes}
         for turn in turns.values():
             wanted |= {_target(node.args[0]) for node in turn.nodes if node.op == LOAD}
-        for loop in loops.steps:
-            if loop.task and loop.task.writes & wanted:
-                wanted |= loop.task.reads
     steps = []
     for loop in loops.steps:
-        if loop.task and loop.task.writes & wanted:
-            steps.append(Step(loop.sort, loop.direction, loop.span, {}, loop.task))
         live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
         live = {kind: turn for kind, turn in live.items() if turn.stores}
         if live:
-            if (
-                loop.sort in (PAIRS, TRIPLES)
-                and len({turn.signature for turn in live.values()}) > 1
-            ):
+            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
                 raise Unsuitable
             steps.append(Step(loop.sort, loop.direction, loop.span, live))
     return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}

@@ -8,12 +8,8 @@ and stored to memory. So neither the trace nor the code grows with the tree. Thi
 bodies: loops run over the rows of a :class:`Forest`.
 
 A row of the forest stands for itself (OWN), for its parent (PARENT), for a row that it comes after
-on the way outwards (OUTER, in loops over pairs), for that or one that it comes after (BEFORE, in
-loops over triples), for a column (EACH, in loops over columns), or for
+on the way outwards (OUTER, in loops over pairs), for a column (EACH, in loops over columns), or for
 the last row of all (LAST), of what an earlier loop has made.
-
-Further rows may be *attached* to rows, any number to each. They are none of those that loops run
-over, but have loops of their own, and loops over pairs of them and the rows of the forest.
 """
 
 from __future__ import annotations
@@ -26,21 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.functions import less, select
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
-from mbs_dynamics.compiler.frontend.spans import AFTER, UNTIL
 
 LOAD = "load"
 """Operation of a node that is loaded; its only argument is a :class:`Place`."""
 
 OWN, PARENT, OUTER, EACH, LAST = "own", "parent", "outer", "each", "last"
-BEFORE = "before"
 STATE, TABLE, ROW, ENTRY, CELL, COLUMN = "state", "table", "row", "entry", "cell", "column"
 UNIT = "unit"
 
-ROWS, PAIRS, COLUMNS, TRIPLES = "rows", "pairs", "columns", "triples"
-"""Kinds of loops: over rows; over rows and those before them; over rows and, within, columns; over
-pairs and what the first of them comes after, itself included."""
+ROWS, PAIRS, COLUMNS = "rows", "pairs", "columns"
+"""Kinds of loops: over rows; over rows and those before them; over rows and, within, columns."""
 
 OUTWARD, INWARD = "outward", "inward"
 
@@ -67,8 +59,6 @@ class Place(NamedTuple):
     """Which row."""
     other: str = ""
     """Which column of a matrix, or of a row's columns."""
-    third: str = ""
-    """Which entry of a cell, if these belong to rows as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,25 +77,17 @@ class Forest:
 
     parents: tuple[int, ...]
     kinds: tuple[int, ...]
-    attached: int = 0
-    """How many of the rows, the last ones, are attached to others, their parents, in the order of
-    these. They are all of one kind."""
 
     @property
     def count(self) -> int:
-        """Number of rows, with those that are attached."""
+        """Number of rows."""
         return len(self.parents)
-
-    @property
-    def own(self) -> int:
-        """Number of rows without those that are attached."""
-        return self.count - self.attached
 
     @property
     def ends(self) -> list[int]:
         """For each row the first one after it that is not beyond it."""
         ends = list(range(1, self.count + 1))
-        for i in reversed(range(self.own)):
+        for i in reversed(range(self.count)):
             p = self.parents[i]
             if p != GROUND:
                 ends[p] = max(ends[p], ends[i])
@@ -125,22 +107,10 @@ class Forest:
         roots = np.array(self.roots, dtype=np.int64)
         return np.array([roots, np.array(self.ends, dtype=np.int64)[roots]])
 
-    def ranges(self, span: str) -> NDArray[np.int64]:
-        """Return (2, count), the first row of a loop over pairs for each row, and the end of it."""
-        ends = np.array(self.ends, dtype=np.int64)
-        if span not in (AFTER, UNTIL):
-            return np.array([np.arange(self.count) + 1, ends])
-        to = np.array(self.parents[self.own :], dtype=np.int64)
-        rows, roots = np.arange(self.own), np.array(self.roots[: self.own], dtype=np.int64)
-        first, end = (rows + 1, ends[: self.own]) if span == AFTER else (roots, rows + 1)
-        ranges = np.zeros((2, self.count), dtype=np.int64)
-        ranges[:, : self.own] = self.own + np.searchsorted(to, [first, end])
-        return ranges
-
     @property
     def is_chain(self) -> bool:
         """Whether each row comes after all before it."""
-        return all(p == i - 1 for i, p in enumerate(self.parents[: self.own]))
+        return all(p == i - 1 for i, p in enumerate(self.parents))
 
 
 class Scope(Graph):
@@ -154,8 +124,6 @@ class Scope(Graph):
         """Values of containers as they are now, by container and roles."""
         self.stores: dict[Place, tuple[Any, int]] = {}
         """What goes where, and how many nodes there were when that was said."""
-        self.where: Any = None
-        """Where it does not hold, zeros are stored."""
 
     def load(self, place: Place) -> Symbol:
         """Return the node of what is at a place when the turn of the loop begins."""
@@ -163,8 +131,6 @@ class Scope(Graph):
 
     def store(self, place: Place, value: Any) -> None:
         """Note what is stored when the turn ends."""
-        if self.where is not None:
-            value = select(self.where, value, 0.0)
         self.stores[place] = value, len(self.nodes)
 
     def sin(self, x: Symbol) -> Any:
@@ -207,8 +173,6 @@ class Loop:
     span: str = ""
     """Of a loop over columns: see :meth:`Loops.columns`."""
     scopes: dict[int, Scope] = field(default_factory=dict)
-    task: Any = None
-    """What is done in place of a loop; see :mod:`frontend.loop_system`."""
 
 
 class Loops:
@@ -232,8 +196,6 @@ class Loops:
         """The first of three values each: an angle, its sine and its cosine."""
         self.matrices: list[tuple[int, int, int, int]] = []
         """For each matrix how far apart rows, columns and entries of a cell are, and its size."""
-        self.of_attached: set[int] = set()
-        """The matrices of which the columns belong to rows that are attached."""
         self.blocks: dict[int, tuple[str, int]] = {}
         """For each block of columns the direction in which it goes, and its number of entries."""
         self.containers = 0
@@ -262,37 +224,13 @@ class Loops:
             raise Unsuitable
         loop = Loop(ROWS, direction)
         self.steps.append(loop)
-        own = slice(self.forest.own)
-        pairs = dict(zip(self.forest.kinds[own], self.forest.parents[own], strict=True))
+        pairs = dict(zip(self.forest.kinds, self.forest.parents, strict=True))
         for kind in sorted(pairs, key=lambda kind: pairs[kind] != GROUND):
             parent = GROUND if pairs[kind] == GROUND else Member(PARENT)
             self.scope, self._count = Scope(self, ROWS), 0
             loop.scopes[kind] = self.scope
             yield Member(OWN, kind, parent), parent
         self.scope = None
-
-    def attached(self) -> Iterator[Member]:
-        """Yield the generic row of what is attached; its parent is what it is attached to."""
-        if self.scope is not None or not self.forest.attached:
-            raise Unsuitable
-        kind, self._count = self.forest.kinds[-1], 0
-        self.scope = Scope(self, ROWS)
-        self.steps.append(Loop(ROWS, OUTWARD, scopes={kind: self.scope}))
-        yield Member(OWN, kind, Member(PARENT))
-        self.scope = None
-
-    def pairs_with_attached(self, k: Member, span: str) -> Iterator[Member]:
-        """Yield a generic row in a pair with one that is attached, as the span says."""
-        outer = self.scope
-        scope = self.scope = Scope(self, PAIRS)
-        self._inner(PAIRS, span).scopes[k.kind or 0] = scope
-        if span == UNTIL and not self.forest.is_chain:  # the range has those of other branches
-            ends = self.forest.ends
-            of_parent = [ends[p] for p in self.forest.parents]
-            number = self.table(range(self.forest.count), Member(OUTER))
-            scope.where = less(number, self.table(of_parent, k))
-        yield Member(OUTER)
-        self.scope = outer
 
     def pairs(self, i: Member) -> Iterator[Member]:
         """Yield a generic row that row i comes after; the loop runs when that around it is done."""
@@ -304,17 +242,6 @@ class Loops:
         loop.scopes[i.kind or 0] = self.scope = Scope(self, PAIRS)
         yield Member(OUTER)
         self.scope = outer
-
-    def triples(self, j: Member) -> Iterator[Member]:
-        """Yield a generic row that is j or before it, for a pair of which j comes first.
-
-        All that the loop over the pairs does is then done for each such row.
-        """
-        loop = next(loop for loop in self.steps if self.scope in loop.scopes.values())
-        if j.role != OUTER or loop.sort not in (PAIRS, TRIPLES):
-            raise Unsuitable
-        loop.sort = TRIPLES
-        yield Member(BEFORE)
 
     def columns(self, i: Member, span: str) -> Iterator[Member]:
         """Yield a generic column within the present loop, which is done before this one runs.
@@ -344,21 +271,14 @@ class Loops:
     def table(self, values: Sequence[float] | NDArray[np.float64], i: Member) -> Any:
         """Return the constant of a row: a number if all rows of its kind have the same."""
         assert self.scope is not None
-        column = np.zeros(self.forest.count)
-        column[: len(values)] = values
+        column = np.asarray(values, dtype=np.float64)
         mine = column if i.kind is None else column[self._of_kind[i.kind]]
         if (mine == mine[0]).all():
             return float(mine[0])
-        return self.scope.load(Place(TABLE, self.number_of_table(column), 0, i.role))
-
-    def number_of_table(self, values: Sequence[float] | NDArray[np.float64]) -> int:
-        """Return the number of a table of constants of the rows."""
-        column = np.zeros(self.forest.count)
-        column[: len(values)] = values
         number = self._known.setdefault(column.tobytes(), len(self.tables))
         if number == len(self.tables):
             self.tables.append(column)
-        return number
+        return self.scope.load(Place(TABLE, number, 0, i.role))
 
     def input(self, port: str, k: int, i: Member) -> Symbol:
         """Return an entry of an input that belongs to a row."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol, TooLarge
+from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol
 from mbs_dynamics.errors import TraceError
 
 
@@ -78,8 +79,6 @@ class Program:
     """Arguments before their users, inputs included, nothing superfluous."""
     guards: tuple[tuple[Symbol, str], ...] = ()
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
-    turns: tuple[int, ...] = ()
-    """Ids of nodes before which a loop began or turned."""
 
     in_loops: ClassVar[bool] = False
     """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
@@ -101,27 +100,48 @@ class Program:
         return Operations(**counts)
 
 
+SILENT = 5.0
+"""Seconds that tracing and compilation take at most without a word in the log."""
+
+
 def trace(
     function: Callable[..., Any],
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
     droppable: frozenset[str] = frozenset(),
+    large: bool = False,
 ) -> Program:
     """Call ``function(**symbols)`` once and return the program that it leaves behind.
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
     or a mapping of names to arrays. Inputs in ``droppable`` on which no output depends are left
-    out.
+    out. Where much may have to be traced, ``large`` makes it log that it takes long, if it does.
 
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
-    with uncollected():
-        with contextlib.suppress(TooLarge):
-            program = _trace(Graph(), function, inputs, name, droppable)
-            if len(program.nodes) <= g.LARGE:
-                return program
-        return _trace(Graph(rolled=True), function, inputs, name, droppable)
+    graph = Graph()
+    with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
+        return _trace(graph, function, inputs, name, droppable)
+
+
+@contextlib.contextmanager
+def _reported(graph: Graph, name: str) -> Iterator[None]:
+    """Log that tracing takes more than :data:`SILENT` seconds, if it does. Starts a thread."""
+
+    def warn() -> None:
+        import logging  # slow to import, and rarely needed
+
+        said = "%s: tracing takes more than %.0f s; %d operations so far"
+        logging.getLogger("mbs_dynamics").warning(said, name, SILENT, len(graph.nodes))
+
+    timer = threading.Timer(SILENT, warn)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager
@@ -162,14 +182,11 @@ def _trace(
     values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
     guards = tuple(graph.guards.values())
     nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
-    if len(nodes) > g.LARGE and not graph.rolled:  # without loops that turned
-        raise TooLarge
     used = {node.args[0] for node in nodes if node.op == g.INPUT}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
     graph.forget_but(nodes)
-    turns = tuple(graph.turns)
-    return Program(name, tuple(kept), outputs, values, nodes, guards, turns)
+    return Program(name, tuple(kept), outputs, values, nodes, guards)
 
 
 def _is_about_symbols(error: TypeError | AttributeError) -> bool:

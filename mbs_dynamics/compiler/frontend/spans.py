@@ -8,7 +8,3 @@ ALL, BEYOND, SINCE, BELOW = "all", "beyond", "since", "below"
 """What a loop within runs over: all columns of its tree, those of the rows beyond, those of its
 tree from the row on, those before it. Loops over pairs run over the rows beyond where nothing is
 said."""
-
-AFTER, UNTIL = "after", "until"
-"""Of loops over pairs of a row and what is attached to rows: to those beyond the row; to the row
-itself and those that it is beyond."""

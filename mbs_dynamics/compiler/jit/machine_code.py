@@ -16,6 +16,7 @@ from typing import Any
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, WIDTH
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_shared
+from mbs_dynamics.compiler.codegen.vectors import emit_mirror
 from mbs_dynamics.compiler.jit import cache, elf
 from mbs_dynamics.errors import BackendError
 
@@ -46,6 +47,8 @@ LOOP = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
     ctypes.c_int64,
     ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
 )
 """C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter
 lock."""
@@ -222,8 +225,9 @@ class Shared:
     """What the kernels of a process share, compiled."""
 
     def __init__(self) -> None:
-        self._code = kept_forever(MachineCode(emit_shared(), optimized=True))
+        self._code = kept_forever(MachineCode(emit_shared() + emit_mirror(), optimized=True))
         self._code.export(f"mbs.sincos{WIDTH}")
+        self._code.export("mbs.mirror")
         self.loop = LOOP(self._code.address("mbs.loop"))
 
 

@@ -1,170 +1,176 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with loops in two halves: loops over rows, then loops over pairs and columns.
+"""Loop fission: a module with parallel loops in two, what does without them and what needs them.
 
-The first half takes about as many operations for one row as the second for many pairs, and no lane
-of a vector has anything to do there but for another state. The second half fills the lanes with the
-pairs of one state, and its results with one row after the other.
+In batches the first module takes several states at once, one per lane of a vector; that is what its
+loops over rows lack. The second one takes state by state, and fills the lanes with the iterations
+of its parallel loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram, Step, Store, Turn
-from mbs_dynamics.compiler.frontend.loops import (
-    CELL,
-    COLUMN,
-    COLUMNS,
-    ENTRY,
-    LOAD,
-    OWN,
-    ROW,
-    ROWS,
-    STATE,
-    TRIPLES,
-    Place,
+from mbs_dynamics.compiler.ir.nodes import (
+    INPUT,
+    OUTPUT,
+    SCRATCH,
+    Buffer,
+    Call,
+    Fill,
+    For,
+    Index,
+    Load,
+    Module,
+    Procedure,
+    Statement,
+    Store,
+    calling,
+    index,
+    walk,
+    with_buffers,
 )
-from mbs_dynamics.compiler.frontend.program import Program
 
-LEAST_ROWS = 32
-"""With fewer rows matrices are so small that they may as well pass through a scratch area.
-
-Measured for chains: with 27 rows it takes 0.85 to 1.2 of the time, with 40 0.65 to 0.9, with 60
-0.5 to 0.75.
-"""
-
-LEAST_ROWS_OF_COLUMNS = 24
-"""The same for chains with loops over columns, which stay in registers.
-
-Measured: with 25 rows it takes 0.86 to 0.97 of the time, with 30 0.66 to 0.9.
-"""
+BETWEEN = "between"
+"""Name of the buffer with what the second module takes from the first."""
 
 
-class Halves(NamedTuple):
-    """Two programs with the inputs and outputs of one."""
+class Divided(NamedTuple):
+    """Two modules, of which the last output of the first is the last input of the second."""
 
-    rows: LoopProgram
-    """Computes values of rows, and the outputs that are such."""
-    wide: LoopProgram
-    """Computes matrices from values of rows that the first one has computed."""
-    between: tuple[int, ...]
-    """Values of rows that the second one reads."""
-
-    @property
-    def direct(self) -> tuple[bool, ...]:
-        """For each input and output whether it is a matrix that the second one computes."""
-        homes = {home.port for home in self.wide.matrix_homes.values()}
-        return tuple(port.name in homes for port in (*self.rows.inputs, *self.rows.outputs))
+    rows: Module
+    wide: Module
 
 
-def halves(program: Program) -> Halves | None:
-    """Return a program in two halves, or None where that cannot be or is of no use."""
-    if not isinstance(program, LoopProgram) or not program.has_wide_loops:
+def divided(module: Module) -> Divided | None:
+    """Return a module in two, or None where that cannot be or leaves nothing to the first one."""
+    accesses = [_accesses(x) for x in module.body]
+    wide = _wide(accesses)
+    shared = {x for k in wide for x in accesses[k].written}
+    first: list[Statement] = []
+    second: list[Statement] = []
+    for k, statement in enumerate(module.body):
+        if k in wide:
+            second.append(statement)
+        elif accesses[k].written & shared:
+            parts = _without_stores(statement, shared)
+            if parts is None:
+                return None
+            first.append(parts[0])
+            second.append(parts[1])
+        else:
+            first.append(statement)
+    if not second or not any(isinstance(x, For) for x in first):
         return None
-    columns = program.forest.is_chain and any(step.sort == COLUMNS for step in program.steps)
-    if program.forest.count < (LEAST_ROWS_OF_COLUMNS if columns else LEAST_ROWS):
+    written = {x: None for statement in first for x in _accesses(statement).order}
+    read = {x for statement in second for x in _accesses(statement).read}
+    between = [x for x in written if x in read]
+    if any(x.kind != SCRATCH for x in between):
         return None
-    if any(_reads(step) & {CELL, COLUMN} for step in program.steps if step.sort == ROWS):
-        return None
-    if any(_reads(step) & {ROW, ENTRY} for step in program.steps if step.sort != ROWS):
-        return None
-    if _written_too_late(program.steps):
-        return None
-    if any(step.sort == TRIPLES or step.task for step in program.steps) or not _are_whole(program):
-        return None
-    if any(by_column != 1 for _, by_column, *_ in program.matrices):
-        return None  # entries of a row that do not lie side by side take longer than anything else
-    first, second, slots = [], [], program.slots
-    for step in program.steps:
-        if step.sort != ROWS:
-            second.append(step)
-            continue
-        kept, copies, slots = _without_cells(step, slots)
-        first.append(kept)
-        if copies:
-            second.append(copies)
-    between = {place.name for step in second for place in _loads(step) if place.space == STATE}
-    if between & program.slot_homes.keys():
-        return None
-    rows = program.changed(
-        name=f"{program.name}.rows",
-        steps=tuple(first),
-        slots=slots,
-        matrices=(),
-        blocks={},
-        matrix_homes={},
+    first_entries = itertools.accumulate((x.size for x in between), initial=0)
+    places = dict(zip(between, first_entries, strict=False))
+    size = sum(x.size for x in between)
+    out, into = (Buffer(BETWEEN, kind, size) for kind in (OUTPUT, INPUT))
+    rows = with_buffers(first, {x: (out, k) for x, k in places.items()})
+    last = with_buffers(second, {x: (into, k) for x, k in places.items()})
+    of_rows, of_wide = (
+        tuple(x for x in module.outputs if (x in shared) is wanted) for wanted in (False, True)
     )
-    wide = program.changed(
-        name=f"{program.name}.wide",
-        steps=tuple(second),
-        early={},
-        angles=(),
-        slots=slots,
-        slot_homes={},
-        guard_slots=(),
+    return Divided(
+        Module(f"{module.name}.rows", module.inputs, (*of_rows, out), rows),
+        Module(f"{module.name}.wide", (*module.inputs, into), of_wide, last),
     )
-    return Halves(rows, wide, tuple(sorted(between)))
 
 
-def _are_whole(program: LoopProgram) -> bool:
-    """Whether each output is one container, of rows or a matrix."""
-    homes = program.slot_homes.values()
-    sizes = [(home.port, len(program.rows_of(home.by))) for home in homes]
-    for number, home in program.matrix_homes.items():
-        sizes.append((home.port, program.matrices[number][3]))
-    return sorted(sizes) == sorted((port.name, port.size) for port in program.outputs)
+class _Accesses(NamedTuple):
+    """Buffers that a statement reads and writes, and all that it writes in order."""
+
+    read: set[Buffer]
+    written: set[Buffer]
+    order: tuple[Buffer, ...]
+    is_wide: bool
+    """Whether there is a parallel loop in a procedure that is called."""
 
 
-def _loads(step: Step) -> list[Place]:
-    nodes = [node for turn in step.turns.values() for node in turn.nodes]
-    return [node.args[0] for node in nodes if node.op == LOAD]
+def _accesses(statement: Statement) -> _Accesses:
+    every = _with_procedures([statement])
+    order = dict.fromkeys(x.buffer for x in every if isinstance(x, (Store, Fill)))
+    return _Accesses(
+        {x.buffer for x in every if isinstance(x, Load)},
+        set(order),
+        tuple(order),
+        any(isinstance(x, For) and x.parallel for x in every if x is not statement),
+    )
 
 
-def _reads(step: Step) -> set[str]:
-    return {place.space for place in _loads(step)}
+def _with_procedures(body: Sequence[Statement]) -> list[Statement]:
+    """Return statements, those within, and those of the procedures that they call."""
+    found: list[Statement] = []
+    for statement in walk(body):
+        found.append(statement)
+        if isinstance(statement, Call):
+            found += _with_procedures(statement.procedure.body)
+    return found
 
 
-def _written_too_late(steps: Iterable[Step]) -> bool:
-    """Whether a loop over rows writes what a loop over pairs or columns before it has used."""
-    used: set[tuple[str, Any]] = set()
-    for step in steps:
-        written = {
-            (store.place.space, store.place.name)
-            for turn in step.turns.values()
-            for store in turn.stores
-        }
-        if step.sort != ROWS:
-            used |= written | {(place.space, place.name) for place in _loads(step)}
-        elif written & used:
-            return True
-    return False
+def _wide(accesses: Sequence[_Accesses]) -> set[int]:
+    """Return the numbers of the statements that have to be in the second module.
 
-
-def _without_cells(step: Step, slots: int) -> tuple[Step, Step | None, int]:
-    """Return a loop over rows that keeps entries of matrices as values of the rows, and the loop
-    that moves them to the matrices; and how many values there are then.
+    Those with parallel loops; those that read what such have written before, or write over what
+    such have read; and those that write nothing but what such write.
     """
-    homes: dict[Place, int] = {}
-    turns, copies = {}, {}
-    for kind, turn in step.turns.items():
-        graph, kept, moved = Graph(), [], []
-        nodes: list[Symbol] = []
-        for store in turn.stores:
-            if store.place.space != CELL:
-                kept.append(store)
-                continue
-            value = store.value
-            if isinstance(value, Symbol):
-                home = Place(STATE, homes.setdefault(store.place, slots + len(homes)), 0, OWN)
-                kept.append(store._replace(place=home))
-                value = graph.node(LOAD, (home,), (home,))
-                nodes.append(value)
-            moved.append(Store(store.place, value, len(nodes)))
-        turns[kind] = Turn(turn.nodes, tuple(kept))
-        if moved:
-            copies[kind] = Turn(tuple(nodes), tuple(moved))
-    loop = Step(ROWS, step.direction, step.span, copies) if copies else None
-    return Step(ROWS, step.direction, step.span, turns), loop, slots + len(homes)
+    wide = {k for k, x in enumerate(accesses) if x.is_wide}
+    while True:
+        more, written = set(wide), {x for k in wide for x in accesses[k].written}
+        for k, x in enumerate(accesses):
+            before = [accesses[j] for j in wide if j < k]
+            reads = any(x.read & other.written for other in before)
+            overwrites = any(x.written & other.read for other in before)
+            if reads or overwrites or (x.written and x.written <= written):
+                more.add(k)
+        if more == wide:
+            return wide
+        wide = more
+
+
+def _without_stores(
+    statement: Statement, shared: set[Buffer]
+) -> tuple[Statement, Statement] | None:
+    """Return a loop over rows that keeps what it stores in some buffers as values of the rows.
+
+    And the loop that moves these values to the buffers.
+    """
+    if not isinstance(statement, For) or statement.end.terms:
+        return None
+    kept: dict[tuple[Buffer, Index], Buffer] = {}
+    first: dict[Procedure, Procedure] = {}
+    second: dict[Procedure, Procedure] = {}
+    for call in walk([statement]):
+        if not isinstance(call, Call):
+            continue
+        row = index(call.procedure.parameters[0])
+        body: list[Statement] = []
+        moved: list[Statement] = []
+        if call.arguments[0] != index(statement.variable):
+            return None
+        for x in call.procedure.body:
+            if not isinstance(x, Store) or x.buffer not in shared:
+                body.append(x)
+            elif isinstance(x.value, float):
+                moved.append(x)
+            else:
+                name = f"{x.buffer}.row{len(kept)}"
+                new = Buffer(name, SCRATCH, statement.end.constant)
+                to = kept.setdefault((x.buffer, x.at), new)
+                body.append(Store(to, row, x.value))
+                number = len(moved)
+                moved += [Load(number, to, row), x._replace(value=number)]
+        first[call.procedure] = replace(call.procedure, body=tuple(body))
+        name = f"{call.procedure.name}.moves"
+        second[call.procedure] = replace(call.procedure, name=name, body=tuple(moved))
+    loops = (calling([statement], instead) for instead in (first, second))
+    (rows,), (wide,) = loops
+    return rows, wide

@@ -25,8 +25,9 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.c import c_function
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import cache
-from mbs_dynamics.compiler.runtime.batches import View, address, in_threads, thread_count
 from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.tiles import in_threads, thread_count
+from mbs_dynamics.compiler.runtime.views import View, address
 from mbs_dynamics.errors import BackendError
 
 COMPILER = "cc"

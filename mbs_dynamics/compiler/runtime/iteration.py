@@ -17,7 +17,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Port
-from mbs_dynamics.compiler.runtime.batches import View
+from mbs_dynamics.compiler.runtime.views import View
 from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -17,16 +17,18 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.c import emit_c
-from mbs_dynamics.compiler.codegen.llvm_segments import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.arguments import Signature
-from mbs_dynamics.compiler.runtime.batches import Machine, View, aligned, view_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
+from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
+from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
+from mbs_dynamics.compiler.runtime.views import View, aligned, view_of
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class Kernel:
     for a program with several outputs, a tuple of such arrays. The back end llvm reads and writes
     large batches of that layout as they are, and evaluates large batches of any layout as vector
     code. Very large ones run in threads in llvm and c (see MBS_THREADS in
-    :func:`runtime.batches.thread_count`). NaN and infinities in the input are computed
+    :func:`runtime.tiles.thread_count`). NaN and infinities in the input are computed
     with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
@@ -124,7 +126,7 @@ class Kernel:
         self.program = program
         self.name = program.name
         self.backend = default_backend() if backend is None else checked_backend(backend)
-        self.guards = (program.expanded if self.backend == "c" else program).guards
+        self.guards = program.guards
         self.inputs: tuple[Port, ...] = program.inputs
         self.outputs: tuple[Port, ...] = program.outputs
         self.signature = Signature(program, defaults or {})
@@ -132,6 +134,7 @@ class Kernel:
         self._machine: Machine | CompiledC | None = None
         self._native: Any = None
         self._pool: BufferPool | None = None
+        warn_if_long(program.expanded if self.backend == "c" else program, self.backend)
         if self.backend == "python":
             self._python = compile_python(program)
             return
@@ -139,7 +142,7 @@ class Kernel:
             # what it imports to start a compiler takes as long as to load some ten kernels
             from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
 
-            self._machine = CompiledC(program.expanded)
+            self._machine = CompiledC(program)
             self._pool = BufferPool(program, self.defaults, self._machine.one)
             return
         machine = self._machine = Machine(program)
@@ -264,7 +267,7 @@ class Kernel:
             return self._evaluate_python(states, views)
         status = self._machine.evaluate(states, views, in_turn=in_turn)
         if status < 0:
-            raise MemoryError(f"{self.name}: no memory for the values between its segments")
+            raise MemoryError(f"{self.name}: no memory for its intermediate values")
         if self._native is not None and "_native_vector" not in self.__dict__:
             self._connect_vector()
         return status

@@ -25,7 +25,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.runtime.batches import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, STATES_PER_THREAD
 from mbs_dynamics.compiler.runtime.native import arguments, python, results
 from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import ALIGNED
@@ -145,8 +145,7 @@ def evaluate() -> Function:
 def evaluate_vector() -> Function:
     """Return ``i1 mbs.evaluate_vector(kernel, views, states, ports)``, true if no guard fails.
 
-    False as well where results that the code writes itself would not lie side by side. No other
-    call uses the vector code meanwhile.
+    No other call uses the vector code meanwhile.
     """
     f = Function(EVALUATE_VECTOR)
     kernel, views, states, ports = f.parameters
@@ -154,8 +153,6 @@ def evaluate_vector() -> Function:
     with f.loop(ports) as k:
         strides, port = views.strides[k], vector.ports[k]
         by_state, by_entry = strides.by_state, strides.by_entry
-        with f.if_((by_entry != 8) & (port.direct != 0)):
-            f.ret(0)
         port.address = views.pointers[k]
         port.by_state = by_state
         port.by_entry = f.select((port.size == 1) & (by_state == 8), 0, by_entry)

@@ -1,0 +1,154 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a program of the intermediate representation means: an evaluation statement by statement.
+
+It is slow, and there to be obviously right: passes and printers are tested against it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir.nodes import (
+    SCRATCH,
+    Buffer,
+    Call,
+    Check,
+    Equal,
+    Fill,
+    For,
+    Index,
+    Let,
+    Load,
+    Mirror,
+    Module,
+    Statement,
+    Store,
+    Switch,
+    Variable,
+)
+
+Array = NDArray[np.float64]
+
+
+def _quotient(a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(a) / np.float64(b))
+
+
+MEANING: dict[str, Callable[..., Any]] = {
+    g.ADD: lambda a, b: a + b,
+    g.SUB: lambda a, b: a - b,
+    g.MUL: lambda a, b: a * b,
+    g.DIV: _quotient,
+    g.NEG: lambda a: -a,
+    g.SIN: math.sin,
+    g.COS: math.cos,
+    g.SQRT: lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
+    g.ATAN2: math.atan2,
+    g.LESS: lambda a, b: a < b,
+    g.LESS_EQUAL: lambda a, b: a <= b,
+    g.SELECT: lambda condition, a, b: a if condition else b,
+}
+
+
+def evaluate(module: Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
+    """Return the outputs, flat, by name, and the status; inputs are flat arrays by name.
+
+    Scratch memory and outputs are NaN at first, so that what is read before it is written shows.
+    Raises IndexError for an address out of bounds.
+    """
+    return _Evaluation(module, inputs).run()
+
+
+class _Evaluation:
+    """The memory of one evaluation."""
+
+    def __init__(self, module: Module, inputs: Mapping[str, Any]) -> None:
+        self.module = module
+        self.memory: dict[Buffer, Array] = {}
+        for buffer in module.inputs:
+            given: Array = np.asarray(inputs[buffer.name], dtype=np.float64).reshape(-1)
+            self.memory[buffer] = given
+        for buffer in (*module.outputs, *module.buffers(SCRATCH)):
+            self.memory[buffer] = np.full(buffer.size, math.nan)
+        self.values: dict[int, Any] = {}
+        self.status = 0
+
+    def run(self) -> tuple[dict[str, Array], int]:
+        """Evaluate the module."""
+        self.body(self.module.body, {})
+        outputs = {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
+        return outputs, self.status
+
+    def body(self, body: Sequence[Statement], variables: Mapping[Variable, int]) -> None:
+        """Do statements one after the other."""
+        for statement in body:
+            self.statement(statement, variables)
+
+    def index(self, at: Index, variables: Mapping[Variable, int]) -> int:
+        """Return the value of an index."""
+        total = at.constant
+        for atom, factor in at.terms:
+            if isinstance(atom, Variable):
+                total += factor * variables[atom]
+            else:
+                assert atom.table.data is not None
+                total += factor * int(atom.table.data[self.index(atom.at, variables)])
+        return total
+
+    def place(self, buffer: Buffer, at: Index, variables: Mapping[Variable, int]) -> int:
+        """Return an address within a buffer."""
+        k = self.index(at, variables)
+        if not 0 <= k < buffer.size:
+            raise IndexError(f"{buffer}[{k}], of {buffer.size} entries")
+        return k
+
+    def operand(self, x: int | float) -> Any:
+        """Return the value of an operand."""
+        return x if isinstance(x, float) else self.values[x]
+
+    def statement(self, statement: Statement, variables: Mapping[Variable, int]) -> None:
+        """Do one statement."""
+        match statement:
+            case Let(value, op, args):
+                self.values[value] = MEANING[op](*(self.operand(x) for x in args))
+            case Equal(value, a, b):
+                same = self.index(a, variables) == self.index(b, variables)
+                self.values[value] = float(same)
+            case Load(value, buffer, at):
+                entries = buffer.data if buffer.data is not None else self.memory[buffer]
+                self.values[value] = float(entries[self.place(buffer, at, variables)])
+            case Store(buffer, at, x):
+                self.memory[buffer][self.place(buffer, at, variables)] = self.operand(x)
+            case Fill(buffer, first, entries):
+                self.memory[buffer][first : first + entries] = 0.0
+            case Check(value, status):
+                if not self.status and not self.operand(value) > 0.0:
+                    self.status = self.index(status, variables)
+            case Mirror(source, first, target, target_first, size):
+                above = self.memory[source][first : first + size**2].reshape(size, size)
+                below = self.memory[target][target_first : target_first + size**2]
+                upper = np.triu_indices(size, 1)
+                below.reshape(size, size).T[upper] = above[upper]
+            case For():
+                rows = range(
+                    self.index(statement.begin, variables), self.index(statement.end, variables)
+                )
+                for k in reversed(rows) if statement.backwards else rows:
+                    self.body(statement.body, {**variables, statement.variable: k})
+            case Switch():
+                case_ = dict(statement.cases).get(self.index(statement.on, variables), ())
+                self.body(case_, variables)
+            case Call(procedure=procedure, arguments=arguments):
+                given = [self.index(x, variables) for x in arguments]
+                named = dict(zip(procedure.parameters, given, strict=True))
+                of_caller, self.values = self.values, {}
+                self.body(procedure.body, named)
+                self.values = of_caller

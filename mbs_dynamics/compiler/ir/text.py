@@ -1,0 +1,82 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the intermediate representation as text, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir.nodes import (
+    SCRATCH,
+    Call,
+    Check,
+    Equal,
+    Fill,
+    For,
+    Let,
+    Load,
+    Mirror,
+    Module,
+    Statement,
+    Store,
+    Switch,
+)
+
+INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.DIV: "/", g.LESS: "<", g.LESS_EQUAL: "<="}
+
+
+def text(module: Module) -> str:
+    """Return a module as text, its procedures first."""
+    lines = []
+    for procedure in module.procedures:
+        parameters = ", ".join(map(str, procedure.parameters))
+        lines += [f"procedure {procedure.name}({parameters}):", *_body(procedure.body, "    "), ""]
+    inputs, outputs = (
+        ", ".join(f"{x}[{x.size}]" for x in ports) for ports in (module.inputs, module.outputs)
+    )
+    lines.append(f"module {module.name}({inputs}) -> ({outputs}):")
+    lines += [f"    scratch {x}[{x.size}]" for x in module.buffers(SCRATCH)]
+    return "\n".join([*lines, *_body(module.body, "    "), ""])
+
+
+def _body(body: Sequence[Statement], margin: str) -> Iterator[str]:
+    for statement in body:
+        yield from (margin + line for line in _lines(statement))
+
+
+def _operand(x: int | float) -> str:
+    return f"%{x}" if isinstance(x, int) else f"{x:g}"
+
+
+def _lines(statement: Statement) -> Iterator[str]:
+    match statement:
+        case Let(value, op, args):
+            said = [_operand(x) for x in args]
+            infix = op in INFIX
+            yield f"%{value} = " + (
+                f"{said[0]} {INFIX[op]} {said[1]}" if infix else f"{op}({', '.join(said)})"
+            )
+        case Equal(value, a, b):
+            yield f"%{value} = ({a}) == ({b})"
+        case Load(value, buffer, at):
+            yield f"%{value} = {buffer}[{at}]"
+        case Store(buffer, at, x):
+            yield f"{buffer}[{at}] = {_operand(x)}"
+        case Fill(buffer, first, entries):
+            yield f"{buffer}[{first}:{first + entries}] = 0"
+        case Check(value, status):
+            yield f"check %{value} > 0, else status {status}"
+        case Mirror(source, first, target, target_first, size):
+            yield f"mirror {source}[{first}:] to {target}[{target_first}:], ({size}, {size})"
+        case For():
+            kind = "parallel for" if statement.parallel else "for"
+            way = " backwards" if statement.backwards else ""
+            yield f"{kind} {statement.variable} from {statement.begin} to {statement.end}{way}:"
+            yield from _body(statement.body, "    ")
+        case Switch():
+            for number, body in statement.cases:
+                yield f"if {statement.on} == {number}:"
+                yield from _body(body, "    ")
+        case Call():
+            yield f"{statement.procedure.name}({', '.join(map(str, statement.arguments))})"

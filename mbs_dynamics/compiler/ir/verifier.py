@@ -1,0 +1,171 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which programs of the intermediate representation are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import nodes
+from mbs_dynamics.compiler.ir.nodes import (
+    INPUT,
+    OUTPUT,
+    SCRATCH,
+    TABLE,
+    Buffer,
+    Call,
+    Check,
+    Equal,
+    Fill,
+    For,
+    Index,
+    Let,
+    Load,
+    Lookup,
+    Mirror,
+    Module,
+    Statement,
+    Store,
+    Switch,
+    Variable,
+)
+
+ARITY = {
+    g.ADD: 2,
+    g.SUB: 2,
+    g.MUL: 2,
+    g.DIV: 2,
+    g.ATAN2: 2,
+    g.LESS: 2,
+    g.LESS_EQUAL: 2,
+    g.NEG: 1,
+    g.SIN: 1,
+    g.COS: 1,
+    g.SQRT: 1,
+    g.SELECT: 3,
+}
+CONDITIONS = (g.LESS, g.LESS_EQUAL)
+
+
+class InvalidProgram(Exception):  # noqa: N818
+    """A program breaks a rule of the intermediate representation: an error of the compiler."""
+
+
+def verify(module: Module) -> Module:
+    """Return the module; raise InvalidProgram if it breaks a rule.
+
+    - A value is defined before it is used. It ends with the loop or case that it is in; until then
+      it is not defined again.
+    - Variables are those of loops around a statement, or parameters of its procedure.
+    - Inputs and constants are not written; only scratch memory and outputs are. Tables are for
+      indices alone.
+    - Conditions are operands of a selection, as its first one, and of nothing else.
+    - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
+    """
+    for buffer in (*module.inputs, *module.outputs):
+        _require(buffer.kind in (INPUT, OUTPUT), f"{buffer} is no input or output")
+    for procedure in module.procedures:
+        _Verifier(procedure.parameters).body(procedure.body)
+    _Verifier(()).body(module.body)
+    return module
+
+
+def _require(holds: bool, rule: str) -> None:
+    if not holds:
+        raise InvalidProgram(rule)
+
+
+class _Verifier:
+    """What is defined at a point of a body."""
+
+    def __init__(self, parameters: Sequence[Variable]) -> None:
+        self.variables = set(parameters)
+        self.values: dict[int, bool] = {}
+        """Values that can be used, and whether they are conditions."""
+        self.loop: Variable | None = None
+        """The variable of the parallel loop around."""
+
+    def body(self, body: Sequence[Statement]) -> None:
+        """Verify statements; what they define ends with them."""
+        before = dict(self.values)
+        for statement in body:
+            for at in nodes.indices_of(statement):
+                self.index(at)
+            self.statement(statement)
+        self.values = before
+
+    def index(self, at: Index) -> None:
+        """Verify an index."""
+        for atom, _ in at.terms:
+            if isinstance(atom, Lookup):
+                _require(atom.table.kind == TABLE, f"{atom.table} is no table")
+                self.index(atom.at)
+            else:
+                _require(atom in self.variables, f"variable {atom} is not defined")
+
+    def statement(self, statement: Statement) -> None:
+        """Verify one statement, of which the indices are valid."""
+        match statement:
+            case Let(value, op, args):
+                _require(len(args) == ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
+                for k, x in enumerate(args):
+                    self.operand(x, condition=op == g.SELECT and k == 0)
+                self.define(value, op in CONDITIONS)
+            case Equal(value, _, _):
+                self.define(value)
+            case Load(value, buffer, _):
+                _require(buffer.kind != TABLE, f"a double is loaded from table {buffer}")
+                self.define(value)
+            case Store(buffer, at, x):
+                self.written(buffer)
+                self.operand(x)
+                if self.loop is not None:
+                    _require(at.factor(self.loop) != 0, f"iterations share {buffer}[{at}]")
+            case Fill(buffer, first, entries):
+                self.written(buffer)
+                _require(0 <= first <= first + entries <= buffer.size, f"{buffer} is too short")
+            case Check(value, _):
+                self.operand(value)
+            case Mirror(source, first, target, target_first, size):
+                self.written(target)
+                for square, begin in ((source, first), (target, target_first)):
+                    fits = 0 <= begin <= square.size - size**2
+                    _require(fits, f"{square} is too short for a square")
+            case For() | Switch() | Call():
+                _require(self.loop is None, "a parallel loop has a loop, a case or a call within")
+                self.compound(statement)
+
+    def compound(self, statement: For | Switch | Call) -> None:
+        """Verify a statement that has others within, or calls them."""
+        if isinstance(statement, For):
+            _require(statement.variable not in self.variables, f"{statement.variable} is taken")
+            self.variables.add(statement.variable)
+            self.loop = statement.variable if statement.parallel else None
+            self.body(statement.body)
+            self.loop = None
+            self.variables.remove(statement.variable)
+        elif isinstance(statement, Switch):
+            for _, body in statement.cases:
+                self.body(body)
+        else:
+            expected, came = statement.procedure.parameters, statement.arguments
+            name = statement.procedure.name
+            _require(len(expected) == len(came), f"{name} is called with {len(came)} arguments")
+
+    def operand(self, x: int | float, *, condition: bool = False) -> None:
+        """Verify an operand."""
+        if isinstance(x, float):
+            _require(not condition, "a number stands for a condition")
+            return
+        _require(x in self.values, f"value {x} is used where it is not defined")
+        _require(self.values[x] == condition, f"value {x} is a condition, or should be one")
+
+    def define(self, value: int, condition: bool = False) -> None:
+        """Note that a value is defined."""
+        _require(value not in self.values, f"value {value} is defined twice")
+        self.values[value] = condition
+
+    def written(self, buffer: Buffer) -> None:
+        """Verify that a buffer may be written."""
+        _require(buffer.kind in (SCRATCH, OUTPUT), f"{buffer} is written, of kind {buffer.kind}")

@@ -1,0 +1,44 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long compilation takes, estimated before it begins, and logged if that is long."""
+
+from __future__ import annotations
+
+from mbs_dynamics.compiler.frontend.program import SILENT, Program
+
+RATES = {"llvm": 35e-6, "c": 120e-6, "python": 10e-6}
+"""Seconds that each back end takes for an operation of a large program.
+
+Measured for 6,000 to 45,000 operations of humanoids and of chains of 100 and 200 joints: 20 to 45
+microseconds with LLVM, 110 to 165 with gcc -O1, 10 to 18 in plain Python.
+"""
+
+
+def seconds_to_compile(program: Program, backend: str) -> float:
+    """Return an estimate of the time that compilation takes."""
+    return RATES[backend] * _operations(program)
+
+
+def warn_if_long(program: Program, backend: str) -> None:
+    """Log how long compilation takes, if that is more than :data:`SILENT` seconds."""
+    seconds = seconds_to_compile(program, backend)
+    if seconds > SILENT:
+        import logging  # slow to import, and rarely needed
+
+        logging.getLogger("mbs_dynamics").warning(
+            "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache",
+            program.name,
+            _operations(program),
+            seconds,
+            backend,
+        )
+
+
+def _operations(program: Program) -> int:
+    """Return how many operations are compiled: of loops, those of their bodies."""
+    if not program.in_loops:
+        return len(program.nodes)
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+
+    assert isinstance(program, LoopProgram)
+    return sum(len(turn.nodes) for step in program.steps for turn in step.turns.values())

@@ -1,0 +1,124 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of a compiled program: one state, and many in the way that suits the program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from mbs_dynamics.compiler.codegen.llvm import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm_prefetch import prefetched
+from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.jit import machine_code as llvm
+from mbs_dynamics.compiler.passes.deduplication import condensed
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, is_worth_lanes
+from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
+from mbs_dynamics.compiler.runtime.tiles import (
+    Tiles,
+    in_threads,
+    loop_over_states,
+    thread_count,
+)
+from mbs_dynamics.compiler.runtime.views import View
+
+if TYPE_CHECKING:
+    from mbs_dynamics.compiler.runtime.divided import Divided
+
+
+class Machine:
+    """A program as machine code. Evaluates states that have been checked."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.shared = llvm.shared()
+        self.code = llvm.MachineCode(emit_llvm(program))
+        self.function = self.code.address(program.name)
+        self.plain = llvm.FUNCTION(self.function)
+        self._lock = threading.Lock()
+        self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
+        self.vector: Vector | None = None
+        """Vector code, once there is any."""
+        self._divided: Divided | Literal[False] | None = None
+        """False where there is none."""
+
+    def one(self, buffers: Buffers) -> int:
+        """Evaluate the state in these buffers. Returns the status."""
+        return self.plain(buffers.pointers)  # type: ignore[no-any-return]
+
+    def several_at_once(self, states: int) -> bool:
+        """Whether so many states are worth vector code."""
+        return states >= LEAST_STATES and self._worth_lanes
+
+    def takes_transposed(self, states: int) -> bool:
+        """Whether arrays in which each entry of all states lies side by side need no copy."""
+        return self.several_at_once(states)
+
+    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
+        """Evaluate states; see :meth:`Kernel.evaluate`."""
+        if in_turn:
+            return self.one_by_one(states, views)
+        if self.several_at_once(states):
+            return self.several(states, views)
+        divided = self.divided if states >= LEAST_STATES else None
+        part = self._part if divided is None else divided.evaluate
+        return in_threads(states, thread_count(states), lambda a, b: part(a, b, views))
+
+    def several(self, states: int, views: Sequence[View]) -> int:
+        """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
+        with self._lock:
+            if self.vector is None:
+                self.vector = Vector(self.program, llvm.vector_lanes())
+        return self.vector.evaluate(states, views, thread_count(states))
+
+    @property
+    def divided(self) -> Divided | None:
+        """The program in two, compiled once; None where that cannot be."""
+        with self._lock:
+            if self._divided is None:
+                self._divided = _divided(self.program, llvm.vector_lanes())
+        return self._divided or None
+
+    def one_by_one(self, states: int, views: Sequence[View]) -> int:
+        """Evaluate one state after the other, whose entries lie side by side."""
+        return self._part(0, states, views)
+
+    def _part(self, first: int, last: int, views: Sequence[View]) -> int:
+        at = [view.since(first).at for view in views]
+        strides = [view.by_state for view in views]
+        sizes = [port.size for port in (*self.program.inputs, *self.program.outputs)]
+        inputs, guards = len(self.program.inputs), len(self.program.guards)
+        status = loop_over_states(self.function, last - first, at, strides, sizes, inputs, guards)
+        return status + first * guards if status > 0 else status
+
+
+def _divided(program: Program, lanes: int) -> Divided | Literal[False]:
+    """Return a program in two, or False where that cannot be."""
+    if not program.in_loops:
+        return False
+    # most robots have no loops, and these imports take time
+    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+    from mbs_dynamics.compiler.passes.pipeline import divided_loop_nest
+    from mbs_dynamics.compiler.runtime.divided import Divided
+
+    assert isinstance(program, LoopProgram)
+    modules = divided_loop_nest(program, lanes)
+    return Divided(program, *modules, lanes) if modules else False
+
+
+class Vector(Tiles):
+    """A program as vector code."""
+
+    def __init__(self, program: Program, lanes: int) -> None:
+        warn_if_long(program, "llvm")
+        stored, of_outputs = condensed(program)
+        sizes = [port.size for port in program.outputs]
+        ahead = () if program.in_loops else prefetched(sizes, lanes)
+        orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
+        ir = emit_llvm(stored, lanes, ahead)
+        inputs, guards = len(program.inputs), len(program.guards)
+        super().__init__(ir, program.name, inputs, orders, guards, lanes)

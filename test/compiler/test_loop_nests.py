@@ -1,0 +1,367 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loop-nest IR: which programs are valid, what they mean, and that printers agree on that."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+import subprocess
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.compiler.codegen import c_module, llvm_module, python_module
+from mbs_dynamics.compiler.codegen.python import NAMESPACE, Failed
+from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import nodes
+from mbs_dynamics.compiler.ir.interpreter import evaluate
+from mbs_dynamics.compiler.ir.nodes import (
+    INPUT,
+    OUTPUT,
+    SCRATCH,
+    Buffer,
+    Call,
+    Check,
+    Equal,
+    Fill,
+    For,
+    Index,
+    Let,
+    Load,
+    Module,
+    Procedure,
+    Store,
+    Switch,
+    Variable,
+    index,
+)
+from mbs_dynamics.compiler.ir.text import text
+from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
+from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.passes.fission import divided
+from mbs_dynamics.compiler.passes.hoisting import hoisted
+from mbs_dynamics.compiler.passes.transposition import transposed
+from mbs_dynamics.compiler.runtime.views import aligned
+
+pytestmark = pytest.mark.backend_independent
+
+ROWS = 21  # neither a multiple of the lanes of a vector nor less
+X, Y, Z = Buffer("x", INPUT, ROWS), Buffer("y", OUTPUT, ROWS), Buffer("z", OUTPUT, ROWS**2)
+V, W = Buffer("v", SCRATCH, ROWS), Buffer("w", SCRATCH, 2 * ROWS)
+I, K, A, B = map(Variable, "ikab")
+ZERO, END = Index(), index(ROWS)
+
+
+def module(*body: nodes.Statement) -> Module:
+    return Module("program", (X,), (Y, Z), body)
+
+
+class Operations:
+    """Random statements, and which of their values are numbers."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.count = rng, 0
+        self.body: list[nodes.Statement] = []
+        self.numbers: list[int] = []
+
+    def new(self, kind: Any, *rest: Any) -> int:
+        self.body.append(kind(self.count, *rest))
+        self.count += 1
+        return self.count - 1
+
+    def operand(self) -> int | float:
+        return self.rng.choice([*self.numbers, self.rng.uniform(-1.0, 1.0)])
+
+    def any_operation(self) -> None:
+        op, (a, b, c) = self.rng.choice(OPERATIONS), (self.operand() for _ in range(3))
+        if op == g.DIV:
+            b = self.new(Let, g.ADD, (self.new(Let, g.MUL, (b, b)), 0.5))
+        if op == g.SQRT:
+            a = self.new(Let, g.MUL, (a, a))
+        if op == g.SELECT:
+            condition = self.new(Let, self.rng.choice((g.LESS, g.LESS_EQUAL)), (a, b))
+            self.numbers.append(self.new(Let, op, (condition, b, c)))
+            return
+        one = op in (g.NEG, g.SQRT, g.SIN, g.COS)
+        self.numbers.append(self.new(Let, op, (a,) if one else (a, b)))
+
+
+OPERATIONS = (
+    *(g.ADD, g.SUB, g.MUL, g.DIV, g.NEG, g.SQRT, g.SIN, g.COS, g.ATAN2),
+    *(g.SELECT, g.ADD, g.MUL),
+)
+
+
+def operations(rng: random.Random, places: Any, equal: tuple[Index, Index]) -> Operations:
+    """Return statements that load, compare two indices, and compute."""
+    made = Operations(rng)
+    made.numbers = [made.new(Load, *place) for place in places]
+    made.numbers.append(made.new(Equal, *equal))
+    for _ in range(rng.randrange(4, 14)):
+        made.any_operation()
+    return made
+
+
+def random_module(seed: int) -> Module:
+    """Return a module with loops over rows and, within, parallel ones, cases and a check."""
+    rng = random.Random(seed)
+    kinds = nodes.table("kinds", [rng.randrange(3) for _ in range(ROWS)])
+    order = nodes.table("order", rng.sample(range(ROWS), ROWS))
+    numbers = nodes.constants("numbers", [rng.uniform(-1.0, 1.0) for _ in range(ROWS)])
+    rows = []
+    for kind in range(2):
+        places = (X, index(I)), (V, index(A)), (numbers, index(I))
+        made = operations(rng, places, (index(A), index(I)))
+        body = (*made.body, Store(V, index(I), made.numbers[-1]))
+        rows.append(Procedure(f"row{kind}", (I, A), body))
+    places = (X, index(order[K])), (V, index(K)), (V, index(I)), (W, index(K) * 2 + 1)
+    made = operations(rng, (*places, (numbers, index(K))), (index(K), index(order[I])))
+    stores = (
+        Store(Z, index(I) * ROWS + index(K), made.numbers[-1]),
+        Store(Z, index(K) * ROWS + index(I), made.numbers[-1 - seed % 3 // 2]),
+        Store(W, index(K) * 2, made.operand()),
+    )
+    within = For(K, index(A), index(B), (*made.body, *stores), parallel=True)
+    wide = Procedure("wide", (I, A, B), (within,))
+    last = (
+        Load(0, V, index(order[I])),
+        Store(Y, index(I), 0),
+        Let(1, g.SUB, (rng.choice((0.2, 1e9)), 0)),
+        Check(1, index(I) + 1),
+    )
+    cases = tuple((k, (Call(x, (index(I), index(order[I]))),)) for k, x in enumerate(rows))
+    return module(
+        Fill(V, 0, ROWS),
+        Fill(W, 0, 2 * ROWS),
+        Fill(Z, 0, ROWS**2),
+        For(I, ZERO, END, (Switch(index(kinds[I]), cases),), backwards=rng.random() < 0.5),
+        For(I, ZERO, END, (Call(wide, (index(I), index(I) + 1, END)),)),
+        For(I, ZERO, END, last, backwards=rng.random() < 0.5),
+    )
+
+
+def values(seed: int) -> Any:
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, ROWS)
+
+
+SEEDS = range(8)
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_hoisted_means_the_same(seed):
+    whole = verify(random_module(seed))
+    moved = verify(hoisted(whole))
+    (loop,) = moved.procedures[-1].body[-1:]
+    before = whole.procedures[-1].body[0]
+    assert isinstance(loop, For)
+    assert isinstance(before, For)
+    assert len(loop.body) < len(before.body)
+    expected, found = (evaluate(x, {"x": values(seed)}) for x in (whole, moved))
+    assert found[1] == expected[1]
+    for name in ("y", "z"):
+        np.testing.assert_array_equal(found[0][name], expected[0][name])
+
+
+@pytest.mark.parametrize("size", [*range(1, 18), 21, 24])
+def test_mirror(size):
+    square = Buffer("square", SCRATCH, size**2 + 3)
+    place, both = index(I), For(I, ZERO, index(size**2), ())
+    copies = (Load(0, Buffer("x", INPUT, size**2), place), Store(square, place + 3, 0))
+    source = copies[0].buffer
+    given = Module(
+        "program",
+        (source,),
+        (target := Buffer("y", OUTPUT, size**2),),
+        (
+            replace(both, body=copies),
+            Fill(target, 0, size**2),
+            nodes.Mirror(square, 3, target, 0, size),
+        ),
+    )
+    x = np.arange(1.0, size**2 + 1.0)
+    expected, _ = evaluate(verify(given), {"x": x})
+    np.testing.assert_array_equal(
+        expected["y"].reshape(size, size), np.tril(x.reshape(size, size).T, -1)
+    )
+    machine_code.shared()
+    code = machine_code.MachineCode(llvm_module.emit_module(given))
+    y = np.full(size**2, np.nan)
+    ports = np.array([x.ctypes.data, y.ctypes.data], dtype=np.uint64)
+    assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
+    np.testing.assert_array_equal(y, expected["y"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_stored_along_rows_means_the_same(seed):
+    whole = verify(random_module(seed))
+    moved = verify(transposed(whole))
+    assert any(isinstance(x, nodes.Mirror) for x in moved.body)
+    expected, found = (evaluate(x, {"x": values(seed)}) for x in (whole, moved))
+    for name in ("y", "z"):
+        np.testing.assert_array_equal(found[0][name], expected[0][name])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_divided_means_the_same(seed):
+    whole = random_module(seed)
+    parts = divided(whole)
+    assert parts is not None
+    rows, wide = map(verify, parts)
+    assert not any(isinstance(x, Call) and x.procedure.name == "wide" for x in rows.statements)
+    expected, status = evaluate(whole, {"x": values(seed)})
+    first, found = evaluate(rows, {"x": values(seed)})
+    second, none = evaluate(wide, {"x": values(seed), **first})
+    assert (found, none) == (status, 0)
+    for name in ("y", "z"):
+        np.testing.assert_array_equal({**first, **second}[name], expected[name])
+
+
+def test_what_a_loop_over_rows_stores_into_a_matrix_moves_there_later():
+    diagonal = Procedure(
+        "diagonal",
+        (I,),
+        (Load(0, X, index(I)), Store(V, index(I), 0), Store(Z, index(I) * (ROWS + 1), 0)),
+    )
+    within = For(K, index(I) + 1, END, (Load(0, V, index(K)), Store(Z, index(I) * ROWS + K, 0)))
+    above = Procedure("above", (I,), (replace(within, parallel=True),))
+    loops = (For(I, ZERO, END, (Call(x, (index(I),)),)) for x in (diagonal, above))
+    y = For(I, ZERO, END, (Load(0, V, index(I)), Store(Y, index(I), 0)))
+    whole = verify(module(Fill(Z, 0, ROWS**2), *loops, y))
+    parts = divided(whole)
+    assert parts is not None
+    expected, _ = evaluate(whole, {"x": values(1)})
+    first, _ = evaluate(verify(parts.rows), {"x": values(1)})
+    second, _ = evaluate(verify(parts.wide), {"x": values(1), **first})
+    np.testing.assert_array_equal(second["z"], expected["z"])
+    np.testing.assert_array_equal(first["y"], expected["y"])
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_machine_code(seed, lanes):
+    machine_code.shared()
+    if lanes > 1:
+        machine_code.batch_driver(lanes)
+    states = np.array([values(10 * seed + k) for k in range(lanes)])
+    whole = random_module(seed)
+    whole = hoisted(transposed(whole) if lanes == 1 and seed % 2 else whole)
+    code = machine_code.MachineCode(llvm_module.emit_module(whole, lanes))
+    ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
+    statuses = aligned((lanes,)).view(np.int32)
+    addresses = np.array([x.ctypes.data for x in (*ports, statuses)], dtype=np.uint64)
+    status = machine_code.FUNCTION(code.address(whole.name))(addresses.ctypes.data)
+    every = [evaluate(whole, {"x": x}) for x in states]
+    assert bool(status) == any(status for _, status in every)
+    for k, (expected, failed) in enumerate(every):
+        if status:
+            assert (status if lanes == 1 else statuses[k]) == failed
+        for port, output in zip(ports[1:], whole.outputs, strict=True):
+            close(port[:, k], expected[output.name])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plain_python(seed):
+    whole = hoisted(random_module(seed))
+    names = {**NAMESPACE, **python_module.namespace(whole)}
+    exec(python_module.emit_module(whole), names)
+    expected, status = evaluate(whole, {"x": values(seed)})
+    if status:
+        with pytest.raises(Failed) as failed:
+            names["program"](values(seed).tolist())
+        assert failed.value.args == (status - 1,)
+        return
+    for found, output in zip(names["program"](values(seed).tolist()), whole.outputs, strict=True):
+        close(found, expected[output.name])
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_c(seed, tmp_path):
+    whole = hoisted(random_module(seed))
+    source = c_module.emit_module(whole, "program", "double", "")
+    file, shared = tmp_path / "program.c", tmp_path / "program.so"
+    call = "int run(double *m, const double *x, double *y, double *z)"
+    file.write_text(f"#include <math.h>\n{source}\n{call} {{ return program_all(m, x, y, z); }}\n")
+    flags = (
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unused-variable",
+        "-ffp-contract=off",
+        "-O1",
+    )
+    subprocess.run(["cc", *flags, "-fPIC", "-shared", file, "-o", shared, "-lm"], check=True)
+    memory, x = np.empty(c_module.memory_of(whole)), values(seed)
+    y, z = np.empty(ROWS), np.empty(ROWS**2)
+    status = ctypes.CDLL(str(shared)).run(
+        *(ctypes.c_void_p(a.ctypes.data) for a in (memory, x, y, z))
+    )
+    expected, failed = evaluate(whole, {"x": x})
+    assert status == failed
+    if not failed:
+        close(y, expected["y"])
+        close(z, expected["z"])
+
+
+def test_the_first_check_that_fails_decides():
+    check = For(I, ZERO, END, (Load(0, X, index(I)), Check(0, index(I) + 5)))
+    x = np.ones(ROWS)
+    assert evaluate(module(check), {"x": x})[1] == 0
+    x[[7, 3]] = 0.0, np.nan
+    assert evaluate(module(check), {"x": x})[1] == 8
+
+
+def test_addresses_out_of_bounds_are_found():
+    read = For(I, ZERO, END + 1, (Load(0, X, index(I)),))
+    with pytest.raises(IndexError, match=r"x\[21\], of 21 entries"):
+        evaluate(verify(module(read)), {"x": np.zeros(ROWS)})
+
+
+def inner(*body: nodes.Statement, parallel: bool = True) -> For:
+    return For(K, ZERO, END, body, parallel=parallel)
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ((Store(Y, ZERO, 0),), "value 0 is used where it is not defined"),
+        ((inner(Load(0, X, index(K))), Store(Y, ZERO, 0)), "value 0 is used where"),
+        ((Load(0, X, ZERO), Load(0, X, ZERO)), "value 0 is defined twice"),
+        ((Load(0, X, index(K)),), "variable k is not defined"),
+        ((Store(X, ZERO, 1.0),), "x is written, of kind input"),
+        ((Store(nodes.constants("c", [1.0]), ZERO, 1.0),), "c is written, of kind constant"),
+        ((Load(0, nodes.table("t", [1]), ZERO),), "a double is loaded from table t"),
+        ((Load(0, X, index(V[I])),), "v is no table"),
+        ((Let(0, g.ADD, (1.0,)),), "of 1 operands"),
+        ((Let(0, "no", (1.0,)),), "'no' of 1 operands"),
+        ((Let(0, g.LESS, (1.0, 2.0)), Store(Y, ZERO, 0)), "value 0 is a condition"),
+        ((Load(0, X, ZERO), Let(1, g.SELECT, (0, 1.0, 2.0))), "value 0 is a condition, or should"),
+        ((Let(0, g.SELECT, (1.0, 1.0, 2.0)),), "a number stands for a condition"),
+        ((inner(Store(Y, ZERO, 1.0)),), "iterations share y"),
+        ((inner(For(I, ZERO, END, ())),), "a parallel loop has a loop"),
+        ((inner(inner(), parallel=False),), "k is taken"),
+        ((Fill(Y, 1, ROWS),), "y is too short"),
+        ((Call(Procedure("p", (I,), ()), ()),), "p is called with 0 arguments"),
+        ((Call(Procedure("p", (), (Store(Y, index(I), 1.0),)), ()),), "variable i is not"),
+    ],
+)
+def test_what_is_not_valid(body, rule):
+    with pytest.raises(InvalidProgram, match=rule.replace("(", r"\(")):
+        verify(module(*body))
+
+
+def test_as_text():
+    said = text(random_module(0))
+    assert said.startswith("procedure row0(i, a):\n    %0 = x[i]\n    %1 = v[a]\n")
+    assert "module program(x[21]) -> (y[21], z[441]):\n    scratch v[21]\n" in said
+    assert "parallel for k from a to b:" in said
+    assert "z[21*i + k] = %" in said
