@@ -250,12 +250,12 @@ def test_the_layout_with_the_batch_last_is_not_copied():
     rows = view_of(last, port, batch, True)
     assert rows == View(rows.array, 8, 160)
     assert np.shares_memory(rows.array, last)
-    assert view_of(last, port, batch, False)[1:3] == (48, 8)
+    assert view_of(last, port, batch, False)[1:] == (48, 8, 0)
     wide = np.zeros((5, 4, 3, 9))
-    assert view_of(wide[..., :2], port, batch, True)[1:3] == (48, 8)  # copied
-    assert view_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:3] == (216, 8)
-    assert view_of(np.zeros(20), Port("x", ()), (20,), True)[1:3] == (8, 0)
-    assert view_of(np.zeros(20), Port("x", ()), (20,), False)[1:3] == (8, 8)
+    assert view_of(wide[..., :2], port, batch, True)[1:] == (48, 8, 0)  # copied
+    assert view_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8, 0)
+    assert view_of(np.zeros(20), Port("x", ()), (20,), True)[1:] == (8, 0, 0)
+    assert view_of(np.zeros(20), Port("x", ()), (20,), False)[1:] == (8, 8, 0)
     assert view_of(np.zeros((1, 1, 3, 2)), port, batch, True).by_state == 0
 
 

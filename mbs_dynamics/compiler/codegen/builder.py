@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 I1, I32, I64, DOUBLE, PTR, VOID = "i1", "i32", "i64", "double", "ptr", "void"
@@ -29,18 +28,18 @@ Operand: TypeAlias = "Value | int | None"
 NULL = None
 
 
-@dataclass(frozen=True)
 class Pointer:
     """The type of a pointer to elements of a type, or to structures."""
 
-    to: Type | Struct
+    def __init__(self, to: Type | Struct) -> None:
+        self.to = to
 
 
-@dataclass(frozen=True)
 class Inline:
     """A field that is an array itself, of any length. It stands for its address, as in C."""
 
-    of: Type | Struct
+    def __init__(self, of: Type | Struct) -> None:
+        self.of = of
 
 
 class Prototype:
@@ -90,7 +89,7 @@ class Value:
 
     def __init__(self, code: Function, kind: Type, text: str) -> None:
         for name, value in (("code", code), ("kind", kind), ("text", text)):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value)  # the class's own stores fields
 
     def __bool__(self) -> bool:
         raise TypeError("this is known when the code runs, not when it is built: use if_, & and |")
@@ -153,7 +152,10 @@ class Value:
 
     def byte(self, k: Operand) -> Value:
         """Return the pointer to the k-th byte."""
-        return self.code.new(self.kind, f"getelementptr i8, {self}, {self.code.operand(k, I64)}")
+        at = self.code.operand(k, I64)
+        return (
+            self if at.text == "0" else self.code.new(self.kind, f"getelementptr i8, {self}, {at}")
+        )
 
     def at(self, k: Operand) -> Value:
         """Return the pointer to the k-th element."""
@@ -201,7 +203,7 @@ class Value:
         struct = self.kind.to if isinstance(self.kind, Pointer) else None
         if isinstance(struct, Struct) and field in struct.fields:
             return struct.fields[field]
-        raise AttributeError(f"{self.kind} has no field {field!r}")
+        raise AttributeError(f"{self} has no field {field!r}")
 
 
 def name_of(kind: Type | Struct) -> str:

@@ -127,4 +127,4 @@ def kernel_table(
             results=result,
         )
     table = np.array(words, dtype=np.int64)
-    return KernelTable(table, (shapes, tuple(defaults), kept, fallback))
+    return KernelTable(table, (*shapes, *defaults, *kept, fallback))
