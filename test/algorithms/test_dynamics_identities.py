@@ -84,14 +84,6 @@ def test_mass_matrix_and_its_inverse(name, representation):
     np.testing.assert_array_equal(inverse, inverse.T)
 
 
-def test_mass_matrix_of_joints_that_share_coordinates_is_symmetric_to_the_last_digit():
-    """Entries that mirror each other are sums of the same terms, in whatever order."""
-    model = MECHANISMS["mimics"].model
-    q, qd, qdd = np.random.default_rng(3).uniform(-2.0, 2.0, (3, 20, model.n))
-    for M in (mbs.mass_matrix(model, q), mbs.inverse_dynamics_derivatives(model, q, qd, qdd)[2]):
-        np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
-
-
 @every_mechanism
 def test_factors_of_the_mass_matrix(name):
     """M = U D U^T, where U couples a joint with its ancestors only."""

@@ -286,3 +286,11 @@ def test_random_states_lie_in_their_ranges_and_fill_them():
     np.testing.assert_allclose(found.min(axis=0), low, atol=0.1 * (high - low).max())
     np.testing.assert_allclose(found.max(axis=0), high, atol=0.1 * (high - low).max())
     np.testing.assert_array_equal(np.array(model.random_state(7)), found[7])
+
+
+def test_mass_matrix_of_joints_that_share_coordinates_is_symmetric_to_the_last_digit():
+    """Entries that mirror each other are sums of the same terms, in whatever order."""
+    model = MECHANISMS["mimics"].model
+    q, qd, qdd = np.random.default_rng(3).uniform(-2.0, 2.0, (3, 20, model.n))
+    for M in (mbs.mass_matrix(model, q), mbs.inverse_dynamics_derivatives(model, q, qd, qdd)[2]):
+        np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
