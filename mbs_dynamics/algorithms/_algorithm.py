@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from mbs_dynamics.algorithms._in_loops import COORDINATES, MANY, MODEL_INPUTS, in_loops
+from mbs_dynamics.algorithms._tracing import COORDINATES, MODEL_INPUTS, traced
 from mbs_dynamics.compiler import (
     Dispatcher,
     Kernel,
@@ -28,6 +28,7 @@ from mbs_dynamics.compiler import (
     default_backend,
     trace,
 )
+from mbs_dynamics.compiler.passes.strategy import is_large
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
@@ -161,14 +162,14 @@ class Algorithm(Dispatcher):
         arrays = tuple(arrays)
         complete = self.complete(options)
         backend = default_backend() if backend is None else checked_backend(backend)
-        traced = (self, arrays, tuple(complete.items()), model.carriers)
+        key = (self, arrays, tuple(complete.items()), model.carriers)
         with model.lock:
-            if traced not in model.kernels:
-                model.kernels[traced] = self.program(model, arrays, complete)
-            program = model.kernels[traced]
+            if key not in model.kernels:
+                model.kernels[key] = self.program(model, arrays, complete)
+            program = model.kernels[key]
             defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
             used = [defaults[port.name] for port in program.inputs if port.name in defaults]
-            compiled = (*traced, backend, b"".join(np.asarray(x).tobytes() for x in used))
+            compiled = (*key, backend, b"".join(np.asarray(x).tobytes() for x in used))
             if compiled not in model.kernels:
                 model.kernels[compiled] = Kernel(program, backend=backend, defaults=defaults)
         return model.kernels[compiled]  # type: ignore[no-any-return]
@@ -197,7 +198,7 @@ class Algorithm(Dispatcher):
         For large models in the first one: to trace all takes longer than the best of them saves.
         """
         arrays = tuple(arrays)
-        candidates = self.candidates(arrays, options)[: 1 if model.nb >= MANY else None]
+        candidates = self.candidates(arrays, options)[: 1 if is_large(model.nb) else None]
         programs = [self._trace(model, arrays, each) for each in candidates]
         return min(programs, key=lambda program: program.operations.total)
 
@@ -224,13 +225,12 @@ class Algorithm(Dispatcher):
         inputs.update(model_inputs(model))
 
         def straight() -> Program:
-            large = model.nb >= MANY
+            large = is_large(model.nb)
             return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
 
-        looped = None
-        if self.generic:
-            looped = in_loops(self.name, self.equations, same, inputs, options, straight)
-        return straight() if looped is None else looped
+        if not self.generic:
+            return straight()
+        return traced(self.name, self.equations, same, inputs, options, straight)
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""

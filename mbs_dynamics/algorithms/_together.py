@@ -18,7 +18,7 @@ from mbs_dynamics.algorithms._algorithm import (
     model_inputs,
     shape_of,
 )
-from mbs_dynamics.algorithms._in_loops import MODEL_INPUTS
+from mbs_dynamics.algorithms._tracing import MODEL_INPUTS
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.tree import Model

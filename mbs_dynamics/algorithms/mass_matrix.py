@@ -53,7 +53,8 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
         for j, child in model.supporting(i):
             F[i] = meet.carry(child).T @ F[i]
             M[i, j] = M[j, i] = S[j] @ F[i]
-    return np.asarray(model.generalized_matrix(M, symmetric=True))
+    matrix: FloatArray = model.generalized_matrix(M, symmetric=True)
+    return matrix
 
 
 def composite_inertias(model: Model, rep: Representation) -> list[Any]:

@@ -1,12 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the bodies of a model hang together: orders in which loops take them, depths, sizes."""
+"""Orders in which loops take the bodies of a model."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-import numpy as np
 
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.tree import Model
@@ -39,20 +37,3 @@ def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
     )
     own = {name: frame._replace(body=len(path) - 1)} if path else {}
     return replace(model, bodies=bodies, frames=own, payloads=()), path
-
-
-def largest_tree(model: Model) -> int:
-    """Return the number of bodies of the largest tree, of those with a root of their own."""
-    size = [1] * model.nb
-    for i, p in reversed(list(enumerate(model.parents))):
-        if p != GROUND:
-            size[p] += size[i]
-    return max(size, default=0)
-
-
-def mean_depth(model: Model) -> float:
-    """Return the mean number of joints that move a body."""
-    depth: list[int] = []
-    for p in model.parents:
-        depth.append(1 if p == GROUND else depth[p] + 1)
-    return float(np.mean(depth or [0]))

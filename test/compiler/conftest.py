@@ -22,13 +22,13 @@ def young() -> Iterator[None]:
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Return a switch: whether loops over bodies stay loops, whatever the model."""
-    from mbs_dynamics.algorithms import _in_loops as in_loops
+    from mbs_dynamics.compiler.passes import strategy
 
-    deep = in_loops.DEEP
+    deep = strategy.DEEP
 
     def switch(on: bool) -> None:
-        monkeypatch.setattr(in_loops, "MANY", 1 if on else sys.maxsize)
-        monkeypatch.setattr(in_loops, "DEEP", deep if on else float("inf"))
-        monkeypatch.setattr(in_loops, "LONG", -1 if on else sys.maxsize)
+        monkeypatch.setattr(strategy, "MANY", 1 if on else sys.maxsize)
+        monkeypatch.setattr(strategy, "DEEP", deep if on else float("inf"))
+        monkeypatch.setattr(strategy, "LONG", -1 if on else sys.maxsize)
 
     return switch

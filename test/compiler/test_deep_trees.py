@@ -13,10 +13,10 @@ import pytest
 from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.representation import pairs
 
 inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
-in_loops = importlib.import_module("mbs_dynamics.algorithms._in_loops")
 
 TREES = {
     "chain": (-1, 0, 1, 2),
@@ -72,7 +72,7 @@ def test_which_trees_are_deep():
     assert not inverse_mass_matrix.is_deep(mbs.Model("none", ()))
 
 
-def test_matrices_of_many_small_trees_are_loops(monkeypatch):
+def test_many_small_trees_are_loops(monkeypatch):
     parents = [i - 1 if i % 3 else -1 for i in range(12)]
     q, qd, tau = random_mechanism(12, parents).model.random_state(4)
 
@@ -86,11 +86,9 @@ def test_matrices_of_many_small_trees_are_loops(monkeypatch):
 
     chosen, expected = found()
     assert not any(chosen)
-    monkeypatch.setattr(in_loops, "MANY", 10)
-    monkeypatch.setattr(in_loops, "LONG", 100)
-    monkeypatch.setattr(in_loops, "FULL", 20)
-    assert found()[0] == [True, False, False]  # the columns of other trees are not worth it
-    monkeypatch.setattr(in_loops, "HUGE", 100)
+    monkeypatch.setattr(strategy, "MANY", 10)
+    assert not any(found()[0])  # straight code leaves out more zeros
+    monkeypatch.setattr(strategy, "LONG", 100)
     chosen, results = found()
     assert all(chosen)
     for a, b in zip(results, expected, strict=True):

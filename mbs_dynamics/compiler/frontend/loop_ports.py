@@ -31,6 +31,9 @@ class Result:
     """Name of the numbers that say where its columns stand, if it is a matrix of which they differ
     from those of the rows."""
 
+    def __len__(self) -> int:
+        raise Unsuitable  # of what takes its rows one by one
+
     def derivative(self, k: int) -> Result:
         """Return the k-th time derivatives of series."""
         of = self.of
