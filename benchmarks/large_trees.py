@@ -105,9 +105,9 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
 
 
 def _form(program: Program, model: mbs.Model) -> list[Any]:
-    with patch.object(llvm, "STRAIGHT", 0):
+    with patch.multiple(llvm, STRAIGHT=0, STRAIGHT_VECTORS=0):
         chunks, there = _compiled(program, model)
-    with patch.object(llvm, "STRAIGHT", sys.maxsize):
+    with patch.multiple(llvm, STRAIGHT=sys.maxsize, STRAIGHT_VECTORS=sys.maxsize):
         straight, here = _compiled(program, model)
     calls = {
         name: kernel_alone(kernel, _arrays(kernel, model), 20)

@@ -35,7 +35,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def switch(on: bool) -> None:
         for emitter in (llvm_emitter, c_emitter):
-            monkeypatch.setattr(emitter, "STRAIGHT", 0 if on else sys.maxsize)
+            for name in ("STRAIGHT", "STRAIGHT_VECTORS"):
+                monkeypatch.setattr(emitter, name, 0 if on else sys.maxsize, raising=False)
 
     return switch
 

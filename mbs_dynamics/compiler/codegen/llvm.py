@@ -10,14 +10,13 @@ from mbs_dynamics.compiler.codegen.llvm_prefetch import Prefetched
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.passes.scheduling import in_good_order
 
-STRAIGHT = 35_000
-"""Programs of more nodes than this are cut into chunks.
+STRAIGHT, STRAIGHT_VECTORS = 35_000, 20_000
+"""Programs of more nodes than this are cut into chunks, for one state and for several at once.
 
-Measured for a humanoid and for chains of 30 to 200 joints; ``python -m benchmarks large_trees``
+Measured for humanoids, TIAGo, and chains of 30 to 200 joints; ``python -m benchmarks large_trees``
 compares both. For one state chunks take 0.95 to 1.1 of the time of straight-line code from 8,000 to
-20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000, most for the inverse mass matrix of TIAGo,
-which has 32,000; they take 0.5 to 1.05 of the time to compile. In batches chunks take 0.93 to 1.07
-of the time, and 0.6 to 0.95 to compile.
+20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000; they take 0.5 to 1.05 of the time to
+compile. In batches chunks take 0.93 to 1.07 of the time, of TIAGo with 32,000 nodes 0.65.
 """
 
 
@@ -31,7 +30,7 @@ def emit_llvm(program: Program, lanes: int = 1, prefetched: Prefetched = ()) -> 
     with uncollected():
         if lanes > 1:
             program = in_good_order(program)
-        if len(program.nodes) <= STRAIGHT:
+        if len(program.nodes) <= (STRAIGHT if lanes == 1 else STRAIGHT_VECTORS):
             return emit_straight(program, lanes, prefetched)
         return emit_chunks(program, lanes)
 
