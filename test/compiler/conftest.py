@@ -29,6 +29,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def switch(on: bool) -> None:
         monkeypatch.setattr(strategy, "MANY", 1 if on else sys.maxsize)
         monkeypatch.setattr(strategy, "DEEP", deep if on else float("inf"))
-        monkeypatch.setattr(strategy, "LONG", -1 if on else sys.maxsize)
+        for name in ("LONG", "SCATTERED"):
+            monkeypatch.setattr(strategy, name, -1 if on else sys.maxsize)
 
     return switch

@@ -88,7 +88,7 @@ def test_many_small_trees_are_loops(monkeypatch):
     assert not any(chosen)
     monkeypatch.setattr(strategy, "MANY", 10)
     assert not any(found()[0])  # straight code leaves out more zeros
-    monkeypatch.setattr(strategy, "LONG", 100)
+    monkeypatch.setattr(strategy, "SCATTERED", 100)
     chosen, results = found()
     assert all(chosen)
     for a, b in zip(results, expected, strict=True):

@@ -29,6 +29,11 @@ LONG = 40_000
 compiled sooner: straight code takes 35 microseconds an operation, so 1.4 s.
 """
 
+SCATTERED = 150_000
+"""The same where all trees are small and shallow: there straight code takes half of the time in
+batches (TIAGo, of 48 joints in several trees).
+"""
+
 LEAST_STATES = 64
 """From so many states on, several are evaluated at once, by code compiled when it is first used."""
 
@@ -84,7 +89,9 @@ def _stays_in_loops(program: LoopProgram) -> bool:
     if program.has_wide_loops and mean_depth(program.forest.parents) > DEEP:
         return True
     entries = sum(port.size for port in program.outputs)
-    return max(program.operations.total, entries) > LONG
+    first, end = program.forest.trees
+    scattered = mean_depth(program.forest.parents) <= DEEP and max(end - first) < MANY
+    return max(program.operations.total, entries) > (SCATTERED if scattered else LONG)
 
 
 def mean_depth(parents: Sequence[int]) -> float:
