@@ -30,7 +30,7 @@ compiled sooner: straight code takes 35 microseconds an operation, so 1.4 s.
 """
 
 SCATTERED = 150_000
-"""The same where all trees are small and shallow: there straight code takes half of the time in
+"""Operations, where all trees are small and shallow: there straight code takes half of the time in
 batches (TIAGo, of 48 joints in several trees).
 """
 
@@ -91,7 +91,7 @@ def _stays_in_loops(program: LoopProgram) -> bool:
     entries = sum(port.size for port in program.outputs)
     first, end = program.forest.trees
     scattered = mean_depth(program.forest.parents) <= DEEP and max(end - first) < MANY
-    return max(program.operations.total, entries) > (SCATTERED if scattered else LONG)
+    return entries > LONG or program.operations.total > (SCATTERED if scattered else LONG)
 
 
 def mean_depth(parents: Sequence[int]) -> float:
