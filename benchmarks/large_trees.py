@@ -22,8 +22,7 @@ from benchmarks.mechanisms import ARMS, Twins, chain, chain_twins
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.compiler import Kernel, Program
-from mbs_dynamics.compiler.codegen import llvm
-from mbs_dynamics.compiler.passes.chunks import outlined
+from mbs_dynamics.compiler.passes import pipeline
 
 LENGTHS = (10, 30, 60, 100, 200)
 
@@ -77,7 +76,7 @@ def _forms() -> Table:
     )
     note = (
         "Body-fixed, one state at a time. A ratio below one says that chunks take less. "
-        f"Programs of more than {llvm.STRAIGHT} nodes are cut into chunks."
+        f"Programs of more than {pipeline.LARGEST_BLOCK['llvm']} nodes are cut into chunks."
     )
     table = Table("Straight-line code and chunks", columns, note=note)
     for name, model in _models():
@@ -105,9 +104,11 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
 
 
 def _form(program: Program, model: mbs.Model) -> list[Any]:
-    with patch.multiple(llvm, STRAIGHT=0, STRAIGHT_VECTORS=0):
+    with patch.object(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 0)):
         chunks, there = _compiled(program, model)
-    with patch.multiple(llvm, STRAIGHT=sys.maxsize, STRAIGHT_VECTORS=sys.maxsize):
+    with patch.object(
+        pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, sys.maxsize)
+    ):
         straight, here = _compiled(program, model)
     calls = {
         name: kernel_alone(kernel, _arrays(kernel, model), 20)
@@ -122,7 +123,7 @@ def _form(program: Program, model: mbs.Model) -> list[Any]:
         median(taken["straight"]),
         median(taken["chunks"]),
         ratio(taken["chunks"], taken["straight"]),
-        len(outlined(program).chunks),
+        -(-program.operations.total // pipeline.CHUNK),
     ]
 
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
 from mbs_dynamics.compiler import Port, Program
-from mbs_dynamics.compiler.codegen.c import CFunction, c_function
-from mbs_dynamics.compiler.codegen.c_body import PRECISIONS, c_constant
+from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
 

@@ -12,6 +12,7 @@ from typing import Any
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
+from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
@@ -77,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
     demo.set_defaults(run=_demo)
 
+    add_command(commands)
     add_commands(commands)
 
     options = parser.parse_args(arguments)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.codegen.llvm_prefetch import LINE, LONG
+from mbs_dynamics.compiler.codegen.llvm_batch import LONG
 from mbs_dynamics.compiler.runtime.machine import Vector
 from mbs_dynamics.compiler.runtime.views import View, address
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
 
-ENTRIES = LINE // 8
+ENTRIES = 8
 """Doubles in a line of the cache."""
 
 LANES = (2, 4, 8)

@@ -19,7 +19,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.passes import chunks
+from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.resources import robot_path
 
 PANDA = "panda_description/urdf/panda.urdf"
@@ -110,8 +110,8 @@ def without_address_limit():
 @pytest.fixture
 def chain(monkeypatch):
     """A tree of which every program is large; the largest needs memory of the caller."""
-    monkeypatch.setattr(c, "STRAIGHT", 300)
-    monkeypatch.setattr(chunks, "SIZE", 100)
+    monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 300)
+    monkeypatch.setattr(pipeline, "CHUNK", 100)
     monkeypatch.setattr(c, "STACK", 750)
     return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
@@ -220,7 +220,7 @@ def test_large_programs_are_the_kernels(tmp_path, monkeypatch, chain, precision)
         rf"{number}\s+out_forward_dynamics\[{chain.n}\],\s+{number}\s+workspace\[{room}", text
     )
     assert re.search(r"Takes \d+ bytes of the stack", text)
-    assert "chain_forward_dynamics_1(" in source.read_text()
+    assert "chain_forward_dynamics_chunk1(" in source.read_text()
 
 
 @needs_compiler

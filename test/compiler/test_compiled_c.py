@@ -24,7 +24,7 @@ from mbs_dynamics.compiler import Kernel, positive, sin, trace
 from mbs_dynamics.compiler.codegen import c
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.jit import cache
-from mbs_dynamics.compiler.passes import chunks
+from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.compiler.runtime import compiled_c, tiles
 from mbs_dynamics.compiler.runtime.compiled_c import CompiledC, emit_library
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
@@ -200,8 +200,8 @@ def test_threads_share_the_states(monkeypatch):
 
 @needs_compiler
 def test_a_large_memory_is_that_of_the_loop(monkeypatch):
-    monkeypatch.setattr(c, "STRAIGHT", 0)
-    monkeypatch.setattr(chunks, "SIZE", 100)
+    monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 0)
+    monkeypatch.setattr(pipeline, "CHUNK", 100)
     monkeypatch.setattr(c, "STACK", 0)
 
     def chain(x: Any) -> Any:

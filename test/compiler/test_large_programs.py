@@ -17,9 +17,7 @@ from mechanisms import random_mechanism, with_mimics
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel, Program, cos, less, positive, select, sin, sqrt, trace
-from mbs_dynamics.compiler.codegen import c as c_emitter
-from mbs_dynamics.compiler.codegen.llvm_chunks import emit_chunks
-from mbs_dynamics.compiler.passes import chunks
+from mbs_dynamics.compiler.passes import pipeline
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
@@ -31,12 +29,11 @@ llvm = pytest.importorskip("mbs_dynamics.compiler.jit.machine_code")
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a switch: whether programs are compiled in chunks, which are small."""
-    monkeypatch.setattr(chunks, "SIZE", 60)
+    monkeypatch.setattr(pipeline, "CHUNK", 60)
 
     def switch(on: bool) -> None:
-        for emitter in (llvm_emitter, c_emitter):
-            for name in ("STRAIGHT", "STRAIGHT_VECTORS"):
-                monkeypatch.setattr(emitter, name, 0 if on else sys.maxsize, raising=False)
+        limits = dict.fromkeys(pipeline.LARGEST_BLOCK, 0 if on else sys.maxsize)
+        monkeypatch.setattr(pipeline, "LARGEST_BLOCK", limits)
 
     return switch
 
@@ -133,7 +130,7 @@ def test_lanes_give_what_single_states_give(name, lanes, large):
 def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
     """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
     llvm.batch_driver(lanes)  # makes the sine and cosine of so many lanes known
-    code = llvm.MachineCode(emit_chunks(program, lanes))
+    code = llvm.MachineCode(llvm_emitter.emit_llvm(program, lanes))
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
     tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]
     tiles += [aligned(np.full((port.size, lanes), np.nan)) for port in program.outputs]

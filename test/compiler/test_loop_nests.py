@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler.codegen import c_module, llvm_module, python_module
-from mbs_dynamics.compiler.codegen.python import NAMESPACE, Failed
+from mbs_dynamics.compiler.codegen import c, llvm, python
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir import nodes
 from mbs_dynamics.compiler.ir.interpreter import evaluate
@@ -192,7 +191,7 @@ def test_mirror(size):
         expected["y"].reshape(size, size), np.tril(x.reshape(size, size).T, -1)
     )
     machine_code.shared()
-    code = machine_code.MachineCode(llvm_module.emit_module(given))
+    code = machine_code.MachineCode(llvm.emit_module(given))
     y = np.full(size**2, np.nan)
     ports = np.array([x.ctypes.data, y.ctypes.data], dtype=np.uint64)
     assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
@@ -253,7 +252,7 @@ def test_machine_code(seed, lanes):
     states = np.array([values(10 * seed + k) for k in range(lanes)])
     whole = random_module(seed)
     whole = hoisted(transposed(whole) if lanes == 1 and seed % 2 else whole)
-    code = machine_code.MachineCode(llvm_module.emit_module(whole, lanes))
+    code = machine_code.MachineCode(llvm.emit_module(whole, lanes))
     ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
     statuses = aligned((lanes,)).view(np.int32)
     addresses = np.array([x.ctypes.data for x in (*ports, statuses)], dtype=np.uint64)
@@ -270,15 +269,14 @@ def test_machine_code(seed, lanes):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plain_python(seed):
     whole = hoisted(random_module(seed))
-    names = {**NAMESPACE, **python_module.namespace(whole)}
-    exec(python_module.emit_module(whole), names)
+    function = python.compile_module(whole)
     expected, status = evaluate(whole, {"x": values(seed)})
     if status:
-        with pytest.raises(Failed) as failed:
-            names["program"](values(seed).tolist())
+        with pytest.raises(python.Failed) as failed:
+            function(values(seed).tolist())
         assert failed.value.args == (status - 1,)
         return
-    for found, output in zip(names["program"](values(seed).tolist()), whole.outputs, strict=True):
+    for found, output in zip(function(values(seed).tolist()), whole.outputs, strict=True):
         close(found, expected[output.name])
 
 
@@ -286,10 +284,9 @@ def test_plain_python(seed):
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_c(seed, tmp_path):
     whole = hoisted(random_module(seed))
-    source = c_module.emit_module(whole, "program", "double", "")
+    source = c.emit_module(whole, "program").definition
     file, shared = tmp_path / "program.c", tmp_path / "program.so"
-    call = "int run(double *m, const double *x, double *y, double *z)"
-    file.write_text(f"#include <math.h>\n{source}\n{call} {{ return program_all(m, x, y, z); }}\n")
+    file.write_text(f"#include <math.h>\n{source}\n")
     flags = (
         "-std=c99",
         "-Wall",
@@ -300,11 +297,9 @@ def test_c(seed, tmp_path):
         "-O1",
     )
     subprocess.run(["cc", *flags, "-fPIC", "-shared", file, "-o", shared, "-lm"], check=True)
-    memory, x = np.empty(c_module.memory_of(whole)), values(seed)
-    y, z = np.empty(ROWS), np.empty(ROWS**2)
-    status = ctypes.CDLL(str(shared)).run(
-        *(ctypes.c_void_p(a.ctypes.data) for a in (memory, x, y, z))
-    )
+    x, y, z = values(seed), np.empty(ROWS), np.empty(ROWS**2)
+    arrays = (ctypes.c_void_p(a.ctypes.data) for a in (x, y, z))
+    status = ctypes.CDLL(str(shared)).program(*arrays)
     expected, failed = evaluate(whole, {"x": x})
     assert status == failed
     if not failed:

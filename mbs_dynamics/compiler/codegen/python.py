@@ -1,84 +1,72 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The plain-Python emitter: a program as the source of one Python function."""
+"""Plain Python of any program: one walk over its module.
+
+Parallel loops become operations on arrays. A value with a single use is nested into the expression
+of its user.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir.nodes import (
+    CONSTANT,
+    INPUT,
+    SCRATCH,
+    TABLE,
+    Buffer,
+    Call,
+    Check,
+    Equal,
+    Fill,
+    For,
+    Index,
+    Let,
+    Load,
+    Lookup,
+    Module,
+    Operand,
+    Sines,
+    Statement,
+    Store,
+    Switch,
+    Variable,
+    index,
+    inner_bodies,
+    operands_of,
+    walk,
+)
+from mbs_dynamics.compiler.passes.pipeline import for_python
 
-INLINE_DEPTH = 12
-"""How deep nodes with a single user are nested into the expression of that user."""
+NESTED = 12
+"""How deep expressions are nested; Python's parser has a limit."""
 
-INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.DIV: "/", g.LESS: "<", g.LESS_EQUAL: "<="}
-CALL = {g.SIN: "sin", g.COS: "cos", g.SQRT: "sqrt", g.ATAN2: "atan2"}
-
-
-def emit_python(program: Program) -> str:
-    """Return the source of ``def <name>(<inputs>)``, which takes flat lists and returns flat lists.
-
-    The source needs ``sin, cos, sqrt, atan2, quotient`` and ``failed`` in its namespace; see
-    :func:`compile_python`.
-    """
-    if program.in_loops:
-        return _in_loops(program)[0]
-    users: dict[int, int] = {}
-    for node in program.nodes:
-        if node.op != g.INPUT:
-            for x in node.args:
-                if isinstance(x, (Symbol, Condition)):
-                    users[x.id] = users.get(x.id, 0) + 1
-    for output in (*program.values, [x for x, _ in program.guards]):
-        for x in output:
-            if isinstance(x, Symbol):
-                users[x.id] = users.get(x.id, 0) + 1
-
-    text: dict[int, str] = {}
-    depth: dict[int, int] = {}
-    lines = []
-
-    def ref(x: Any) -> str:
-        return text[x.id] if isinstance(x, (Symbol, Condition)) else repr(float(x))
-
-    for port in program.inputs:
-        if port.size:
-            names = "".join(f"{port.name}_{k}, " for k in range(port.size))
-            lines.append(f"    ({names}) = {port.name}")
-    for node in program.nodes:
-        if node.op == g.INPUT:
-            text[node.id], depth[node.id] = f"{node.args[0]}_{node.args[1]}", 0
-            continue
-        expression = _expression(node, ref)
-        level = 1 + max((depth.get(getattr(x, "id", -1), 0) for x in node.args), default=0)
-        if users[node.id] == 1 and level <= INLINE_DEPTH:
-            text[node.id], depth[node.id] = f"({expression})", level
-        else:
-            lines.append(f"    t{node.id} = {expression}")
-            text[node.id], depth[node.id] = f"t{node.id}", 0
-    for k, (x, _) in enumerate(program.guards):
-        lines.append(f"    if not {ref(x)} > 0.0: failed({k})")
-    results = ["[" + ", ".join(ref(x) for x in output) + "]" for output in program.values]
-    lines.append(f"    return {', '.join(results)},")
-    arguments = ", ".join(port.name for port in program.inputs)
-    return f"def {program.name}({arguments}):\n" + "\n".join(lines) + "\n"
+INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
+OF_NUMBERS = {g.SIN: "sin", g.COS: "cos", g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
+OF_ARRAYS = {
+    g.SIN: "sines",
+    g.COS: "cosines",
+    g.SQRT: "square_roots",
+    g.ATAN2: "angles",
+    g.DIV: "quotients",
+}
 
 
-def _expression(node: Symbol | Condition, ref: Callable[[Any], str]) -> str:
-    args = [ref(x) for x in node.args]
-    if node.op == g.NEG:
-        return f"-{args[0]}"
-    if node.op == g.SELECT:
-        return f"{args[1]} if {args[0]} else {args[2]}"
-    if node.op == g.DIV:
-        return f"quotient({args[0]}, {args[1]})"
-    if node.op in INFIX:
-        return f"{args[0]} {INFIX[node.op]} {args[1]}"
-    return f"{CALL[node.op]}({', '.join(args)})"
+class Failed(Exception):  # noqa: N818
+    """A guard was not positive; the argument is its index."""
+
+
+def _failed(guard: int) -> None:
+    raise Failed(guard)
 
 
 def _quotient(a: float, b: float) -> float:
@@ -101,14 +89,6 @@ def _quiet(function: Callable[[float], float]) -> Callable[[float], float]:
     return quiet
 
 
-class Failed(Exception):  # noqa: N818
-    """A guard was not positive; the argument is its index."""
-
-
-def _failed(guard: int) -> None:
-    raise Failed(guard)
-
-
 NAMESPACE: dict[str, Any] = {
     "sin": _quiet(math.sin),
     "cos": _quiet(math.cos),
@@ -118,25 +98,252 @@ NAMESPACE: dict[str, Any] = {
     "failed": _failed,
     "inf": math.inf,
     "nan": math.nan,
+    "bytes": bytes,
+    "range": range,
+    "array": array,
+    "frombuffer": np.frombuffer,
+    "arange": np.arange,
+    "where": np.where,
+    "sines": np.sin,
+    "cosines": np.cos,
+    "square_roots": np.sqrt,
+    "angles": np.arctan2,
+    "quotients": np.divide,
     "__builtins__": {},
 }
 
 
+def emit_python(program: Program) -> str:
+    """Return the source of ``def <name>(<inputs>)``, which takes flat lists and returns flat lists.
+
+    It needs the names of :func:`namespace`.
+    """
+    return emit_module(for_python(program))
+
+
 def compile_python(program: Program) -> Callable[..., Sequence[list[float]]]:
     """Return the program as a Python function of flat lists; one flat list per output."""
+    return compile_module(for_python(program))
+
+
+def compile_module(module: Module) -> Callable[..., Sequence[list[float]]]:
+    """Return a module as a Python function of flat lists; one flat list per output.
+
+    The function raises :class:`Failed` where a guard is not positive.
+    """
+    names = namespace(module)
+    exec(compile(emit_module(module), f"<{module.name}>", "exec"), names)
+    return names[module.name]  # type: ignore[no-any-return]
+
+
+def emit_module(module: Module) -> str:
+    """Return the source of a module, as :func:`emit_python` does.
+
+    Buffers that parallel loops use have two names for one memory: ``x`` for its entries one by one,
+    ``x_all`` for many at once.
+    """
+    return "\n".join([*_Printer(module).lines(), ""])
+
+
+def namespace(module: Module) -> dict[str, Any]:
+    """Return what the source refers to: functions, constants and tables."""
     names = dict(NAMESPACE)
-    source, more = _in_loops(program) if program.in_loops else (emit_python(program), {})
-    names.update(more)
-    exec(compile(source, f"<{program.name}>", "exec"), names)
-    return names[program.name]  # type: ignore[no-any-return]
+    for buffer in module.buffers(CONSTANT, TABLE):
+        assert buffer.data is not None
+        names[_name(buffer)] = buffer.data.tolist()
+        names[f"{_name(buffer)}_all"] = buffer.data
+    return names
 
 
-def _in_loops(program: Program) -> tuple[str, dict[str, Any]]:
-    """Return the source of a program with loops, and the names that it needs."""
-    from mbs_dynamics.compiler.codegen import python_module
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-    from mbs_dynamics.compiler.passes.pipeline import loop_nest
+def _name(buffer: Buffer) -> str:
+    if buffer.kind == INPUT:
+        return buffer.name
+    return f"{buffer.kind}_{buffer.name}".replace(".", "_")
 
-    assert isinstance(program, LoopProgram)
-    module = loop_nest(program)
-    return python_module.emit_module(module), python_module.namespace(module)
+
+class _Printer:
+    """The lines of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.across: Variable | None = None
+        """The variable of the parallel loop around."""
+        self.written: set[Buffer] = set()
+        """What this loop writes."""
+        self.varying: set[int] = set()
+        self.nested: dict[int, tuple[str, int]] = {}
+        """Values without a variable of their own: their expressions, and how deep these are."""
+        self.arrays = {
+            x.buffer
+            for loop in module.statements
+            if isinstance(loop, For) and loop.parallel
+            for x in loop.body
+            if isinstance(x, (Load, Store))
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield them."""
+        module = self.module
+        yield f"def {module.name}({', '.join(x.name for x in module.inputs)}):"
+        for buffer in module.inputs:
+            if buffer in self.arrays:
+                yield f"    {_name(buffer)} = array('d', {buffer.name})"
+        for buffer in (*module.outputs, *module.buffers(SCRATCH)):
+            zeros = f"array('d', bytes({8 * buffer.size}))"
+            yield f"    {_name(buffer)} = " + (
+                zeros if buffer in self.arrays else f"[0.0] * {buffer.size}"
+            )
+        for buffer in (*module.inputs, *module.outputs, *module.buffers(SCRATCH)):
+            if buffer.size and buffer in self.arrays:
+                yield f"    {_name(buffer)}_all = frombuffer({_name(buffer)})"
+        for procedure in module.procedures:
+            yield f"    def {procedure.name}({', '.join(map(str, procedure.parameters))}):"
+            yield from self.body(procedure.body, 8)
+        yield from self.body(module.body, 4)
+        results = (_name(x) + (".tolist()" if x in self.arrays else "") for x in module.outputs)
+        yield f"    return {', '.join(results)},"
+
+    def body(self, body: Sequence[Statement], margin: int) -> Iterator[str]:
+        """Yield the lines of statements."""
+        uses = _uses(body) if self.across is None else Counter()
+        for statement in body:
+            once = isinstance(statement, (Let, Load)) and uses[statement.value] == 1
+            if once and self.nests(statement):
+                continue
+            for line in self.statement(statement):
+                yield " " * margin + line
+        if not body:
+            yield " " * margin + "pass"
+
+    def nests(self, statement: Statement) -> bool:
+        """Take down a value that is nested into its user, if it can be."""
+        if isinstance(statement, Load):
+            if statement.buffer.kind not in (INPUT, CONSTANT):  # others change meanwhile
+                return False
+            self.nested[statement.value] = self.entry(statement.buffer, statement.at), 0
+            return True
+        assert isinstance(statement, Let)
+        depths = (self.nested[x][1] for x in statement.args if type(x) is int and x in self.nested)
+        depth = 1 + max(depths, default=0)
+        if depth <= NESTED:
+            expression = self.expression(*statement)
+            self.nested[statement.value] = f"({expression})", depth
+        return depth <= NESTED
+
+    def statement(self, statement: Statement) -> Iterator[str]:
+        """Yield the lines of one statement."""
+        match statement:
+            case Let(value, op, args):
+                yield f"t{value} = {self.expression(value, op, args)}"
+            case Equal(value, a, b):
+                varies = self.varies(a) or self.varies(b)
+                self.varying |= {value} if varies else set()
+                yield f"t{value} = ({self.index(a)} == {self.index(b)}) * 1.0"
+            case Load(value, buffer, at):
+                self.varying |= {value} if self.varies(at) else set()
+                copied = buffer in self.written and self.varies(at)
+                yield f"t{value} = {self.entry(buffer, at)}{'.copy()' if copied else ''}"
+            case Store(buffer, at, x):
+                yield f"{self.entry(buffer, at)} = {self.operand(x)}"
+            case Fill(buffer, first, entries):
+                zeros = "_all[{}:{}] = 0.0" if buffer in self.arrays else "[{}:{}] = [0.0] * {}"
+                yield _name(buffer) + zeros.format(first, first + entries, entries)
+            case Sines(buffer, first, angles, width):
+                for k, angle in enumerate(map(self.operand, angles)):
+                    for name, place in (("sin", first + k), ("cos", first + width + k)):
+                        yield f"{self.entry(buffer, index(place))} = {name}({angle})"
+            case Check(value, status):
+                yield f"if not {self.operand(value)} > 0.0: failed({self.index(status)} - 1)"
+            case For():
+                yield from self.loop(statement)
+            case Switch():
+                for k, body in statement.cases:
+                    yield f"if {self.index(statement.on)} == {k}:"
+                    yield from self.body(body, 4)
+            case Call():
+                arguments = ", ".join(map(self.index, statement.arguments))
+                yield f"{statement.procedure.name}({arguments})"
+
+    def loop(self, loop: For) -> Iterator[str]:
+        """Yield a loop, or if it is parallel what is done for all iterations at once."""
+        begin, end = self.index(loop.begin), self.index(loop.end)
+        if not loop.parallel:
+            rows = f"range({begin}, {end})" + ("[::-1]" if loop.backwards else "")
+            yield f"for {loop.variable} in {rows}:"
+            yield from self.body(loop.body, 4)
+            return
+        self.across = loop.variable
+        self.written = {x.buffer for x in loop.body if isinstance(x, Store)}
+        yield f"first, last = {begin}, {end}"
+        yield "if first < last:"
+        yield f"    {loop.variable} = arange(first, last)"
+        yield from self.body(loop.body, 4)
+        self.across, self.written = None, set()
+        self.varying.clear()
+
+    def varies(self, at: Index) -> bool:
+        """Whether an index differs from iteration to iteration of the parallel loop around."""
+        return self.across is not None and self.across in at.variables
+
+    def index(self, at: Index) -> str:
+        """Return an index; an array, if it varies."""
+        said = []
+        for atom, factor in at.terms:
+            term = str(atom) if isinstance(atom, Variable) else self.lookup(atom)
+            said.append(term if factor == 1 else f"{factor} * {term}")
+        if at.constant or not said:
+            said.append(str(at.constant))
+        return " + ".join(said)
+
+    def lookup(self, x: Lookup) -> str:
+        """Return an integer of a table, or several."""
+        every = "_all" if self.varies(x.at) else ""
+        return f"{_name(x.table)}{every}[{self.index(x.at)}]"
+
+    def entry(self, buffer: Buffer, at: Index) -> str:
+        """Return an entry of a buffer, or those of all iterations."""
+        if not self.varies(at):
+            return f"{_name(buffer)}[{self.index(at)}]"
+        assert self.across is not None
+        factor = at.factor(self.across)
+        if at.looks_up(self.across) or factor <= 0:
+            return f"{_name(buffer)}_all[{self.index(at)}]"
+        rest, by = self.index(at.without(self.across)), f"{factor} * " if factor != 1 else ""
+        step = f":{factor}" if factor != 1 else ""
+        end = f"{rest} + {by}last" if factor == 1 else f"{rest} + {by}(last - 1) + 1"
+        return f"{_name(buffer)}_all[{rest} + {by}first:{end}{step}]"
+
+    def operand(self, x: Operand) -> str:
+        """Return an operand."""
+        if isinstance(x, float):
+            return repr(x)
+        return self.nested.pop(x)[0] if x in self.nested else f"t{x}"
+
+    def expression(self, value: int, op: str, args: Sequence[Operand]) -> str:
+        """Return an operation."""
+        varies = any(type(x) is int and x in self.varying for x in args)
+        if varies:
+            self.varying.add(value)
+        x = [self.operand(x) for x in args]
+        if op == g.NEG:
+            return f"-{x[0]}"
+        if op in INFIX:
+            return f"{x[0]} {INFIX[op]} {x[1]}"
+        if op == g.SELECT:
+            return f"where({', '.join(x)})" if varies else f"{x[1]} if {x[0]} else {x[2]}"
+        return f"{(OF_ARRAYS if varies else OF_NUMBERS)[op]}({', '.join(x)})"
+
+
+def _values(statement: Statement) -> list[int]:
+    return [x for x in operands_of(statement) if type(x) is int]
+
+
+def _uses(body: Sequence[Statement]) -> Counter[int]:
+    """Return how often values are used; uses in loops and cases count as several."""
+    uses: Counter[int] = Counter()
+    for statement in body:
+        uses.update(_values(statement))
+        for inner in inner_bodies(statement):
+            for x in walk(inner):
+                uses.update(2 * _values(x))
+    return uses

@@ -28,6 +28,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Load,
     Mirror,
     Module,
+    Sines,
     Statement,
     Store,
     Switch,
@@ -129,6 +130,10 @@ class _Evaluation:
                 self.memory[buffer][self.place(buffer, at, variables)] = self.operand(x)
             case Fill(buffer, first, entries):
                 self.memory[buffer][first : first + entries] = 0.0
+            case Sines(buffer, first, angles, width):
+                for k, angle in enumerate(map(self.operand, angles)):
+                    self.memory[buffer][first + k] = math.sin(angle)
+                    self.memory[buffer][first + width + k] = math.cos(angle)
             case Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
                     self.status = self.index(status, variables)

@@ -8,17 +8,19 @@ addresses that are affine in loop variables and in integers looked up in tables;
 and call other statements. Nothing is left to be decided but registers and instructions: where what
 stands in memory is part of the program.
 
-    statement = Let | Equal | Load | Store | Fill | Check | For | Switch | Call | Mirror
+    statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call | Mirror
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mbs_dynamics.compiler.frontend import graph as g
 
 INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE = "input", "output", "scratch", "constant", "table"
 """Kinds of buffers: what comes in, what goes out, memory of one evaluation, constants (doubles),
@@ -42,6 +44,9 @@ class Buffer:
     def __repr__(self) -> str:
         return self.name
 
+
+CONDITIONS = (g.LESS, g.LESS_EQUAL)
+"""Operations whose values are conditions, not numbers."""
 
 # -- indices ---------------------------------------------------------------------------------------
 
@@ -147,19 +152,24 @@ class Equal(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Define a value as an entry of a buffer."""
+    """Define a value as an entry of a buffer.
+
+    A ``volatile`` one stays where it is, also where a compiler could do without.
+    """
 
     value: int
     buffer: Buffer
     at: Index
+    volatile: bool = False
 
 
 class Store(NamedTuple):
-    """Set an entry of a buffer."""
+    """Set an entry of a buffer; ``volatile`` means the same as for :class:`Load`."""
 
     buffer: Buffer
     at: Index
     value: Operand
+    volatile: bool = False
 
 
 class Fill(NamedTuple):
@@ -168,6 +178,18 @@ class Fill(NamedTuple):
     buffer: Buffer
     first: int
     entries: int
+
+
+class Sines(NamedTuple):
+    """Set entries of a buffer to the sines of angles, and entries ``width`` further to the cosines.
+
+    The sine of angle k comes to ``first + k``. Entries of angles that are missing mean nothing.
+    """
+
+    buffer: Buffer
+    first: int
+    angles: tuple[Operand, ...]
+    width: int
 
 
 class Check(NamedTuple):
@@ -228,7 +250,7 @@ class Call:
     arguments: tuple[Index, ...]
 
 
-Statement = Let | Equal | Load | Store | Fill | Check | Mirror | For | Switch | Call
+Statement = Let | Equal | Load | Store | Fill | Sines | Check | Mirror | For | Switch | Call
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,9 +339,12 @@ def with_buffers(
         found: list[Statement] = []
         for statement in body:
             match statement:
-                case Load(_, buffer, at) | Store(buffer, at, _) if buffer in instead:
+                case Load(_, buffer, at) | Store(buffer, at) if buffer in instead:
                     to, first = instead[buffer]
                     statement = statement._replace(buffer=to, at=at + first)
+                case Sines(buffer, begin, angles, width) if buffer in instead:
+                    to, first = instead[buffer]
+                    statement = Sines(to, begin + first, angles, width)
                 case Fill(buffer, begin, entries) if buffer in instead:
                     to, first = instead[buffer]
                     statement = Fill(to, begin + first, entries)
@@ -358,21 +383,38 @@ def indices_of(statement: Statement) -> tuple[Index, ...]:
 
 def operands_of(statement: Statement) -> tuple[Operand, ...]:
     """Return the operands of a statement: numbers of values, and numbers."""
+    if type(statement) is Let:  # most are
+        return statement.args
     match statement:
-        case Let(_, _, args):
-            return args
         case Store(_, _, value):
             return (value,)
+        case Sines(_, _, angles, _):
+            return angles
         case Check(value, _):
             return (value,)
     return ()
+
+
+def with_operands(statement: Statement, instead: Callable[[int], int]) -> Statement:
+    """Return a statement that takes other values as its operands."""
+    match statement:
+        case Let(value, op, args):
+            return Let(value, op, tuple([instead(x) if type(x) is int else x for x in args]))
+        case Store(buffer, at, x, volatile) if type(x) is int:
+            return Store(buffer, at, instead(x), volatile)
+        case Check(value, status):
+            return Check(instead(value), status)
+        case Sines(buffer, first, angles, width):
+            others = tuple([instead(x) if type(x) is int else x for x in angles])
+            return Sines(buffer, first, others, width)
+    return statement
 
 
 def buffers_of(statement: Statement) -> list[Buffer]:
     """Return the buffers that a statement itself refers to, tables included."""
     found: list[Buffer] = []
     match statement:
-        case Load(_, buffer, _) | Store(buffer, _, _) | Fill(buffer, _, _):
+        case Load(_, buffer) | Store(buffer) | Fill(buffer) | Sines(buffer):
             found.append(buffer)
         case Mirror(source, _, target, _, _):
             found += [source, target]

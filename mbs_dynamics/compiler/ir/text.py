@@ -18,6 +18,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Load,
     Mirror,
     Module,
+    Sines,
     Statement,
     Store,
     Switch,
@@ -45,6 +46,11 @@ def _body(body: Sequence[Statement], margin: str) -> Iterator[str]:
         yield from (margin + line for line in _lines(statement))
 
 
+def expression(op: str, args: Sequence[str]) -> str:
+    """Return an operation on operands that are text."""
+    return f"{args[0]} {INFIX[op]} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
+
+
 def _operand(x: int | float) -> str:
     return f"%{x}" if isinstance(x, int) else f"{x:g}"
 
@@ -52,11 +58,7 @@ def _operand(x: int | float) -> str:
 def _lines(statement: Statement) -> Iterator[str]:
     match statement:
         case Let(value, op, args):
-            said = [_operand(x) for x in args]
-            infix = op in INFIX
-            yield f"%{value} = " + (
-                f"{said[0]} {INFIX[op]} {said[1]}" if infix else f"{op}({', '.join(said)})"
-            )
+            yield f"%{value} = {expression(op, [_operand(x) for x in args])}"
         case Equal(value, a, b):
             yield f"%{value} = ({a}) == ({b})"
         case Load(value, buffer, at):
@@ -65,6 +67,10 @@ def _lines(statement: Statement) -> Iterator[str]:
             yield f"{buffer}[{at}] = {_operand(x)}"
         case Fill(buffer, first, entries):
             yield f"{buffer}[{first}:{first + entries}] = 0"
+        case Sines(buffer, first, angles, width):
+            said = ", ".join(map(_operand, angles))
+            places = (f"{buffer}[{k}:{k + len(angles)}]" for k in (first, first + width))
+            yield f"{', '.join(places)} = sines, cosines of {said}"
         case Check(value, status):
             yield f"check %{value} > 0, else status {status}"
         case Mirror(source, first, target, target_first, size):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir import nodes
 from mbs_dynamics.compiler.ir.nodes import (
+    CONDITIONS,
     INPUT,
     OUTPUT,
     SCRATCH,
@@ -25,6 +26,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Lookup,
     Mirror,
     Module,
+    Sines,
     Statement,
     Store,
     Switch,
@@ -45,7 +47,6 @@ ARITY = {
     g.SQRT: 1,
     g.SELECT: 3,
 }
-CONDITIONS = (g.LESS, g.LESS_EQUAL)
 
 
 class InvalidProgram(Exception):  # noqa: N818
@@ -125,6 +126,13 @@ class _Verifier:
             case Fill(buffer, first, entries):
                 self.written(buffer)
                 _require(0 <= first <= first + entries <= buffer.size, f"{buffer} is too short")
+            case Sines(buffer, first, angles, width):
+                self.written(buffer)
+                _require(0 < len(angles) <= width, f"{len(angles)} angles, width {width}")
+                _require(0 <= first <= buffer.size - 2 * width, f"{buffer} is too short for sines")
+                _require(self.loop is None, "a parallel loop has several sines within")
+                for x in angles:
+                    self.operand(x)
             case Check(value, _):
                 self.operand(value)
             case Mirror(source, first, target, target_first, size):

@@ -203,6 +203,16 @@ class MachineCode:
         add_symbols({name: self.address(name)})
 
 
+def assembly(ir: str) -> str:
+    """Return what IR is compiled to, in this processor's assembly language.
+
+    Raises BackendError if llvmlite is not installed or too old.
+    """
+    _version()
+    with _lock:
+        return str(_emitter().emit_assembly(_binding().parse_assembly(ir)))
+
+
 def _address(name: str) -> int:
     return _symbols.get(name) or elf.address_in_process(name)
 

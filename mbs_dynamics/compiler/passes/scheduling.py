@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The order of the operations of a program, so that few values wait for their use at a time.
+"""The order of operations, for register pressure: few values live at a time.
 
 Traced recursions first go outward through all bodies, and then use what they have found. In
-vector code that is more than fits in the first cache: matrices of humanoids have a thousand values
-waiting.
+vector code that is more than fits in the first cache: matrices of humanoids have a thousand live
+values.
 """
 
 from __future__ import annotations
@@ -12,95 +12,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
-from mbs_dynamics.compiler.frontend.program import Program
-
-Node = Symbol | Condition
-
-MANY, FEWER = 200, 0.7
-"""The order changes where more values wait at a time than MANY, and then this part of them at most.
-
-Measured for Coriolis matrices and derivatives of inverse dynamics of humanoids: 0.89 to 0.97 of the
-time. Where the order leaves as many values waiting, it takes up to 1.07 of the time.
-"""
+from mbs_dynamics.compiler.ir.nodes import Check, Let, Load, Module, Statement, Store, operands_of
+from mbs_dynamics.compiler.passes.strategy import FEWER_LIVE, MANY_LIVE
 
 
-def in_good_order(program: Program) -> Program:
-    """Return a program, or the same one with the operations of one result after the other."""
-    before = _most_waiting(program.nodes)
-    if before <= MANY:
-        return program
-    nodes = _as_needed(program)
-    return replace(program, nodes=nodes) if _most_waiting(nodes) < FEWER * before else program
+def scheduled(module: Module) -> Module:
+    """Return a module that is one block, with one result after the other where that is better."""
+    before = _most_live(module.body)
+    if before <= MANY_LIVE:
+        return module
+    body = _result_by_result(module.body)
+    return replace(module, body=body) if _most_live(body) < FEWER_LIVE * before else module
 
 
-def waiting_places(
-    nodes: Sequence[Node], wanted: Sequence[Symbol], far: int
-) -> tuple[list[int], dict[int, int]]:
-    """Return the nodes of which one use is so ``far`` from the one before, or from the definition.
-
-    The ids of inputs; and by the ids of others the places that they wait in, which serve again once
-    a value is dead. Some are ``wanted`` at the end.
-    """
-    last: dict[int, int] = {}
-    late: dict[int, Symbol] = {}
-    for now, node in enumerate(nodes):
-        last[node.id] = now
-        for x in _operands(node):
-            if isinstance(x, Symbol) and x.id in last:  # sines and cosines are in memory anyway
-                if now - last[x.id] > far:
-                    late[x.id] = x
-                last[x.id] = now
-    last.update({x.id: len(nodes) for x in wanted})
-    places: dict[int, int] = {}
-    free: list[int] = []
-    count = 0
-    ending: dict[int, list[int]] = {}
-    for now, node in enumerate(nodes):
-        free += ending.get(now, ())
-        if node.id in late and node.op != g.INPUT:
-            if not free:
-                free.append(count)
-                count += 1
-            places[node.id] = place = free.pop()
-            ending.setdefault(last[node.id], []).append(place)
-    return [x for x, node in late.items() if node.op == g.INPUT], places
-
-
-def _as_needed(program: Program) -> tuple[Node, ...]:
-    """Return the nodes in the order in which results, as they were traced, need them."""
-    wanted = {x.id: x for values in program.values for x in values if isinstance(x, Symbol)}
-    wanted.update({x.id: x for x, _ in program.guards})
+def _result_by_result(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return the statements in the order in which results, as they were traced, need them."""
+    defined = {x.value: k for k, x in enumerate(body) if isinstance(x, (Let, Load))}
+    stores: dict[int, list[Statement]] = {}
+    last = []
+    ordered: list[Statement] = []
+    for x in body:
+        if type(x) is Check:
+            stores.setdefault(x.value, [])
+            last.append(x)
+        elif type(x) is Store and type(x.value) is int:
+            stores.setdefault(x.value, []).append(x)
+        elif not isinstance(x, (Let, Load)):
+            ordered.append(x)
     done: set[int] = set()
-    ordered: list[Node] = []
-    for k in sorted(wanted):
-        new: dict[int, Node] = {}
-        left: list[Node] = [wanted[k]]
+    for value in sorted(stores):
+        new, left = [], [value]
         while left:
-            node = left.pop()
-            if node.id not in done:
-                done.add(node.id)
-                new[node.id] = node
-                left += _operands(node)
-        ordered += [new[k] for k in sorted(new)]
-    return tuple(ordered)
+            value_needed = left.pop()
+            if value_needed not in done:
+                done.add(value_needed)
+                k = defined[value_needed]
+                new.append(k)
+                left += [x for x in operands_of(body[k]) if type(x) is int]
+        ordered += [body[k] for k in sorted(new)]
+        ordered += stores[value]
+    return (*ordered, *last)
 
 
-def _most_waiting(nodes: Sequence[Node]) -> int:
-    """Return how many values at most are yet to be used."""
-    last = {x.id: now for now, node in enumerate(nodes) for x in _operands(node)}
-    ending = [0] * len(nodes)
-    for node in nodes:
-        if node.op != g.INPUT and node.id in last:
-            ending[last[node.id]] += 1
-    most = waiting = 0
-    for node, ends in zip(nodes, ending, strict=True):
-        waiting += node.op != g.INPUT and node.id in last
-        most = max(most, waiting)
-        waiting -= ends
+def _most_live(body: Sequence[Statement]) -> int:
+    """Return how many results of operations at most are yet to be used by others."""
+    operations = [x for x in body if type(x) is Let]
+    last = {
+        value: now for now, x in enumerate(operations) for value in x.args if type(value) is int
+    }
+    ending = [0] * len(operations)
+    for x in operations:
+        if x.value in last:
+            ending[last[x.value]] += 1
+    most = live = 0
+    for x, ends in zip(operations, ending, strict=True):
+        live += x.value in last
+        most = max(most, live)
+        live -= ends
     return most
-
-
-def _operands(node: Node) -> list[Node]:
-    return [] if node.op == g.INPUT else [x for x in node.args if type(x) is not float]

@@ -57,6 +57,42 @@ Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
 TOGETHER = 64
 """So many states at a time pass through both modules of a divided program."""
 
+LARGEST_BLOCK = {"llvm": 35_000, "llvm vectors": 20_000, "c": 6000}
+"""Programs of more nodes than this are cut into chunks.
+
+Measured with LLVM for humanoids, TIAGo, and chains of 30 to 200 joints; ``python -m benchmarks
+large_trees`` compares both. For one state chunks take 0.95 to 1.1 of the time of one block from
+8,000 to 20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000; they take 0.5 to 1.05 of the time
+to compile. In batches chunks take 0.93 to 1.07 of the time, of TIAGo with 32,000 nodes 0.65. With
+gcc -O1, for an arm and a humanoid, chunks take 0.7 of the time to compile with 4,000 nodes, 0.5
+with 6,000 and 0.35 with 9,000, and as long to run.
+"""
+
+CHUNK = 2000
+"""Operations of a chunk.
+
+Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of 1,000 take 1.05 to
+1.12 of the time of those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as
+long to run, and 1.1 times as long to compile.
+"""
+
+ANGLES = {"one state": (8,), "several": (1, 2)}
+"""Of how many angles at once sines and cosines are computed.
+
+For several states at a time those of two angles take 0.8 of the time of one after the other.
+"""
+
+FAR = 150
+"""A value that was not used for so many operations waits in memory."""
+
+MANY_LIVE, FEWER_LIVE = 200, 0.7
+"""Vector code of one block is scheduled anew where more values than MANY_LIVE live at a time, if
+at most this part of them does then.
+
+Measured for Coriolis matrices and derivatives of inverse dynamics of humanoids: 0.89 to 0.97 of the
+time. Where as many values live in the new order, it takes up to 1.07 of the time.
+"""
+
 
 def is_large(rows: int) -> bool:
     """Whether so much may have to be traced that it may take long."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.llvm_module import emit_module
+from mbs_dynamics.compiler.codegen.llvm import emit_module
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.compiler.jit import machine_code as llvm

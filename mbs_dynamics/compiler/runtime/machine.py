@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.codegen.llvm_prefetch import prefetched
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes.deduplication import condensed
@@ -102,11 +101,11 @@ def _divided(program: Program, lanes: int) -> Divided | Literal[False]:
         return False
     # most robots have no loops, and these imports take time
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-    from mbs_dynamics.compiler.passes.pipeline import divided_loop_nest
+    from mbs_dynamics.compiler.passes.pipeline import divided_for_llvm
     from mbs_dynamics.compiler.runtime.divided import Divided
 
     assert isinstance(program, LoopProgram)
-    modules = divided_loop_nest(program, lanes)
+    modules = divided_for_llvm(program, lanes)
     return Divided(program, *modules, lanes) if modules else False
 
 
@@ -116,9 +115,7 @@ class Vector(Tiles):
     def __init__(self, program: Program, lanes: int) -> None:
         warn_if_long(program, "llvm")
         stored, of_outputs = condensed(program)
-        sizes = [port.size for port in program.outputs]
-        ahead = () if program.in_loops else prefetched(sizes, lanes)
         orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
-        ir = emit_llvm(stored, lanes, ahead)
+        ir = emit_llvm(stored, lanes)
         inputs, guards = len(program.inputs), len(program.guards)
         super().__init__(ir, program.name, inputs, orders, guards, lanes)

@@ -1,0 +1,156 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``mbs-dynamics explain``: an algorithm on its way from equations to machine code."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.cli_simulate import robot
+from mbs_dynamics.compiler import Program
+from mbs_dynamics.compiler.codegen import c, llvm, python
+from mbs_dynamics.compiler.frontend.graph import INPUT
+from mbs_dynamics.compiler.ir.text import expression, text
+from mbs_dynamics.compiler.jit.machine_code import assembly
+from mbs_dynamics.compiler.passes import pipeline
+from mbs_dynamics.errors import ArgumentError
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    explain = commands.add_parser(
+        "explain", help="print what becomes of an algorithm's equations, up to machine code"
+    )
+    explain.add_argument("algorithm", help="such as inverse_dynamics")
+    explain.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    explain.add_argument(
+        "--stage",
+        choices=STAGES,
+        help="; ".join(f"{name}: {what}" for name, (what, _) in STAGES.items())
+        + " (default: how large each of them is)",
+    )
+    explain.add_argument(
+        "--after", metavar="PASS", help="with --stage ir: only the program after this pass"
+    )
+    explain.add_argument(
+        "--lanes",
+        type=int,
+        choices=(1, 2, 4, 8),
+        default=1,
+        help="states that are evaluated at once (default: 1)",
+    )
+    explain.add_argument("--body", help="body or link, for algorithms that ask for one")
+    explain.add_argument("--representation", choices=mbs.REPRESENTATIONS)
+    explain.set_defaults(run=_explain)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    known = {algorithm_of(function).name: function for function in mbs.ALGORITHMS}
+    if options.algorithm not in known:
+        raise ArgumentError(f"no algorithm {options.algorithm!r}; valid are {', '.join(known)}")
+    function = known[options.algorithm]
+    model = robot(options.robot)
+    asked = {name: getattr(options, name) for name in ("body", "representation")}
+    given = {name: value for name, value in asked.items() if value}
+    program = mbs.compile(function, model, backend="python", **given).program
+    if options.stage is None:
+        lines: Iterable[str] = _sizes(function, program, options)
+    else:
+        _, show = STAGES[options.stage]
+        lines = show(function, program, options)
+    for line in lines:
+        print(line)
+    return 0
+
+
+def _sizes(
+    function: Callable[..., Any], program: Program, options: argparse.Namespace
+) -> Iterator[str]:
+    """Yield how large the program is at each stage."""
+    yield f"{program.name}: {program.operations}"
+    for name, (what, show) in STAGES.items():
+        if name == "ir":
+            for passed, module in pipeline.llvm_stages(program, options.lanes):
+                yield f"  {name:10} {len(module.statements):7} statements after {passed}"
+            continue
+        try:
+            lines = sum(1 for _ in show(function, program, options))
+        except mbs.MbsError as error:
+            yield f"  {name:10} {error}"
+        else:
+            yield f"  {name:10} {lines:7} lines: {what}"
+
+
+# -- the stages ------------------------------------------------------------------------------------
+
+
+def _equations(function: Callable[..., Any], *_: Any) -> list[str]:
+    """Return the file with the algorithm: what it calls mostly stands beside it."""
+    module = inspect.getmodule(algorithm_of(function).equations)
+    assert module is not None
+    return inspect.getsource(module).splitlines()
+
+
+def _graph(_: Any, program: Program, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the operations of a program, and which of them are results."""
+    names: dict[int, str] = {}
+
+    def said(x: Any) -> str:
+        return names[x.id] if hasattr(x, "id") else f"{x:g}"
+
+    for node in program.nodes:
+        if node.op == INPUT:
+            names[node.id] = "{}[{}]".format(*node.args)
+            continue
+        names[node.id] = f"#{node.id}"
+        yield f"#{node.id} = {expression(node.op, [said(x) for x in node.args])}"
+    for port, values in zip(program.outputs, program.values, strict=True):
+        for k, x in enumerate(values):
+            yield f"{port.name}[{k}] = {said(x)}"
+    for x, what in program.guards:
+        yield f"{said(x)} > 0, else {what}"
+
+
+def _ir(_: Any, program: Program, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the program after each pass, or after one."""
+    stages = dict(pipeline.llvm_stages(program, options.lanes))
+    if options.after not in (None, *stages):
+        raise ArgumentError(f"no pass {options.after!r} here; valid are {', '.join(stages)}")
+    for name, module in stages.items():
+        pipeline.verified(name, module)
+        if options.after is None:
+            yield f"== after {name}"
+        if options.after in (None, name):
+            yield from text(module).splitlines()
+
+
+def _llvm(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
+    return llvm.emit_llvm(program, options.lanes).splitlines()
+
+
+def _assembly(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
+    return assembly(llvm.emit_llvm(program, options.lanes)).splitlines()
+
+
+def _c(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
+    return c.emit_c(program).splitlines()
+
+
+def _python(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
+    return python.emit_python(program).splitlines()
+
+
+STAGES: dict[str, tuple[str, Callable[..., Iterable[str]]]] = {
+    "equations": ("the file with the algorithm", _equations),
+    "graph": ("what is left after tracing, for this robot", _graph),
+    "ir": ("the intermediate representation, after each pass", _ir),
+    "llvm": ("LLVM IR", _llvm),
+    "assembly": ("the machine code", _assembly),
+    "c": ("C99", _c),
+    "python": ("plain Python", _python),
+}

@@ -1,0 +1,315 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs without loops: each pass leaves what they compute as it is, whatever their size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mbs_dynamics.compiler import (
+    Program,
+    atan2,
+    cos,
+    less,
+    positive,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
+from mbs_dynamics.compiler.codegen.python import compile_module
+from mbs_dynamics.compiler.ir.interpreter import evaluate
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines, Store
+from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
+from mbs_dynamics.compiler.passes import pipeline, spilling
+from mbs_dynamics.compiler.passes import scheduling as schedule
+from mbs_dynamics.compiler.passes.lowering_straight import lowered
+from mbs_dynamics.compiler.passes.outlining import outlined
+from mbs_dynamics.compiler.passes.sines import with_sines_together
+
+pytestmark = pytest.mark.backend_independent
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make passes change programs that are small."""
+    eager(monkeypatch)
+
+
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spilling, "FAR", 4)
+    monkeypatch.setattr(schedule, "MANY_LIVE", 0)
+    monkeypatch.setattr(schedule, "FEWER_LIVE", 2.0)
+
+
+STEPS = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "neg",
+    "sin",
+    "cos",
+    "sqrt",
+    "atan2",
+    "choose",
+    "scale",
+    "guard",
+)
+NUMBERS = (2.0, -3.0, 0.5, 0.1, 7.25)
+
+
+def follow(steps: list[tuple[str, int, int, float]], x: Any) -> list[Any]:
+    """Do these steps on whatever stands so far, and return it all."""
+    values = list(x)
+    for op, i, j, c in steps:
+        a, b = values[i % len(values)], values[j % len(values)]
+        value = {
+            "+": lambda a=a, b=b: a + b,
+            "-": lambda a=a, b=b: a - b,
+            "*": lambda a=a, b=b: 0.1 * (a * b),
+            "/": lambda a=a, b=b: a / (1.0 + b * b),
+            "neg": lambda a=a: -a,
+            "sin": lambda a=a: sin(a),
+            "cos": lambda a=a: cos(a),
+            "sqrt": lambda a=a: sqrt(1.0 + a * a),
+            "atan2": lambda a=a, b=b: atan2(a, 2.0 + b * b),
+            "choose": lambda a=a, b=b, c=c: select(less(a, b), c * a, b),
+            "scale": lambda a=a, c=c: c * a,
+            "guard": lambda a=a: positive(1.5 + sin(a), "never"),
+        }[op]()
+        values.append(value)
+    return values
+
+
+def steps() -> Any:
+    step = st.tuples(
+        st.sampled_from(STEPS), st.integers(0, 200), st.integers(0, 200), st.sampled_from(NUMBERS)
+    )
+    repeated = st.tuples(st.lists(step, min_size=1, max_size=12), st.integers(1, 8))
+    return st.lists(repeated, min_size=1, max_size=5).map(
+        lambda parts: [one for part, times in parts for one in part * times]
+    )
+
+
+PASSES: tuple[Callable[[Module], Module], ...] = (
+    schedule.scheduled,
+    lambda x: with_sines_together(x, (1, 2)),
+    spilling.spilled,
+    lambda x: outlined(x, 7),
+)
+
+
+@settings(max_examples=100)
+@given(
+    steps(),
+    st.lists(st.integers(0, 400), min_size=1, max_size=12),
+    st.integers(1, 40),
+    st.lists(st.floats(-2.0, 2.0), min_size=4, max_size=4),
+)
+def test_any_program_means_the_same_after_each_pass(todo, wanted, size, x):
+    def function(x: Any) -> Any:
+        values = follow(todo, x)
+        return {
+            "some": [values[k % len(values)] for k in wanted],
+            "other": [values[-1], 2.5, x[1], values[-1], positive(x[2] + 1.0, "x[2] > -1")],
+        }
+
+    program = trace(function, {"x": (4,)}, name="f")
+    whole = verify(lowered(program))
+    expected, status = evaluate(whole, {"x": x})
+    with pytest.MonkeyPatch.context() as patch:
+        eager(patch)
+        for change in (*PASSES, lambda module: outlined(module, size)):
+            same(verify(change(whole)), expected, status, x)
+        changed = whole
+        for change in PASSES:
+            changed = verify(change(changed))
+            same(changed, expected, status, x)
+    if not status:
+        for found, (name, values) in zip(compile_module(changed)(x), expected.items(), strict=True):
+            np.testing.assert_array_equal(found, values, name)
+
+
+def same(module: Module, expected: Any, status: int, x: Any) -> None:
+    found, failed = evaluate(module, {"x": x})
+    assert failed == status
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, name)
+
+
+def operations(module: Module) -> int:
+    return sum(isinstance(x, Let) for x in module.body)
+
+
+def chunks(module: Module) -> list[Any]:
+    return [x.procedure for x in module.body if isinstance(x, Call)]
+
+
+# -- chunks ----------------------------------------------------------------------------------------
+
+
+def test_chunks_are_of_equal_size():
+    whole = lowered(trace(powers, {"x": (2,)}, name="f"))
+    for size in (1, 7, 100, 1999, 2000, 4000):
+        cut = outlined(whole, size)
+        sizes = [sum(isinstance(x, Let) for x in chunk.body) for chunk in chunks(cut)]
+        assert sum(sizes) == operations(whole) == 2000
+        assert len(sizes) == -(-2000 // size)
+        assert max(sizes) - min(sizes) <= 1
+
+
+def powers(x: Any) -> Any:
+    value = x[0]
+    for _ in range(1000):
+        value = value * x[1] + value
+    return [value]
+
+
+def test_places_in_memory_are_used_again():
+    cut = outlined(lowered(trace(powers, {"x": (2,)}, name="f")), 10)
+    (between,) = cut.buffers(SCRATCH)
+    assert between.size <= 4
+    for chunk in chunks(cut):  # but never within a chunk
+        loaded = {x.at for x in chunk.body if isinstance(x, Load) and x.buffer is between}
+        stored = {x.at for x in chunk.body if isinstance(x, Store) and x.buffer is between}
+        assert not loaded & stored
+
+
+def test_conditions_and_guards_cross_boundaries():
+    def function(x: Any) -> Any:
+        condition = less(x[0] * x[1], x[2])
+        pivot = positive(x[2] * x[2] - 0.5, "never")
+        many = [x[0] + k for k in range(10)]
+        return [select(condition, y, pivot) for y in many]
+
+    whole = lowered(trace(function, {"x": (3,)}, name="f"))
+    cut = verify(outlined(whole, 4))
+    for x, failed in (([1.0, 2.0, 3.0], 0), ([1.0, 2.0, -1.0], 0), ([1.0, 2.0, 0.5], 1)):
+        expected, status = evaluate(whole, {"x": x})
+        assert status == failed
+        same(cut, expected, status, x)
+
+
+def test_an_empty_program_is_one_empty_chunk():
+    cut = verify(outlined(lowered(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f")), 10))
+    assert len(chunks(cut)) == 1
+    same(cut, {"f": [0.25, 1.0]}, 0, [0.25])
+
+
+# -- sines, order, spills --------------------------------------------------------------------------
+
+
+def test_sines_of_angles_at_hand_come_first():
+    def function(x: Any) -> Any:
+        first = sin(2.0 * x[0] + 0.5) * cos(x[1])
+        return sin(first) + cos(atan2(x[0], x[1])) + sin(x[1])
+
+    whole = lowered(trace(function, {"x": (2,)}, name="f"))
+    body = with_sines_together(whole, (8,)).body
+    said = [x.op if isinstance(x, Let) else len(x.angles) for x in body if type(x) in (Let, Sines)]
+    assert said == ["*", "+", "atan2", 3, "*", 1, "+", "+"]
+
+
+def test_as_many_sines_at_once_as_can_be():
+    def function(x: Any) -> Any:
+        angles = [x[k] + x[k + 1] for k in range(9)]
+        return [f(angle) for angle in angles for f in (sin, cos)] + [sin(cos(angles[0]))]
+
+    whole = lowered(trace(function, {"x": (10,)}, name="f"))
+    for widths, expected in (
+        ((8,), [(8, 8), (1, 8), (1, 8)]),
+        ((1, 2), [(2, 2)] * 4 + [(1, 1)] * 2),
+    ):
+        module = verify(with_sines_together(whole, widths))
+        sines = [x for x in module.body if isinstance(x, Sines)]
+        assert [(len(x.angles), x.width) for x in sines] == expected
+        assert not any(isinstance(x, Let) and x.op in ("sin", "cos") for x in module.body)
+
+
+def there_and_back(size: int) -> Program:
+    """Return a program that computes so many values and then a result of each."""
+
+    def function(x: Any) -> Any:
+        angle = sin(x[0])
+        there = [x[k] * angle for k in range(size)]
+        return np.array([y + y * y * 2.0 for y in there])
+
+    return trace(function, {"x": (size,)}, name="there_and_back")
+
+
+def test_results_come_one_after_the_other_where_many_values_live():
+    whole = lowered(there_and_back(2 * schedule.MANY_LIVE))
+    ordered = verify(schedule.scheduled(whole))
+    assert ordered is not whole
+    assert sorted(map(repr, ordered.body)) == sorted(map(repr, whole.body))
+    assert schedule.scheduled(ordered) is ordered
+
+
+def test_few_values_that_live_stay_where_they_are():
+    whole = lowered(there_and_back(schedule.MANY_LIVE // 2))
+    assert schedule.scheduled(whole) is whole
+
+
+def test_what_is_used_soon_is_not_spilled():
+    whole = lowered(there_and_back(spilling.FAR // 8))
+    assert spilling.spilled(whole) is whole
+
+
+def test_no_use_is_far_from_a_load_or_a_use_before(near):
+    def function(x: Any) -> Any:
+        first = x[0] * x[1]
+        many = [(x[2] + k) * x[2] for k in range(1, 20)]
+        return [*many, first * x[0]]
+
+    body = spilling.spilled(lowered(trace(function, {"x": (3,)}, name="f"))).body
+    assert any(isinstance(x, Load) and x.volatile and x.buffer.kind == SCRATCH for x in body)
+    assert any(isinstance(x, Load) and x.volatile and x.buffer.kind != SCRATCH for x in body)
+    last: dict[Any, int] = {}
+    now = 0
+    for x in body:
+        now += isinstance(x, Let) or (isinstance(x, Load) and not x.volatile)
+        for value in x.args if isinstance(x, Let) else ():
+            if type(value) is int:
+                assert now - last[value] <= spilling.FAR
+                last[value] = now
+        if isinstance(x, (Let, Load)):
+            last[x.value] = now
+
+
+# -- the pipeline ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_every_stage_of_a_pipeline_means_the_same(lanes, large, near, monkeypatch):
+    monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 10**6))
+    if large:
+        monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 0))
+        monkeypatch.setattr(pipeline, "CHUNK", 20)
+    program, x = there_and_back(30), np.linspace(-1.0, 1.0, 30)
+    for stages in (
+        pipeline.llvm_stages(program, lanes),
+        pipeline.c_stages(program),
+        pipeline.python_stages(program),
+    ):
+        (_, first), *others = stages
+        expected, status = evaluate(verify(first), {"x": x})
+        for _, module in others:
+            same(verify(module), expected, status, x)
+
+
+def test_a_module_that_breaks_a_rule_is_refused_with_the_name_of_the_pass(monkeypatch):
+    def broken(module: Module, _: Any) -> Module:
+        return Module(module.name, module.inputs, module.outputs, module.body[1:])
+
+    monkeypatch.setattr(pipeline, "with_sines_together", broken)
+    monkeypatch.setenv("MBS_VERIFY_IR", "1")
+    with pytest.raises(InvalidProgram, match=r"^after sines of there_and_back: value 0 is used"):
+        pipeline.for_llvm(there_and_back(3))
