@@ -11,6 +11,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def _verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify every program after each pass."""
+    monkeypatch.setenv("MBS_VERIFY_IR", "1")
+
+
 @pytest.fixture
 def young() -> Iterator[None]:
     """Collections look at what the test itself has made, not at all that tests before it keep."""

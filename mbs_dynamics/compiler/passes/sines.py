@@ -47,7 +47,9 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
     """Of sines that are not loaded yet."""
     for statements, found, several in zip(stages, sines, groups, strict=True):
         for x in statements:
-            body += [loads.pop(k) for k in operands_of(x) if type(k) is int and k in loads]
+            for value in operands_of(x):
+                if value in loads and type(value) is int:
+                    body.append(loads.pop(value))
             body.append(x)
         places: dict[tuple[Operand, str], int] = {}
         for angles, width in several:
@@ -57,9 +59,9 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
             places.update({(x, g.COS): first + width + k for k, x in enumerate(angles)})
             first += 2 * width
         for x in found:
-            loads[x.value] = Load(
-                x.value, memory, Index((), places[x.args[0], x.op]), volatile=True
-            )
+            at = Index((), places[x.args[0], x.op])
+            # else LLVM takes four times as long for a chain of 30: it looks for a better place
+            loads[x.value] = Load(x.value, memory, at, volatile=True)
     return replace(module, body=tuple(body))
 
 

@@ -86,14 +86,18 @@ def _with_reloads(module: Module, uses: _Uses) -> Iterator[Statement]:
     current: dict[int, int] = {}
     new = 1 + max(uses.last)
     for now, x in _timed(module):
-        for value in operands_of(x):
-            if type(value) is int and value in uses.far:
+        operands = operands_of(x)
+        for value in operands:
+            if value in uses.far and type(value) is int:
                 if now - used[value] > FAR:
                     yield Load(new, *places[value], volatile=True)
                     current[value] = new
                     new += 1
                 used[value] = now
-        yield with_operands(x, lambda value: current.get(value, value)) if current else x
+        if current.keys().isdisjoint(operands):
+            yield x
+        else:
+            yield with_operands(x, lambda value: current.get(value, value))
         if isinstance(x, (Let, Load)):
             used[x.value] = now
             if x.value in places and places[x.value][0] is memory:
