@@ -8,7 +8,6 @@ import ctypes
 import random
 import shutil
 import subprocess
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,7 +179,7 @@ def test_mirror(size):
         (source,),
         (target := Buffer("y", OUTPUT, size**2),),
         (
-            replace(both, body=copies),
+            both._replace(body=copies),
             Fill(target, 0, size**2),
             nodes.Mirror(square, 3, target, 0, size),
         ),
@@ -230,7 +229,7 @@ def test_what_a_loop_over_rows_stores_into_a_matrix_moves_there_later():
         (Load(0, X, index(I)), Store(V, index(I), 0), Store(Z, index(I) * (ROWS + 1), 0)),
     )
     within = For(K, index(I) + 1, END, (Load(0, V, index(K)), Store(Z, index(I) * ROWS + K, 0)))
-    above = Procedure("above", (I,), (replace(within, parallel=True),))
+    above = Procedure("above", (I,), (within._replace(parallel=True),))
     loops = (For(I, ZERO, END, (Call(x, (index(I),)),)) for x in (diagonal, above))
     y = For(I, ZERO, END, (Load(0, V, index(I)), Store(Y, index(I), 0)))
     whole = verify(module(Fill(Z, 0, ROWS**2), *loops, y))

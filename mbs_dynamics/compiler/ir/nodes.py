@@ -14,7 +14,6 @@ stands in memory is part of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +26,13 @@ INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE = "input", "output", "scratch", "constan
 and tables (integers), in which only indices are looked up."""
 
 
-@dataclass(frozen=True, eq=False)
 class Buffer:
-    """An array of ``size`` entries."""
+    """An array of ``size`` entries. ``data`` are those of constants, and the integers of tables."""
 
-    name: str
-    kind: str
-    size: int
-    data: NDArray[Any] | None = None
-    """The entries of constants (float64) and of tables (int64)."""
+    __slots__ = ("data", "kind", "name", "size")
+
+    def __init__(self, name: str, kind: str, size: int, data: NDArray[Any] | None = None) -> None:
+        self.name, self.kind, self.size, self.data = name, kind, size, data
 
     def __getitem__(self, at: Index | Variable | int) -> Lookup:
         """Return the integer at this place of a table."""
@@ -51,8 +48,7 @@ CONDITIONS = (g.LESS, g.LESS_EQUAL)
 # -- indices ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """An integer that a loop counts, or the parameter of a procedure."""
 
     name: str
@@ -61,8 +57,7 @@ class Variable:
         return self.name
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(NamedTuple):
     """An integer that stands in a table."""
 
     table: Buffer
@@ -75,14 +70,13 @@ class Lookup:
 Atom = Variable | Lookup
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(NamedTuple):
     """A sum of integers with constant factors, and a constant."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
 
-    def __add__(self, other: Index | Atom | int) -> Index:
+    def __add__(self, other: Index | Atom | int) -> Index:  # type: ignore[override]
         other = index(other)
         factors = dict(self.terms)
         for atom, factor in other.terms:
@@ -90,7 +84,7 @@ class Index:
         terms = tuple((atom, factor) for atom, factor in factors.items() if factor)
         return Index(terms, self.constant + other.constant)
 
-    def __mul__(self, factor: int) -> Index:
+    def __mul__(self, factor: int) -> Index:  # type: ignore[override]
         if not factor:
             return Index()
         return Index(tuple((x, factor * k) for x, k in self.terms), factor * self.constant)
@@ -212,8 +206,7 @@ class Mirror(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, eq=False)
-class For:
+class For(NamedTuple):
     """Repeat statements for all integers from ``begin`` on that are less than ``end``."""
 
     variable: Variable
@@ -225,25 +218,29 @@ class For:
     """Whether iterations may run in any order, and several at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class Switch:
+class Switch(NamedTuple):
     """Do the statements of the case that an integer names, or nothing."""
 
     on: Index
     cases: tuple[tuple[int, tuple[Statement, ...]], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Procedure:
     """Statements that several calls share, or that stand apart to be compiled apart."""
 
-    name: str
-    parameters: tuple[Variable, ...]
-    body: tuple[Statement, ...]
+    __slots__ = ("body", "name", "parameters")
+
+    def __init__(
+        self, name: str, parameters: tuple[Variable, ...], body: tuple[Statement, ...]
+    ) -> None:
+        self.name, self.parameters, self.body = name, parameters, body
+
+    def with_body(self, body: tuple[Statement, ...]) -> Procedure:
+        """Return a procedure that does something else."""
+        return Procedure(self.name, self.parameters, body)
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """Do what a procedure does, for these values of its parameters."""
 
     procedure: Procedure
@@ -253,8 +250,7 @@ class Call:
 Statement = Let | Equal | Load | Store | Fill | Sines | Check | Mirror | For | Switch | Call
 
 
-@dataclass(frozen=True, eq=False)
-class Module:
+class Module(NamedTuple):
     """A function: fills the outputs from the inputs, and returns the status, 0 if all is well."""
 
     name: str
@@ -318,10 +314,10 @@ def calling(
             procedure = instead.get(statement.procedure, statement.procedure)
             statement = Call(procedure, statement.arguments)
         elif isinstance(statement, For):
-            statement = replace(statement, body=calling(statement.body, instead))
+            statement = statement._replace(body=calling(statement.body, instead))
         elif isinstance(statement, Switch):
             cases = tuple((k, calling(within, instead)) for k, within in statement.cases)
-            statement = replace(statement, cases=cases)
+            statement = statement._replace(cases=cases)
         found.append(statement)
     return tuple(found)
 
@@ -349,14 +345,14 @@ def with_buffers(
                     to, first = instead[buffer]
                     statement = Fill(to, begin + first, entries)
                 case For():
-                    statement = replace(statement, body=visit(statement.body))
+                    statement = statement._replace(body=visit(statement.body))
                 case Switch():
                     cases = tuple((k, visit(within)) for k, within in statement.cases)
-                    statement = replace(statement, cases=cases)
+                    statement = statement._replace(cases=cases)
                 case Call(procedure=procedure):
                     if procedure not in changed:
-                        changed[procedure] = replace(procedure, body=visit(procedure.body))
-                    statement = replace(statement, procedure=changed[procedure])
+                        changed[procedure] = procedure.with_body(visit(procedure.body))
+                    statement = statement._replace(procedure=changed[procedure])
             found.append(statement)
         return tuple(found)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from mbs_dynamics.compiler.ir.nodes import (
@@ -168,9 +167,9 @@ def _without_stores(
                 body.append(Store(to, row, x.value))
                 number = len(moved)
                 moved += [Load(number, to, row), x._replace(value=number)]
-        first[call.procedure] = replace(call.procedure, body=tuple(body))
+        first[call.procedure] = call.procedure.with_body(tuple(body))
         name = f"{call.procedure.name}.moves"
-        second[call.procedure] = replace(call.procedure, name=name, body=tuple(moved))
+        second[call.procedure] = Procedure(name, call.procedure.parameters, tuple(moved))
     loops = (calling([statement], instead) for instead in (first, second))
     (rows,), (wide,) = loops
     return rows, wide

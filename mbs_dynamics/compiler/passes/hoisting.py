@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mbs_dynamics.compiler.ir.nodes import (
     Equal,
@@ -27,8 +26,8 @@ def hoisted(module: Module) -> Module:
     instead: dict[Procedure, Procedure] = {}
     for procedure in module.procedures:
         body = calling(_hoisted(procedure.body), instead)
-        instead[procedure] = replace(procedure, body=body)
-    return replace(module, body=calling(_hoisted(module.body), instead))
+        instead[procedure] = procedure.with_body(body)
+    return module._replace(body=calling(_hoisted(module.body), instead))
 
 
 def _hoisted(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -37,7 +36,7 @@ def _hoisted(body: Sequence[Statement]) -> tuple[Statement, ...]:
         if isinstance(statement, For) and statement.parallel:
             before, within = _divided(statement.body, statement.variable)
             found += before
-            statement = replace(statement, body=tuple(within))
+            statement = statement._replace(body=tuple(within))
         found.append(statement)
     return tuple(found)
 

@@ -11,7 +11,6 @@ there. A place in memory is used again after the chunk of the last use, never wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir.nodes import (
@@ -85,7 +84,7 @@ class _Outlining:
         """Return the module."""
         *chunks, checks = ([*self._chunk(k, part)] for k, part in enumerate(self.parts))
         procedures = (Procedure(f"chunk{k}", (), tuple(x)) for k, x in enumerate(chunks))
-        return replace(self.whole, body=(*(Call(x, ()) for x in procedures), *checks))
+        return self.whole._replace(body=(*(Call(x, ()) for x in procedures), *checks))
 
     def _chunk(self, k: int, part: Sequence[Statement]) -> Iterator[Statement]:
         """Yield the statements of a part, with loads of what others have computed."""

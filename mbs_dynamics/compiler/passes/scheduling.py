@@ -10,7 +10,6 @@ values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mbs_dynamics.compiler.ir.nodes import Check, Let, Load, Module, Statement, Store, operands_of
 from mbs_dynamics.compiler.passes.strategy import FEWER_LIVE, MANY_LIVE
@@ -22,7 +21,7 @@ def scheduled(module: Module) -> Module:
     if before <= MANY_LIVE:
         return module
     body = _result_by_result(module.body)
-    return replace(module, body=body) if _most_live(body) < FEWER_LIVE * before else module
+    return module._replace(body=body) if _most_live(body) < FEWER_LIVE * before else module
 
 
 def _result_by_result(body: Sequence[Statement]) -> tuple[Statement, ...]:

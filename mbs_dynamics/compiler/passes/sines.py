@@ -10,7 +10,6 @@ each is loaded before its first use.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir.nodes import (
@@ -62,7 +61,7 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
             at = Index((), places[x.args[0], x.op])
             # else LLVM takes four times as long for a chain of 30: it looks for a better place
             loads[x.value] = Load(x.value, memory, at, volatile=True)
-    return replace(module, body=tuple(body))
+    return module._replace(body=tuple(body))
 
 
 def is_sine(x: Statement) -> bool:

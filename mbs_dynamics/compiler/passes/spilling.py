@@ -9,7 +9,6 @@ slower. The loads and stores are volatile, else LLVM would see through them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mbs_dynamics.compiler.ir.nodes import (
     CONDITIONS,
@@ -33,7 +32,7 @@ def spilled(module: Module) -> Module:
     uses = _Uses(module)
     if not uses.far:
         return module
-    return replace(module, body=tuple(_with_reloads(module, uses)))
+    return module._replace(body=tuple(_with_reloads(module, uses)))
 
 
 class _Uses:

@@ -9,8 +9,6 @@ what it stores above, or could as well stand above the diagonal of another matri
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mbs_dynamics.compiler.ir.nodes import (
     SCRATCH,
     Buffer,
@@ -39,7 +37,7 @@ def transposed(module: Module) -> Module:
             _along_rows(x, mirrors) if isinstance(x, For) and x.parallel else x
             for x in procedure.body
         )
-        instead[procedure], after[procedure] = replace(procedure, body=within), mirrors
+        instead[procedure], after[procedure] = procedure.with_body(within), mirrors
     every = {mirror.source: mirror for mirrors in after.values() for mirror in mirrors}
     partly_zero = {x.buffer for x in module.body if isinstance(x, Fill)}
     body: list[Statement] = [
@@ -52,7 +50,7 @@ def transposed(module: Module) -> Module:
         called = {x.procedure: None for x in walk([statement]) if isinstance(x, Call)}
         mirrors = [mirror for procedure in called for mirror in after[procedure]]
         body += {(x.target, x.target_first): x for x in mirrors}.values()
-    return replace(module, body=tuple(body))
+    return module._replace(body=tuple(body))
 
 
 def _along_rows(loop: For, mirrors: list[Mirror]) -> For:
@@ -74,7 +72,7 @@ def _along_rows(loop: For, mirrors: list[Mirror]) -> For:
                 mirrors.append(Mirror(above, 0, statement.buffer, first, size))
                 continue
         body.append(statement)
-    return replace(loop, body=tuple(body))
+    return loop._replace(body=tuple(body))
 
 
 def _square(store: Store, k: Variable) -> tuple[Variable, int, int] | None:
