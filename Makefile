@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends mutants platforms arm bench lint clean
+.PHONY: help demo check test test-all backends mutants flakes platforms arm bench lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -62,6 +62,9 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 
 mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour
 	@$(BIN)/python test/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+flakes: $(VENV)/.test  ## what may depend on load, fifty times (ROUNDS=) beside two busy loops: a night
+	@$(BIN)/python test/flakes.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks

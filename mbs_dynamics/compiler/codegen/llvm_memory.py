@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.llvm_body import WIDTH
-
 ALIGNED = 64
 """Bytes at multiples of which vectors stand."""
 
@@ -45,15 +43,3 @@ def byte_table(name: str, table: np.ndarray[Any, Any]) -> str:
     data = np.ascontiguousarray(table).tobytes()
     text = "\\" + data.hex("\\") if data else ""
     return f'@"{name}" = private constant [{len(data)} x i8] c"{text}", align 64'
-
-
-MASKED = f"""\
-declare void @llvm.masked.store.v{WIDTH}f64.p0(<{WIDTH} x double>, ptr, i32, <{WIDTH} x i1>)
-declare <{WIDTH} x double> @llvm.masked.gather.v{WIDTH}f64.v{WIDTH}p0(
-  <{WIDTH} x ptr>, i32, <{WIDTH} x i1>, <{WIDTH} x double>)
-declare void @llvm.masked.scatter.v{WIDTH}f64.v{WIDTH}p0(
-  <{WIDTH} x double>, <{WIDTH} x ptr>, i32, <{WIDTH} x i1>)
-declare i64 @llvm.smin.i64(i64, i64)
-declare ptr @malloc(i64)
-declare void @free(ptr)
-"""

@@ -1,0 +1,88 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run the tests that may depend on load, many times beside busy loops, for `make flakes`.
+
+These are the tests of nodes, and those of files in which clocks, threads or processes take part.
+All others compute the same whatever the load; no example of hypothesis has a deadline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+TEST = Path(__file__).parent
+MODULES = "concurrent multiprocessing rclpy signal socket subprocess threading time"
+IMPORTS = re.compile(rf"^\s*(import|from) ({'|'.join(MODULES.split())})\b", re.MULTILINE)
+BUSY = [sys.executable, "-c", "while True: pass"]
+
+
+def main() -> int:
+    """Run the rounds, print a line for each, and return 1 if a test failed in any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--busy", type=int, default=2, help="busy loops beside the tests")
+    parser.add_argument("--list", action="store_true", help="only print the files")
+    options = parser.parse_args()
+    files = [str(path.relative_to(TEST.parent)) for path in timed()]
+    if options.list:
+        print("\n".join(files))
+        return 0
+    failed: collections.Counter[str] = collections.Counter()
+    with busy(options.busy):
+        for k in range(options.rounds):
+            began = time.monotonic()
+            several = [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
+            last, found = one_round([*several, "-m", "not slow and not serial"], files)
+            alone, more = one_round(["-m", "serial and not slow"], files)
+            failed.update(found + more)
+            taken = time.monotonic() - began
+            print(f"round {k + 1}: {last}; {alone}; {taken:.0f} s in all", flush=True)
+            for name in found + more:
+                print(f"    {name}", flush=True)
+    for name, times in failed.most_common():
+        print(f"failed {times} of {options.rounds} times: {name}")
+    return 1 if failed else 0
+
+
+def timed() -> list[Path]:
+    """Return the files of tests that may depend on load."""
+    found = []
+    for path in sorted(TEST.rglob("test_*.py")):
+        if "ros" in path.parts or IMPORTS.search(path.read_text(encoding="utf-8")):
+            found.append(path)
+    return found
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep so many processors busy meanwhile."""
+    loops = [subprocess.Popen(BUSY) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+
+
+def one_round(arguments: list[str], files: list[str]) -> tuple[str, list[str]]:
+    """Return pytest's last line, and the tests that failed."""
+    command = [sys.executable, "-m", "pytest", "-q", *arguments, *files]
+    done = subprocess.run(command, cwd=TEST.parent, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines() or [done.stderr.strip()[-500:]]
+    failed = [x.split(" - ")[0] for x in lines if x.startswith(("FAILED ", "ERROR "))]
+    if done.returncode not in (0, 1, 5) and not failed:
+        failed = [f"pytest ended with {done.returncode}: {lines[-1]}"]
+    return lines[-1].strip("= "), failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
