@@ -12,6 +12,7 @@ empty or never reached. LLVM's passes sroa and simplifycfg make registers and ph
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -22,8 +23,8 @@ WORD = 8
 Type: TypeAlias = "str | Pointer | Prototype"
 """A type: as LLVM writes it, or that of a pointer to something, or to a function."""
 
-Operand: TypeAlias = "Value | int | None"
-"""What may stand for a value: an integer, or the null pointer."""
+Operand: TypeAlias = "Value | float | None"
+"""What may stand for a value: a number, the same in all lanes of a vector, or the null pointer."""
 
 NULL = None
 
@@ -79,7 +80,10 @@ class Struct:
 
 
 class Value:
-    """A value of a function that is being built. Integers are signed."""
+    """A value of a function that is being built: a number, a vector or a pointer.
+
+    Integers are signed.
+    """
 
     __slots__ = ("code", "kind", "text")
     __hash__ = None  # type: ignore[assignment]
@@ -110,14 +114,17 @@ class Value:
     def _ordered(self, condition: str, other: Operand) -> Value:
         return self.compare(("s" if self.kind in (I32, I64) else "u") + condition, other)
 
+    def _of_doubles(self, operation: str) -> str:
+        return f"f{operation}" if name_of(self.kind).rstrip(">").endswith(DOUBLE) else operation
+
     def __add__(self, other: Operand) -> Value:
-        return self.binary("add", other)
+        return self.binary(self._of_doubles("add"), other)
 
     def __sub__(self, other: Operand) -> Value:
-        return self.binary("sub", other)
+        return self.binary(self._of_doubles("sub"), other)
 
     def __mul__(self, other: Operand) -> Value:
-        return self.binary("mul", other)
+        return self.binary(self._of_doubles("mul"), other)
 
     def __and__(self, other: Operand) -> Value:
         return self.binary("and", other)
@@ -206,6 +213,16 @@ class Value:
         raise AttributeError(f"{self} has no field {field!r}")
 
 
+def vector(lanes: int, of: str) -> str:
+    """Return the type of a vector."""
+    return f"<{lanes} x {of}>"
+
+
+def real(x: float) -> str:
+    """Return a double as LLVM writes it, to the bit."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
 def name_of(kind: Type | Struct) -> str:
     """Return a type as LLVM writes it."""
     if isinstance(kind, str):
@@ -292,7 +309,12 @@ class Function:
         """Return a value as it is, and a number as one of this type."""
         if isinstance(x, Value):
             return x
-        return Value(self, kind, "null" if x is None else str(int(x)))
+        if x is None:
+            return Value(self, kind, "null")
+        name = name_of(kind)
+        text = real(x) if name.rstrip(">").endswith(DOUBLE) else str(int(x))
+        element = name.rstrip(">").rpartition(" ")[2]
+        return Value(self, kind, f"splat ({element} {text})" if name.startswith("<") else text)
 
     def symbol(self, name: str, kind: Type = PTR) -> Value:
         """Return the address that has a name."""
@@ -309,6 +331,11 @@ class Function:
         text = f"%a{len(self._allocas)}"
         self._allocas.append(f"  {text} = alloca [{count} x {name_of(kind)}]")
         return Value(self, Pointer(kind), text)
+
+    def product_plus(self, a: Value, b: Operand, c: Operand) -> Value:
+        """Return a b + c of doubles, in one instruction and rounded once where there is such."""
+        product = self.new(a.kind, f"fmul contract {a}, {self.operand(b, a.kind).text}")
+        return self.new(a.kind, f"fadd contract {product}, {self.operand(c, a.kind).text}")
 
     def select(self, condition: Value, a: Operand, b: Operand, kind: Type = I64) -> Value:
         """Return the first value if a condition holds, else the second one."""

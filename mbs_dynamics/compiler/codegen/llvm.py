@@ -12,12 +12,11 @@ where they follow one another.
 from __future__ import annotations
 
 import contextlib
-import struct
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, WIDTH
+from mbs_dynamics.compiler.codegen.builder import real
 from mbs_dynamics.compiler.codegen.llvm_memory import NO_MEMORY, byte_table, emit_memory
 from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
@@ -47,6 +46,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Variable,
 )
 from mbs_dynamics.compiler.passes.pipeline import for_llvm
+from mbs_dynamics.compiler.passes.strategy import PER_CALL, WIDTH
 
 FLAGS = "contract nsz arcp"
 """Fused multiply-add is allowed. Infinities and NaN keep their meaning: no nnan, no ninf."""
@@ -223,8 +223,7 @@ class _Function:
 
     def constant(self, x: float, varying: bool = False) -> str:
         """Return a number as an operand."""
-        bits = struct.unpack("<Q", struct.pack("<d", x))[0]
-        return f"0x{bits:016X}" if self.width(varying) == 1 else f"splat (double 0x{bits:016X})"
+        return real(x) if self.width(varying) == 1 else f"splat (double {real(x)})"
 
     def operand(self, x: Operand, varying: bool = False) -> str:
         """Return an operand, the same in all lanes if the operation varies and it does not."""

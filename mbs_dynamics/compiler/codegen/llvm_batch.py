@@ -25,9 +25,9 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL
-from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LIBRARY, emit_sines_and_cosines
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY, sines_and_cosines
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
+from mbs_dynamics.compiler.passes.strategy import PER_CALL
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -65,12 +65,8 @@ MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
 def emit_batch(lanes: int) -> str:
     """Return the IR of the driver of bodies with so many lanes, and of their sines and cosines."""
-    return (
-        LIBRARY
-        + emit_sines_and_cosines(lanes)
-        + emit_sines_and_cosines(PER_CALL * lanes)
-        + module([driver(lanes), load_tile(lanes), store_tile(lanes)])
-    )
+    sines = [f for size in (lanes, PER_CALL * lanes) for f in sines_and_cosines(size)]
+    return module([*sines, driver(lanes), load_tile(lanes), store_tile(lanes)])
 
 
 def driver(lanes: int) -> Function:

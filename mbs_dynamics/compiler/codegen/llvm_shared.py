@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen.builder import (
     DOUBLE,
@@ -17,9 +18,12 @@ from mbs_dynamics.compiler.codegen.builder import (
     Function,
     Pointer,
     Prototype,
+    Value,
     module,
+    name_of,
+    vector,
 )
-from mbs_dynamics.compiler.codegen.llvm_body import WIDTH, Body
+from mbs_dynamics.compiler.passes.strategy import WIDTH
 
 BODY = Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
@@ -30,7 +34,6 @@ LOOP = Prototype(
 COPY = Prototype("memcpy", PTR, PTR, PTR, I64)
 
 SIN, COS = Prototype("sin", DOUBLE, DOUBLE), Prototype("cos", DOUBLE, DOUBLE)
-LIBRARY = f"declare {SIN}\ndeclare {COS}\n"
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -64,104 +67,78 @@ HALF_PI = (
 exact."""
 
 
-def _polynomial(body: Body, z: str, coefficients: Iterable[float]) -> str:
-    """Emit Horner's scheme in z and return the value."""
-    *lower, highest = coefficients
-    value = body.constant(highest)
-    for c in reversed(lower):
-        product = body.new(f"fmul contract {body.real} {value}, {z}")
-        value = body.new(f"fadd contract {body.real} {product}, {body.constant(c)}")
-    return value
-
-
-def _sine_and_cosine(body: Body, x: str) -> tuple[str, str]:
-    """Emit both for |x| <= TRIG_RANGE, without a branch: Cody-Waite reduction, fdlibm."""
-    real, word, number = body.real, body.word, body.constant
-    turns = body.new(f"fmul {real} {x}, {number(0.6366197723675814)}")
-    shifted = body.new(f"fadd {real} {turns}, {number(ROUND)}")
-    n = body.new(f"fsub {real} {shifted}, {number(ROUND)}")
-    r = x
-    for part in HALF_PI:
-        product = body.new(f"fmul contract {real} {n}, {number(part)}")
-        r = body.new(f"fsub contract {real} {r}, {product}")
-    z = body.new(f"fmul {real} {r}, {r}")
-    s = _polynomial(body, z, SIN_POLYNOMIAL)
-    rz = body.new(f"fmul {real} {r}, {z}")
-    rzs = body.new(f"fmul contract {real} {rz}, {s}")
-    sine = body.new(f"fadd contract {real} {r}, {rzs}")
-    c = _polynomial(body, z, COS_POLYNOMIAL)
-    half = body.new(f"fmul {real} {z}, {number(0.5)}")
-    w = body.new(f"fsub {real} {number(1.0)}, {half}")
-    lost = body.new(f"fsub {real} {number(1.0)}, {w}")
-    lost = body.new(f"fsub {real} {lost}, {half}")
-    zz = body.new(f"fmul {real} {z}, {z}")
-    zzc = body.new(f"fmul contract {real} {zz}, {c}")
-    tail = body.new(f"fadd contract {real} {lost}, {zzc}")
-    cosine = body.new(f"fadd {real} {w}, {tail}")
-    bits = body.new(f"bitcast {real} {shifted} to {word}")
-    odd = body.new(f"trunc {word} {bits} to {body.bit}")
-    s1 = body.new(f"select {body.bit} {odd}, {real} {cosine}, {real} {sine}")
-    c1 = body.new(f"select {body.bit} {odd}, {real} {sine}, {real} {cosine}")
-    next_bits = body.new(f"add {word} {bits}, {body.whole(1)}")
-    signed = []
-    for value, quadrant in ((s1, bits), (c1, next_bits)):
-        sign = body.new(f"shl {word} {quadrant}, {body.whole(62)}")
-        sign = body.new(f"and {word} {sign}, {body.whole(-(2**63))}")
-        raw = body.new(f"bitcast {real} {value} to {word}")
-        raw = body.new(f"xor {word} {raw}, {sign}")
-        signed.append(body.new(f"bitcast {word} {raw} to {real}"))
-    return signed[0], signed[1]
-
-
-def emit_sines_and_cosines(lanes: int) -> str:
-    """Return LLVM IR of ``void @mbs.sincos<lanes>(<lanes x double> x, ptr out)``.
+def sines_and_cosines(lanes: int) -> list[Function]:
+    """Return ``void mbs.sincos<lanes>(<lanes x double> x, ptr out)``, after what it calls.
 
     It writes the sines of x to ``out``, and behind them the cosines. Where an absolute angle is
     beyond :data:`TRIG_RANGE`, or none, the C library is asked, by a function of its own: what that
     keeps on the stack would take as long as a tenth of the rest.
     """
-    body = Body(lanes)
-    real = body.real
-    sine, cosine = _sine_and_cosine(body, "%x")
-    beyond = body.constant(TRIG_RANGE)
-    body.lines += [
-        f"  %cosines = getelementptr {real}, ptr %out, i64 1",
-        f"  store {real} {sine}, ptr %out",
-        f"  store {real} {cosine}, ptr %cosines",
-        f"  %size = call {real} @llvm.fabs.{body.sqrt}({real} %x)",
-        f"  %far = fcmp ugt {real} %size, {beyond}",
-        f"  %mask = bitcast {body.bit} %far to i{lanes}",
-        f"  %any = icmp ne i{lanes} %mask, 0",
-        "  br i1 %any, label %ask, label %end",
-        "ask:",
-        f"  tail call void @mbs.far{lanes}({real} %x, ptr %out)",
-        "  ret void",
-        "end:",
-        "  ret void",
-    ]
-    large = _sines_and_cosines_of_large_angles(lanes)
+    angles = vector(lanes, DOUBLE)
+    f = Function(Prototype(f"mbs.sincos{lanes}", VOID, angles, Pointer(angles)), exported=True)
+    far = Function(Prototype(f"mbs.far{lanes}", VOID, angles, PTR), attributes="noinline cold")
+    x, out = f.parameters
+    out[0], out[1] = _sine_and_cosine(f, x, lanes)
+    mask = f.new(f"i{lanes}", f"bitcast {_is_far(f, x, lanes)} to i{lanes}")
+    with f.if_(mask != 0):
+        f.call(far.prototype, x, out)
+    f.ret()
+    _ask_the_library(far, lanes)
+    return [far, f]
+
+
+def _sine_and_cosine(f: Function, x: Value, lanes: int) -> tuple[Value, Value]:
+    """Emit both for |x| <= TRIG_RANGE, without a branch: Cody-Waite reduction, fdlibm."""
+    words, bits, angles = vector(lanes, I64), vector(lanes, I1), x.kind
+    shifted = x * (2.0 / math.pi) + ROUND
+    quadrants = shifted - ROUND
+    r = x
+    for part in HALF_PI:
+        r = f.product_plus(quadrants, -part, r)
+    z = r * r
+    sine = f.product_plus(r * z, _polynomial(f, z, SIN_POLYNOMIAL), r)
+    half = z * 0.5
+    w = f.operand(1.0, angles) - half
+    lost = f.operand(1.0, angles) - w - half
+    cosine = w + f.product_plus(z * z, _polynomial(f, z, COS_POLYNOMIAL), lost)
+    number = f.new(words, f"bitcast {shifted} to {words}")
+    odd = f.new(bits, f"trunc {number} to {bits}")
+
+    def signed(value: Value, quadrant: Value) -> Value:
+        sign = quadrant.binary("shl", 62) & -(2**63)
+        raw = f.new(words, f"bitcast {value} to {words}").binary("xor", sign)
+        return f.new(angles, f"bitcast {raw} to {name_of(angles)}")
+
     return (
-        f"declare {real} @llvm.fabs.{body.sqrt}({real})\n{large}"
-        f"define void @mbs.sincos{lanes}({real} %x, ptr %out) nounwind {{\nentry:\n"
-        + "\n".join(body.lines)
-        + "\n}\n"
+        signed(f.select(odd, cosine, sine, angles), number),
+        signed(f.select(odd, sine, cosine, angles), number + 1),
     )
 
 
-def _sines_and_cosines_of_large_angles(lanes: int) -> Function:
-    """Return ``void mbs.far<lanes>(x, out)``: those of lanes beyond the range, or of NaN."""
-    body = Body(lanes)
-    prototype = Prototype(f"mbs.far{lanes}", VOID, body.real, Pointer(DOUBLE))
-    f = Function(prototype, attributes="noinline cold")
-    x, out = f.parameters
-    size = f.new(body.real, f"call {body.real} @llvm.fabs.{body.sqrt}({x})")
-    far = f.new(body.bit, f"fcmp ugt {size}, {body.constant(TRIG_RANGE)}")
+def _polynomial(f: Function, z: Value, coefficients: Sequence[float]) -> Value:
+    """Emit Horner's scheme in z and return the value."""
+    value = f.operand(coefficients[-1], z.kind)
+    for c in reversed(coefficients[:-1]):
+        value = f.product_plus(value, z, c)
+    return value
+
+
+def _is_far(f: Function, x: Value, lanes: int) -> Value:
+    """Emit whether angles are beyond the range, or NaN."""
+    absolute = f.call(Prototype(f"llvm.fabs.v{lanes}f64", x.kind, x.kind), x)
+    limit = f.operand(TRIG_RANGE, x.kind)
+    return f.new(vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
+
+
+def _ask_the_library(f: Function, lanes: int) -> None:
+    """Emit the body of ``void mbs.far<lanes>(x, out)``: those of lanes that are far."""
+    x, out = f.parameters[0], f.parameters[1].to(Pointer(DOUBLE))
+    far = _is_far(f, x, lanes)
     with f.loop(lanes) as lane, f.if_(f.new(I1, f"extractelement {far}, {lane}")):
         angle = f.new(DOUBLE, f"extractelement {x}, {lane}")
         out[lane] = f.call(SIN, angle)
         out[lane + lanes] = f.call(COS, angle)
     f.ret()
-    return f
 
 
 def loop_over_states() -> Function:
@@ -197,5 +174,5 @@ def loop_over_states() -> Function:
 
 
 def emit_shared() -> str:
-    """Return the IR of the loop, and of the sines and cosines of bodies of one state."""
-    return LIBRARY + emit_sines_and_cosines(WIDTH) + module([loop_over_states()])
+    """Return the IR of the loop, and of the sines and cosines of code for one state."""
+    return module([*sines_and_cosines(WIDTH), loop_over_states()])

@@ -19,7 +19,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.codegen.llvm_body import WIDTH
+from mbs_dynamics.compiler.passes.strategy import WIDTH
 
 MIRROR = Prototype("mbs.mirror", VOID, Pointer(DOUBLE), Pointer(DOUBLE), I64)
 VECTOR, BITS = f"<{WIDTH} x {DOUBLE}>", f"<{WIDTH} x {I1}>"

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
-from mbs_dynamics.compiler.codegen.llvm_body import PER_CALL, WIDTH
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_shared
 from mbs_dynamics.compiler.codegen.vectors import emit_mirror
 from mbs_dynamics.compiler.jit import cache, elf
+from mbs_dynamics.compiler.passes.strategy import PER_CALL, WIDTH
 from mbs_dynamics.errors import BackendError
 
 OLDEST = (0, 45)

@@ -15,7 +15,7 @@ from mbs_dynamics.compiler.passes.outlining import outlined
 from mbs_dynamics.compiler.passes.scheduling import scheduled
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
-from mbs_dynamics.compiler.passes.strategy import ANGLES, CHUNK, LARGEST_BLOCK
+from mbs_dynamics.compiler.passes.strategy import CHUNK, LARGEST_BLOCK, PER_CALL, WIDTH
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
@@ -52,7 +52,7 @@ def _llvm_stages_of_blocks(program: Program, lanes: int) -> Stages:
     if lanes > 1:
         module = scheduled(module)
         yield "scheduling", module
-    module = with_sines_together(module, ANGLES["one state" if lanes == 1 else "several"])
+    module = with_sines_together(module, (WIDTH,) if lanes == 1 else (1, PER_CALL))
     yield "sines", module
     if len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]:
         module = outlined(module, CHUNK)
