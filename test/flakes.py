@@ -3,7 +3,8 @@
 """Run the tests that may depend on load, many times beside busy loops, for `make flakes`.
 
 These are the tests of nodes, and those of files in which clocks, threads or processes take part.
-All others compute the same whatever the load; no example of hypothesis has a deadline.
+Those that need a quiet machine (`serial`) are left out. All others compute the same whatever the
+load; no example of hypothesis has a deadline.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,14 +39,10 @@ def main() -> int:
     failed: collections.Counter[str] = collections.Counter()
     with busy(options.busy):
         for k in range(options.rounds):
-            began = time.monotonic()
-            several = [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
-            last, found = one_round([*several, "-m", "not slow and not serial"], files)
-            alone, more = one_round(["-m", "serial and not slow"], files)
-            failed.update(found + more)
-            taken = time.monotonic() - began
-            print(f"round {k + 1}: {last}; {alone}; {taken:.0f} s in all", flush=True)
-            for name in found + more:
+            last, found = one_round(files)
+            failed.update(found)
+            print(f"round {k + 1}: {last}", flush=True)
+            for name in found:
                 print(f"    {name}", flush=True)
     for name, times in failed.most_common():
         print(f"failed {times} of {options.rounds} times: {name}")
@@ -73,9 +69,11 @@ def busy(count: int) -> Iterator[None]:
             loop.kill()
 
 
-def one_round(arguments: list[str], files: list[str]) -> tuple[str, list[str]]:
+def one_round(files: list[str]) -> tuple[str, list[str]]:
     """Return pytest's last line, and the tests that failed."""
-    command = [sys.executable, "-m", "pytest", "-q", *arguments, *files]
+    several = [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
+    quick = ["-m", "not slow and not serial"]
+    command = [sys.executable, "-m", "pytest", "-q", *several, *quick, *files]
     done = subprocess.run(command, cwd=TEST.parent, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines() or [done.stderr.strip()[-500:]]
     failed = [x.split(" - ")[0] for x in lines if x.startswith(("FAILED ", "ERROR "))]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.mass_matrix import carried, pivots
-from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND, SINCE
+from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia

@@ -150,7 +150,7 @@ class GenericModel:
 
     def outward_to(self, i: Member) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent) along a path."""
-        if i.role != LAST:
+        if i.row != LAST:
             raise Unsuitable
         return self.outward()
 
@@ -158,9 +158,9 @@ class GenericModel:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
         return ((j, j) for j in self.loops.pairs(i))
 
-    def columns(self, i: Member, span: str) -> Iterator[Any]:
+    def columns(self, i: Member, domain: str) -> Iterator[Any]:
         """Yield columns, of which there is one for each body; see :meth:`Loops.columns`."""
-        return self.loops.columns(i, span)
+        return self.loops.columns(i, domain)
 
     def unit(self, i: Member, k: Member) -> Any:
         """Return an entry of the identity matrix."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND
+from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Body
@@ -136,14 +136,14 @@ class TreeLoops:
         np.add.at(found, at, D if D.ndim > 2 else ratio[:, None] * D)
         return np.moveaxis(found, -1, 0) if D.ndim > 2 else found
 
-    def columns(self, i: int, span: str) -> Iterable[int]:
+    def columns(self, i: int, domain: str) -> Iterable[int]:
         """Yield columns, of which there is one for each body.
 
         ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
         Those of other trees may be left out: a body is in no relation to what these hold.
         """
-        if span != BEYOND:
-            return range(0 if span == ALL else i, self.nb)
+        if domain != BEYOND:
+            return range(0 if domain == ALL else i, self.nb)
         moved = {i: None}
         for k in range(i + 1, self.nb):
             if self.parents[k] in moved:

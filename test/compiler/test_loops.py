@@ -257,13 +257,13 @@ def test_a_joint_that_goes_faster_than_its_coordinate(loops):
 
 
 @pytest.mark.backend_independent
-def test_neither_operations_of_a_turn_nor_code_grow_with_the_tree():
+def test_neither_operations_of_a_loop_body_nor_code_grow_with_the_tree():
     sizes = []
     for n in (60, 120):
         model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
         program = mbs.compile(mbs.forward_dynamics_derivatives, model, backend="python").program
-        turns = [turn for step in program.steps for turn in step.turns.values()]
-        sizes.append(sum(len(turn.nodes) for turn in turns))
+        bodies = [body for step in program.steps for body in step.loop_bodies.values()]
+        sizes.append(sum(len(body.nodes) for body in bodies))
     assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
 
 

@@ -200,14 +200,14 @@ def test_payloads_do_not_matter_to_kinematics(loops):
 
 @pytest.mark.backend_independent
 @most_representations_slow
-def test_neither_operations_of_a_turn_nor_code_grow_with_the_path(representation):
+def test_neither_operations_of_a_loop_body_nor_code_grow_with_the_path(representation):
     sizes = []
     for n in (60, 120):
         model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
         options = {"body": f"body{n}", "representation": representation}
         program = mbs.compile(mbs.kinematic_hessian, model, backend="python", **options).program
-        turns = [turn for step in program.steps for turn in step.turns.values()]
-        sizes.append(sum(len(turn.nodes) for turn in turns))
+        bodies = [body for step in program.steps for body in step.loop_bodies.values()]
+        sizes.append(sum(len(body.nodes) for body in bodies))
     assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
 
 

@@ -23,8 +23,8 @@ from mbs_dynamics.compiler.frontend.loops import (
     PARENT,
     ROWS,
     STATE,
+    Address,
     Loops,
-    Place,
     Scope,
     Unsuitable,
 )
@@ -154,7 +154,7 @@ class Values:
         self.ground = ground
         self.whole = whole
         self.number = loops.new_container()
-        self.layout: Layout | None = loops.hints.get(self.number)
+        self.layout: Layout | None = loops.layouts.get(self.number)
         self.first: int | None = None
         self._assigned: set[int | None] = set()
 
@@ -166,44 +166,44 @@ class Values:
             if i != GROUND:
                 raise Unsuitable
             return np.vectorize(scope.adopted, otypes=[object])(self.ground)
-        if (self, i.role) in scope.local:
-            return scope.local[self, i.role]
-        if i.role == OWN and i.kind not in self._assigned:
+        if (self, i.row) in scope.local:
+            return scope.local[self, i.row]
+        if i.row == OWN and i.kind not in self._assigned:
             return None
-        if self.layout is None or (i.role == LAST and not self._is_done_with(scope)):
+        if self.layout is None or (i.row == LAST and not self._is_done_with(scope)):
             raise Unsuitable
-        slots = self.slots()
-        value = self.layout.built([scope.load(Place(STATE, s, 0, i.role)) for s in slots])
-        scope.local[self, i.role] = value
+        fields = self.fields()
+        value = self.layout.built([scope.load(Address(STATE, s, 0, i.row)) for s in fields])
+        scope.local[self, i.row] = value
         return value
 
     def __setitem__(self, i: Any, value: Any) -> None:
         scope = self.loops.scope
-        if scope is None or scope.local.get((self, getattr(i, "role", None)), scope) is value:
+        if scope is None or scope.local.get((self, getattr(i, "row", None)), scope) is value:
             return
         if isinstance(i, int):
             return
         if scope.sort != ROWS:  # what does not depend on the order of the pairs
             raise Unsuitable
         self._assigned.add(i.kind)
-        scope.local[self, i.role] = value
+        scope.local[self, i.row] = value
         leaves = self._conforming(value)
         assert self.layout is not None
-        for s, x in zip(self.slots(), self.layout.variables(leaves), strict=True):
-            scope.store(Place(STATE, s, 0, i.role), x)
+        for s, x in zip(self.fields(), self.layout.variables(leaves), strict=True):
+            scope.store(Address(STATE, s, 0, i.row), x)
 
     def _is_done_with(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
-        own = {Place(STATE, s, 0, OWN) for s in self.slots()}
+        own = {Address(STATE, s, 0, OWN) for s in self.fields()}
         forest = self.loops.forest
         done = self._assigned >= set(forest.kinds)
         return done and not own & scope.stores.keys()
 
-    def slots(self) -> range:
+    def fields(self) -> range:
         """The numbers of the values of a row that make one of this container."""
         assert self.layout is not None
         if self.first is None:
-            self.first = self.loops.new_slots(self.layout.size)
+            self.first = self.loops.new_fields(self.layout.size)
         return range(self.first, self.first + self.layout.size)
 
     def _conforming(self, value: Any) -> list[Any]:
@@ -213,7 +213,7 @@ class Values:
         if isinstance(layout.form, OfSeries) and form == layout.form.shape:
             form, leaves = layout.form, layout.form.leaves(leaves)
         elif isinstance(form, OfSeries) and layout.form == form.shape:
-            self.loops.found[self.number] = self._layout(value)
+            self.loops.inferred[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         if form != layout.form and hasattr(value, "matrix"):
             value = value.matrix()
@@ -222,13 +222,13 @@ class Values:
             narrow = layout.built([0.0] * layout.size)
             if not hasattr(narrow, "matrix"):
                 raise Unsuitable
-            self.loops.found[self.number] = self._layout(value)
+            self.loops.inferred[self.number] = self._layout(value)
             return [0.0] * len(layout.entries)
         wide = _common(layout, _layout(value))
         if wide.key != layout.key:
-            known = self.loops.found.get(self.number)
+            known = self.loops.inferred.get(self.number)
             same = known is not None and known.form == wide.form
-            self.loops.found[self.number] = _common(known, wide) if same and known else wide
+            self.loops.inferred[self.number] = _common(known, wide) if same and known else wide
         return leaves
 
     def _layout(self, value: Any) -> Layout:
@@ -250,32 +250,32 @@ class Matrix:
         loops.matrices.append((*strides, size))
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
-        scope, place = self._place(cell)
-        if (self, place) not in scope.local:
-            scope.local[self, place] = scope.load(place)
-        return scope.local[self, place]
+        scope, address = self._place(cell)
+        if (self, address) not in scope.local:
+            scope.local[self, address] = scope.load(address)
+        return scope.local[self, address]
 
     def __setitem__(self, cell: tuple[Any, ...], value: Any) -> None:
         if isinstance(value, np.ndarray):
             for k, entry in enumerate(value):
                 self._set_entry((*cell, k), entry)
             return
-        scope, place = self._place(cell)
-        scope.local[self, place] = value
-        scope.store(place, value)
+        scope, address = self._place(cell)
+        scope.local[self, address] = value
+        scope.store(address, value)
 
     def _set_entry(self, cell: tuple[Any, ...], value: Any) -> None:
         """Set an entry, unless it is the zero that it is at first."""
-        scope, place = self._place(cell)
-        if isinstance(value, Symbol) or value != 0.0 or place in scope.stores:
+        scope, address = self._place(cell)
+        if isinstance(value, Symbol) or value != 0.0 or address in scope.stores:
             self[cell] = value
 
-    def _place(self, cell: tuple[Any, ...]) -> tuple[Scope, Place]:
+    def _place(self, cell: tuple[Any, ...]) -> tuple[Scope, Address]:
         i, j, *k = cell
         scope = self.loops.scope
         if scope is None or isinstance(i, int) or isinstance(j, int):
             raise Unsuitable
-        return scope, Place(CELL, self.number, k[0] if k else 0, i.role, j.role)
+        return scope, Address(CELL, self.number, k[0] if k else 0, i.row, j.row)
 
 
 class Block:
@@ -293,25 +293,25 @@ class Block:
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
         scope = self.loops.scope
         i, k = pair
-        if scope is None or getattr(k, "role", None) != EACH:
+        if scope is None or getattr(k, "row", None) != EACH:
             raise Unsuitable
         if isinstance(i, int):
             return np.zeros(self.size)
-        if (self, i.role) not in scope.local:
-            places = [Place(COLUMN, self.number, x, i.role, EACH) for x in range(self.size)]
+        if (self, i.row) not in scope.local:
+            places = [Address(COLUMN, self.number, x, i.row, EACH) for x in range(self.size)]
             array = np.empty(self.size, dtype=object)
-            array[:] = [scope.load(place) for place in places]
-            scope.local[self, i.role] = array
-        return scope.local[self, i.role]
+            array[:] = [scope.load(address) for address in places]
+            scope.local[self, i.row] = array
+        return scope.local[self, i.row]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
         scope = self.loops.scope
         i, k = pair
-        if scope is None or getattr(k, "role", None) != EACH:
+        if scope is None or getattr(k, "row", None) != EACH:
             raise Unsuitable
         if isinstance(i, int):
             return
-        self.loops.blocks[self.number] = INWARD if i.role == PARENT else OUTWARD, self.size
-        scope.local[self, i.role] = value
+        self.loops.blocks[self.number] = INWARD if i.row == PARENT else OUTWARD, self.size
+        scope.local[self, i.row] = value
         for x, entry in enumerate(value):
-            scope.store(Place(COLUMN, self.number, x, i.role, EACH), entry)
+            scope.store(Address(COLUMN, self.number, x, i.row, EACH), entry)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.loops import (
     CELL,
@@ -22,11 +23,10 @@ from mbs_dynamics.compiler.frontend.loops import (
     OWN,
     PAIRS,
     ROWS,
+    Address,
     Forest,
-    Place,
 )
 from mbs_dynamics.compiler.frontend.program import KIND, Operations, Program
-from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND, SINCE
 
 PARTS = {
     (ROWS, OWN, OWN): {0},
@@ -41,44 +41,44 @@ PARTS = {
 Node = Symbol | Condition
 
 
-class Store(NamedTuple):
-    """What goes to a place, not before so many nodes have been evaluated."""
+class Assignment(NamedTuple):
+    """What goes to an address, not before so many nodes have been evaluated."""
 
-    place: Place
+    address: Address
     value: Any
     after: int
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
-    """What a turn of a loop does for one kind of row."""
+class LoopBody:
+    """What an iteration of a loop does for one kind of row."""
 
     nodes: tuple[Node, ...]
-    stores: tuple[Store, ...]
+    stores: tuple[Assignment, ...]
 
     @cached_property
     def signature(self) -> Any:
-        """The same for turns that do the same."""
+        """The same for loop_bodies that do the same."""
         order = {node.id: k for k, node in enumerate(self.nodes)}
 
         def name(x: Any) -> Any:
             return order[x.id] if isinstance(x, (Symbol, Condition)) else ("number", x)
 
         nodes = tuple((node.op, *(name(x) for x in node.args)) for node in self.nodes)
-        return nodes, tuple((store.place, name(store.value)) for store in self.stores)
+        return nodes, tuple((store.address, name(store.value)) for store in self.stores)
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A loop over rows, in the one direction or the other, with a turn for each kind."""
+    """A loop over rows, in the one direction or the other, with a body for each kind."""
 
     sort: str
     direction: str
-    span: str
-    turns: Mapping[int, Turn]
+    domain: str
+    loop_bodies: Mapping[int, LoopBody]
 
 
-class Home(NamedTuple):
+class OutputBinding(NamedTuple):
     """Where in an output a container is kept, and what says where a row stands there."""
 
     port: str
@@ -97,11 +97,11 @@ class LoopProgram(Program):
 
     forest: Forest
     steps: tuple[Step, ...]
-    early: Mapping[int, Turn]
+    hoisted: Mapping[int, LoopBody]
     """What computes the angles of each kind of row, before all steps."""
     angles: tuple[int, ...]
     """The first of three values each, of every row: an angle, its sine, its cosine."""
-    slots: int
+    fields: int
     """Number of values of every row."""
     tables: tuple[NDArray[np.float64], ...]
     matrices: tuple[tuple[int, int, int, int], ...]
@@ -111,15 +111,15 @@ class LoopProgram(Program):
     rows: Mapping[str, tuple[str, int]]
     """For each input with entries of each row the name of these numbers, and how far the entries of
     the next number are."""
-    slot_homes: Mapping[int, Home]
-    matrix_homes: Mapping[int, Home]
+    value_bindings: Mapping[int, OutputBinding]
+    matrix_bindings: Mapping[int, OutputBinding]
     numbers: Mapping[str, NDArray[np.float64]]
     """Flat outputs of which some entries are numbers; these, and zeros elsewhere."""
-    guard_slots: tuple[tuple[int, str], ...]
+    guard_fields: tuple[tuple[int, str], ...]
     """Values that must be positive in all rows, and in which direction rows are looked at."""
 
-    def __init__(self, *, expand: Callable[[], Program], **fields: Any) -> None:
-        for name, value in fields.items():
+    def __init__(self, *, expand: Callable[[], Program], **attributes: Any) -> None:
+        for name, value in attributes.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_expand", expand)
 
@@ -143,11 +143,11 @@ class LoopProgram(Program):
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
         counts: dict[str, int] = {}
-        loops = [(ALL, "", self.early), *((s.sort, s.span, s.turns) for s in self.steps)]
-        for sort, span, turns in loops:
-            for kind, turn in list(turns.items())[: 1 if sort == PAIRS else None]:
-                times = sum(self.passes(sort, span, kind))
-                for node in turn.nodes:
+        loops = [(ALL, "", self.hoisted), *((s.sort, s.domain, s.loop_bodies) for s in self.steps)]
+        for sort, domain, loop_bodies in loops:
+            for kind, loop_body in list(loop_bodies.items())[: 1 if sort == PAIRS else None]:
+                times = sum(self.passes(sort, domain, kind))
+                for node in loop_body.nodes:
                     if node.op in KIND:
                         counts[KIND[node.op]] = counts.get(KIND[node.op], 0) + times
         trigonometric = 2 * len(self.angles) * self.forest.count
@@ -162,11 +162,11 @@ class LoopProgram(Program):
         """Whether all of a matrix is computed, if rows form a chain."""
         parts = set()
         for step in self.steps:
-            for turn in step.turns.values():
-                for place, *_ in turn.stores:
-                    if (place.space, place.name) == (CELL, matrix):
-                        key = step.span or step.sort, place.role, place.other
-                        parts |= {(place.k, part) for part in PARTS.get(key, ())}
+            for loop_body in step.loop_bodies.values():
+                for address, *_ in loop_body.stores:
+                    if (address.space, address.name) == (CELL, matrix):
+                        key = step.domain or step.sort, address.row, address.column
+                        parts |= {(address.k, part) for part in PARTS.get(key, ())}
         return len(parts) == 3 * self.entries(matrix)
 
     def entries(self, matrix: int) -> int:
@@ -175,44 +175,44 @@ class LoopProgram(Program):
 
     def matrix_in_place(self, number: int) -> bool:
         """Whether a matrix is an output as it is, of this size and layout."""
-        home, (*strides, size) = self.matrix_homes[number], self.matrices[number]
-        port = next(port for port in self.outputs if port.name == home.port)
-        in_order = self.in_order(home.by) and self.in_order(home.across)
-        return in_order and port.size == size and tuple(strides) == home.strides
+        binding, (*strides, size) = self.matrix_bindings[number], self.matrices[number]
+        port = next(port for port in self.outputs if port.name == binding.port)
+        in_order = self.in_order(binding.by) and self.in_order(binding.across)
+        return in_order and port.size == size and tuple(strides) == binding.strides
 
-    def value_in_place(self, slot: int) -> bool:
+    def value_in_place(self, field: int) -> bool:
         """Whether the values of all rows are an output as they are."""
-        home = self.slot_homes[slot]
-        port = next(port for port in self.outputs if port.name == home.port)
-        return self.in_order(home.by) and port.size == self.forest.count
+        binding = self.value_bindings[field]
+        port = next(port for port in self.outputs if port.name == binding.port)
+        return self.in_order(binding.by) and port.size == self.forest.count
 
     def in_order(self, by: str) -> bool:
         """Whether rows stand in inputs and outputs where they stand here."""
         return bool((self.places[by] == np.arange(self.forest.count)).all())
 
-    def passes(self, sort: str, span: str, kind: int) -> list[int]:
-        """Return for each row of a kind how often the operations of a turn are done."""
+    def passes(self, sort: str, domain: str, kind: int) -> list[int]:
+        """Return for each row of a kind how often the operations of a loop body are done."""
         ends, count = self.forest.ends, self.forest.count
         if sort == PAIRS:
             return [ends[i] - i - 1 for i in range(count)]
         rows = [i for i in range(count) if self.forest.kinds[i] == kind]
         if sort != COLUMNS:
             return [1] * len(rows)
-        if span == BEYOND:
+        if domain == BEYOND:
             return [ends[i] - i for i in rows]
         first, end = self.forest.trees
-        return [int(end[i] - (first[i] if span == ALL else i)) for i in rows]
+        return [int(end[i] - (first[i] if domain == ALL else i)) for i in rows]
 
 
 def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:
     """Return where the columns of rows stand in a block, (count, 3), and how many places it has.
 
     For each row where its own are, where those of its parent are read, and where they are written.
-    Place 0 holds zeros. Places are used again once a row is done with.
+    Field 0 holds zeros. Fields are used again once a row is done with.
     """
     count = len(parents)
     places = np.zeros((count, 3), dtype=np.int64)
-    home: dict[int, int] = {}
+    field: dict[int, int] = {}
     free: list[int] = []
     top = 1
 
@@ -227,22 +227,22 @@ def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64
     for i in reversed(range(count)) if direction == INWARD else range(count):
         p = parents[i]
         if direction == INWARD:
-            own = home.pop(i, None)
+            own = field.pop(i, None)
             places[i, 0] = own or 0
-            if p in home:
-                places[i, 1:] = home[p]
+            if p in field:
+                places[i, 1:] = field[p]
                 if own:
                     free.append(own)
             elif p >= 0:
-                home[p] = own or new()
-                places[i, 2] = home[p]
+                field[p] = own or new()
+                places[i, 2] = field[p]
             elif own:
                 free.append(own)
         else:
-            places[i, 1] = home.get(p, 0)
-            takes_over = p in home and last[p] == i
-            home[i] = home[p] if takes_over else new()
-            places[i, 0] = home[i]
+            places[i, 1] = field.get(p, 0)
+            takes_over = p in field and last[p] == i
+            field[i] = field[p] if takes_over else new()
+            places[i, 0] = field[i]
             if i not in last:
-                free.append(home[i])
+                free.append(field[i])
     return places, top

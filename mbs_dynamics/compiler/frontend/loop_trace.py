@@ -12,7 +12,13 @@ import numpy as np
 from mbs_dynamics.compiler.frontend.containers import Matrix, Values
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
 from mbs_dynamics.compiler.frontend.loop_ports import Assembled, Entries, Result, Texts
-from mbs_dynamics.compiler.frontend.loop_program import Home, LoopProgram, Step, Store, Turn
+from mbs_dynamics.compiler.frontend.loop_program import (
+    Assignment,
+    LoopBody,
+    LoopProgram,
+    OutputBinding,
+    Step,
+)
 from mbs_dynamics.compiler.frontend.loops import (
     CELL,
     INWARD,
@@ -21,9 +27,9 @@ from mbs_dynamics.compiler.frontend.loops import (
     PAIRS,
     ROWS,
     STATE,
+    Address,
     Forest,
     Loops,
-    Place,
     Scope,
     Unsuitable,
 )
@@ -53,9 +59,9 @@ def trace_loops(
     function returns a :class:`Result` or a mapping of names to such. Raises Unsuitable if it needs
     to know which row a row is.
     """
-    hints: dict[int, Any] = {}
+    layouts: dict[int, Any] = {}
     for _ in range(ATTEMPTS):
-        loops, top = Loops(forest, hints), Graph()
+        loops, top = Loops(forest, layouts), Graph()
         symbols: dict[str, Any] = {}
         for key, shape in inputs.items():
             if key in columns:
@@ -68,13 +74,13 @@ def trace_loops(
             result = function(loops, **symbols)
         except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
             # of what was thought to be constant, too early
-            if not loops.found:
+            if not loops.inferred:
                 raise
         finally:
             loops.forget()
-        if not loops.found:
+        if not loops.inferred:
             break
-        hints.update(loops.found)
+        layouts.update(loops.inferred)
     else:
         raise Unsuitable
     results = result if isinstance(result, Mapping) else {name: result}
@@ -95,8 +101,8 @@ def _finished(
     rows: Mapping[str, tuple[str, int]],
     expand: Callable[[], Program],
 ) -> LoopProgram:
-    slot_homes: dict[int, Home] = {}
-    matrix_homes: dict[int, Home] = {}
+    value_bindings: dict[int, OutputBinding] = {}
+    matrix_bindings: dict[int, OutputBinding] = {}
     outputs, numbers = [], {}
     for key, value in results.items():
         result: Any = np.asarray(value, dtype=object)[()]
@@ -107,12 +113,13 @@ def _finished(
         elif isinstance(result, Result):
             outputs.append(Port(key, result.shape))
         for first, part in parts:
-            _find_home(loops, key, first, part, slot_homes, matrix_homes)
+            _find_binding(loops, key, first, part, value_bindings, matrix_bindings)
     guards, texts = _guards(loops)
-    keep = {Place(STATE, slot, 0, OWN) for slot in (*slot_homes, *(slot for slot, _ in guards))}
-    keep |= {Place(CELL, matrix, 0, "", "") for matrix in matrix_homes}
-    steps, early = _needed(loops, keep)
-    used = {port for turn in _turns(steps, early) for port in _ports(turn)}
+    fields = (*value_bindings, *(field for field, _ in guards))
+    keep = {Address(STATE, field, 0, OWN) for field in fields}
+    keep |= {Address(CELL, matrix, 0, "", "") for matrix in matrix_bindings}
+    steps, hoisted = _needed(loops, keep)
+    used = {port for loop_body in _loop_bodies(steps, hoisted) for port in _ports(loop_body)}
     return LoopProgram(
         expand=expand,
         name=name,
@@ -123,51 +130,51 @@ def _finished(
         guards=tuple((0.0, text) for text in texts),
         forest=loops.forest,
         steps=steps,
-        early=early,
+        hoisted=hoisted,
         angles=tuple(loops.angles),
-        slots=loops.slots,
+        fields=loops.fields,
         tables=tuple(loops.tables),
         matrices=tuple(loops.matrices),
         blocks=dict(loops.blocks),
         places={key: np.array(value, dtype=np.int64) for key, value in places.items()},
         rows=dict(rows),
-        slot_homes=slot_homes,
-        matrix_homes=matrix_homes,
+        value_bindings=value_bindings,
+        matrix_bindings=matrix_bindings,
         numbers=numbers,
-        guard_slots=tuple(guards),
+        guard_fields=tuple(guards),
     )
 
 
-def _find_home(
+def _find_binding(
     loops: Loops,
     port: str,
     first: int,
     result: Any,
-    slot_homes: dict[int, Home],
-    matrix_homes: dict[int, Home],
+    value_bindings: dict[int, OutputBinding],
+    matrix_bindings: dict[int, OutputBinding],
 ) -> None:
     """Note where in an output a container is kept."""
     if not isinstance(result, Result):
         raise Unsuitable
     by, across = result.by, result.across or result.by
     if isinstance(result.of, Matrix):
-        if result.of.number in matrix_homes:
+        if result.of.number in matrix_bindings:
             raise Unsuitable
-        matrix_homes[result.of.number] = Home(port, by, across, first, result.strides)
+        matrix_bindings[result.of.number] = OutputBinding(port, by, across, first, result.strides)
     elif isinstance(result.of, Values):
-        slots, layout = result.of.slots(), result.of.layout
+        fields, layout = result.of.fields(), result.of.layout
         by_row, _, by_entry = result.strides
-        if layout is None or layout.has_numbers or layout.entries != tuple(range(len(slots))):
+        if layout is None or layout.has_numbers or layout.entries != tuple(range(len(fields))):
             raise Unsuitable
-        for k, slot in enumerate(slots):
+        for k, field in enumerate(fields):
             at = first + k * by_entry
-            slot_homes[slot] = Home(port, by, across, at, (by_row, 0, 0))
+            value_bindings[field] = OutputBinding(port, by, across, at, (by_row, 0, 0))
     else:
         raise Unsuitable
 
 
 def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
-    """Give what must be positive a place, in the order in which rows are looked at."""
+    """Give what must be positive an address, in the order in which rows are looked at."""
     guards: list[tuple[int, str]] = []
     said: list[str] = []
     for loop in loops.steps:
@@ -177,12 +184,12 @@ def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
             continue
         if loop.sort != ROWS or any(len(each) != 1 for each in found):
             raise Unsuitable
-        slot = loops.new_slots(1)
+        field = loops.new_fields(1)
         for scope, ((excess, text),) in zip(loop.scopes.values(), found, strict=True):
-            scope.store(Place(STATE, slot, 0, OWN), excess)
+            scope.store(Address(STATE, field, 0, OWN), excess)
             if not isinstance(text, Texts):
                 raise Unsuitable
-        guards.append((slot, loop.direction))
+        guards.append((field, loop.direction))
         said += text.texts[::-1] if loop.direction == INWARD else text.texts
     return guards, said
 
@@ -190,39 +197,39 @@ def _guards(loops: Loops) -> tuple[list[tuple[int, str]], list[str]]:
 # -- what is needed --------------------------------------------------------------------------------
 
 
-def _needed(loops: Loops, keep: set[Place]) -> tuple[tuple[Step, ...], dict[int, Turn]]:
+def _needed(loops: Loops, keep: set[Address]) -> tuple[tuple[Step, ...], dict[int, LoopBody]]:
     """Return the loops without what nobody loads."""
-    wanted = {_target(place) for place in keep}
-    scopes = [s for loop in loops.steps for s in loop.scopes.values()] + [*loops.early.values()]
+    wanted = {_target(address) for address in keep}
+    scopes = [s for loop in loops.steps for s in loop.scopes.values()] + [*loops.hoisted.values()]
     for k in loops.angles:
         wanted.add((STATE, k))
-    turns: dict[int, Turn] = {}
+    loop_bodies: dict[int, LoopBody] = {}
     before = -1
     while len(wanted) != before:
         before = len(wanted)
-        turns = {id(scope): _turn(scope, wanted) for scope in scopes}
-        for turn in turns.values():
-            wanted |= {_target(node.args[0]) for node in turn.nodes if node.op == LOAD}
+        loop_bodies = {id(scope): _loop_body(scope, wanted) for scope in scopes}
+        for loop_body in loop_bodies.values():
+            wanted |= {_target(node.args[0]) for node in loop_body.nodes if node.op == LOAD}
     steps = []
     for loop in loops.steps:
-        live = {kind: turns[id(scope)] for kind, scope in loop.scopes.items()}
-        live = {kind: turn for kind, turn in live.items() if turn.stores}
+        live = {kind: loop_bodies[id(scope)] for kind, scope in loop.scopes.items()}
+        live = {kind: loop_body for kind, loop_body in live.items() if loop_body.stores}
         if live:
-            if loop.sort == PAIRS and len({turn.signature for turn in live.values()}) > 1:
+            if loop.sort == PAIRS and len({loop_body.signature for loop_body in live.values()}) > 1:
                 raise Unsuitable
-            steps.append(Step(loop.sort, loop.direction, loop.span, live))
-    return tuple(steps), {kind: turns[id(scope)] for kind, scope in loops.early.items()}
+            steps.append(Step(loop.sort, loop.direction, loop.domain, live))
+    return tuple(steps), {kind: loop_bodies[id(scope)] for kind, scope in loops.hoisted.items()}
 
 
-def _target(place: Place) -> tuple[str, Any]:
-    return place.space, place.name
+def _target(address: Address) -> tuple[str, Any]:
+    return address.space, address.name
 
 
-def _turn(scope: Scope, wanted: set[tuple[str, Any]]) -> Turn:
+def _loop_body(scope: Scope, wanted: set[tuple[str, Any]]) -> LoopBody:
     stores = [
-        Store(place, value, after)
-        for place, (value, after) in scope.stores.items()
-        if _target(place) in wanted
+        Assignment(address, value, after)
+        for address, (value, after) in scope.stores.items()
+        if _target(address) in wanted
     ]
     needed = bytearray(len(scope.nodes))
     for store in stores:
@@ -235,14 +242,16 @@ def _turn(scope: Scope, wanted: set[tuple[str, Any]]) -> Turn:
             for x in node.args:
                 if type(x) is not float:
                     needed[x.id] = 1
-    return Turn(tuple(node for node in scope.nodes if needed[node.id]), tuple(stores))
+    return LoopBody(tuple(node for node in scope.nodes if needed[node.id]), tuple(stores))
 
 
-def _turns(steps: Sequence[Step], early: Mapping[int, Turn]) -> list[Turn]:
-    return [turn for step in steps for turn in step.turns.values()] + list(early.values())
+def _loop_bodies(steps: Sequence[Step], hoisted: Mapping[int, LoopBody]) -> list[LoopBody]:
+    return [loop_body for step in steps for loop_body in step.loop_bodies.values()] + list(
+        hoisted.values()
+    )
 
 
-def _ports(turn: Turn) -> set[str]:
-    """Return the names of the inputs that a turn reads."""
-    places = [node.args[0] for node in turn.nodes if node.op == LOAD]
-    return {place.name for place in places if isinstance(place.name, str)}
+def _ports(loop_body: LoopBody) -> set[str]:
+    """Return the names of the inputs that a loop body reads."""
+    places = [node.args[0] for node in loop_body.nodes if node.op == LOAD]
+    return {address.name for address in places if isinstance(address.name, str)}

@@ -15,7 +15,8 @@ the last row of all (LAST), of what an earlier loop has made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as _field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
 
 LOAD = "load"
-"""Operation of a node that is loaded; its only argument is a :class:`Place`."""
+"""Operation of a node that is loaded; its only argument is a :class:`Address`."""
 
 OWN, PARENT, OUTER, EACH, LAST = "own", "parent", "outer", "each", "last"
 STATE, TABLE, ROW, ENTRY, CELL, COLUMN = "state", "table", "row", "entry", "cell", "column"
@@ -44,7 +45,7 @@ class Unsuitable(Exception):  # noqa: N818
     """A function cannot be traced with generic rows."""
 
 
-class Place(NamedTuple):
+class Address(NamedTuple):
     """Where a value is."""
 
     space: str
@@ -55,17 +56,17 @@ class Place(NamedTuple):
     """Number of the value, table, matrix or block of columns, or name of the input."""
     k: int = 0
     """Offset within the entries of a row, or index of an entry."""
-    role: str = ""
+    row: str = ""
     """Which row."""
-    other: str = ""
+    column: str = ""
     """Which column of a matrix, or of a row's columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A generic row, in one role; a row in the role OWN is of one kind."""
+    """A generic row, seen from an iteration; that of the iteration itself (OWN) is of one kind."""
 
-    role: str
+    row: str
     kind: int | None = None
     parent: Any = None
     """The generic parent, or GROUND."""
@@ -121,17 +122,17 @@ class Scope(Graph):
         self.loops = loops
         self.sort = sort
         self.local: dict[Any, Any] = {}
-        """Values of containers as they are now, by container and roles."""
-        self.stores: dict[Place, tuple[Any, int]] = {}
+        """Values of containers as they are now, by container and rows."""
+        self.stores: dict[Address, tuple[Any, int]] = {}
         """What goes where, and how many nodes there were when that was said."""
 
-    def load(self, place: Place) -> Symbol:
-        """Return the node of what is at a place when the turn of the loop begins."""
-        return self.node(LOAD, (place,), (place,))
+    def load(self, address: Address) -> Symbol:
+        """Return the node of what is at an address when the iteration begins."""
+        return self.node(LOAD, (address,), (address,))
 
-    def store(self, place: Place, value: Any) -> None:
-        """Note what is stored when the turn ends."""
-        self.stores[place] = value, len(self.nodes)
+    def store(self, address: Address, value: Any) -> None:
+        """Note what is stored when the iteration ends."""
+        self.stores[address] = value, len(self.nodes)
 
     def sin(self, x: Symbol) -> Any:
         """Return sin(x), which is computed before all loops."""
@@ -146,7 +147,7 @@ class Scope(Graph):
         if not isinstance(x, Symbol) or x.graph is self:
             return x
         if x.op == g.INPUT:
-            return self.load(Place(ENTRY, *x.args))
+            return self.load(Address(ENTRY, *x.args))
         if x.op == LOAD:
             if x.args[0].space not in (TABLE, ROW, ENTRY):
                 raise Unsuitable
@@ -166,31 +167,31 @@ REBUILT: dict[str, Callable[..., Any]] = {
 
 @dataclass
 class Loop:
-    """A loop, with the operations of a turn for each kind of row."""
+    """A loop, with the operations of an iteration for each kind of row."""
 
     sort: str
     direction: str
-    span: str = ""
+    domain: str = ""
     """Of a loop over columns: see :meth:`Loops.columns`."""
-    scopes: dict[int, Scope] = field(default_factory=dict)
+    scopes: dict[int, Scope] = _field(default_factory=dict)
 
 
 class Loops:
     """What a traced function does, as loops. There is one scope at a time, that of the loop."""
 
-    def __init__(self, forest: Forest, hints: Mapping[int, Any]) -> None:
+    def __init__(self, forest: Forest, layouts: Mapping[int, Any]) -> None:
         self.forest = forest
         kinds = np.array(forest.kinds)
         self._of_kind = {kind: kinds == kind for kind in set(forest.kinds)}
-        self.hints = hints
+        self.layouts = layouts
         """Layouts of containers, by number, as an earlier attempt found them."""
-        self.found: dict[int, Any] = {}
+        self.inferred: dict[int, Any] = {}
         """Layouts that the next attempt needs."""
         self.scope: Scope | None = None
         self.steps: list[Loop] = []
         self.tables: list[NDArray[np.float64]] = []
-        self.slots = 0
-        self.early: dict[int, Scope] = {}
+        self.fields = 0
+        self.hoisted: dict[int, Scope] = {}
         """What computes the angles of each kind of row."""
         self.angles: list[int] = []
         """The first of three values each: an angle, its sine and its cosine."""
@@ -213,7 +214,7 @@ class Loops:
         for loop in self.steps:
             for scope in loop.scopes.values():
                 scope.local.clear()
-        for scope in self.early.values():
+        for scope in self.hoisted.values():
             scope.local.clear()
 
     # -- loops -----------------------------------------------------------------------------------
@@ -243,26 +244,26 @@ class Loops:
         yield Member(OUTER)
         self.scope = outer
 
-    def columns(self, i: Member, span: str) -> Iterator[Member]:
+    def columns(self, i: Member, domain: str) -> Iterator[Member]:
         """Yield a generic column within the present loop, which is done before this one runs.
 
-        There are as many columns as rows. ``span`` says which: ALL those of the same tree, that of
-        row i and those of the rows that come after it (BEYOND), or those of its tree from that of
-        row i on (SINCE).
+        There are as many columns as rows. ``domain`` says which: ALL those of the same tree, that
+        of row i and those of the rows that come after it (BEYOND), or those of its tree from that
+        of row i on (SINCE).
         """
         outer = self.scope
-        loop = self._inner(COLUMNS, span)
+        loop = self._inner(COLUMNS, domain)
         loop.scopes[i.kind or 0] = self.scope = Scope(self, COLUMNS)
         yield Member(EACH)
         self.scope = outer
 
-    def _inner(self, sort: str, span: str) -> Loop:
+    def _inner(self, sort: str, domain: str) -> Loop:
         """Return the loop within the present one, the same for all kinds of rows."""
         around = next(loop for loop in reversed(self.steps) if loop.sort == ROWS)
         key = id(around), self._count
         self._count += 1
         if key not in self._nested:
-            self._nested[key] = Loop(sort, around.direction, span)
+            self._nested[key] = Loop(sort, around.direction, domain)
             self.steps.append(self._nested[key])
         return self._nested[key]
 
@@ -278,22 +279,22 @@ class Loops:
         number = self._known.setdefault(column.tobytes(), len(self.tables))
         if number == len(self.tables):
             self.tables.append(column)
-        return self.scope.load(Place(TABLE, number, 0, i.role))
+        return self.scope.load(Address(TABLE, number, 0, i.row))
 
     def input(self, port: str, k: int, i: Member) -> Symbol:
         """Return an entry of an input that belongs to a row."""
         assert self.scope is not None
-        return self.scope.load(Place(ROW, port, k, i.role))
+        return self.scope.load(Address(ROW, port, k, i.row))
 
     def unit(self, i: Member, k: Member) -> Symbol:
         """Return an entry of the identity matrix."""
         assert self.scope is not None
-        return self.scope.load(Place(UNIT, 0, 0, i.role, k.role))
+        return self.scope.load(Address(UNIT, 0, 0, i.row, k.row))
 
-    def new_slots(self, count: int) -> int:
+    def new_fields(self, count: int) -> int:
         """Return the first number of so many new values of each row."""
-        self.slots += count
-        return self.slots - count
+        self.fields += count
+        return self.fields - count
 
     def new_container(self) -> int:
         """Return the number of a container; the same in every attempt."""
@@ -305,14 +306,14 @@ class Loops:
         kind = next((k for loop in self.steps for k, s in loop.scopes.items() if s is scope), None)
         if kind is None:
             raise Unsuitable
-        early = self.early.setdefault(kind, Scope(self))
-        angle = early.adopted(x)
+        hoisted = self.hoisted.setdefault(kind, Scope(self))
+        angle = hoisted.adopted(x)
         known = self._angles.setdefault(kind, [])
         if all(angle is not other for other in known):
             known.append(angle)
         order = next(k for k, other in enumerate(known) if other is angle)
         if order == len(self.angles):
-            self.angles.append(self.new_slots(3))
+            self.angles.append(self.new_fields(3))
         first = self.angles[order]
-        early.store(Place(STATE, first, 0, OWN), angle)
-        return scope.load(Place(STATE, first + which, 0, OWN))
+        hoisted.store(Address(STATE, first, 0, OWN), angle)
+        return scope.load(Address(STATE, first + which, 0, OWN))

@@ -22,7 +22,7 @@ Order = NDArray[np.int64]
 """For each entry of an output where it stands among those that are stored."""
 
 
-def condensed(program: Program) -> tuple[Program, list[Order]]:
+def deduplicated(program: Program) -> tuple[Program, list[Order]]:
     """Return a program that stores equal entries once, and the order of each output's entries."""
     if program.in_loops:
         return program, [np.arange(port.size) for port in program.outputs]

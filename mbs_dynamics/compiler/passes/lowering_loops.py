@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
-from mbs_dynamics.compiler.frontend.loop_program import Home, LoopProgram, Step, Turn, columns_of
+from mbs_dynamics.compiler.frontend.loop_program import (
+    LoopBody,
+    LoopProgram,
+    OutputBinding,
+    Step,
+    columns_of,
+)
 from mbs_dynamics.compiler.frontend.loops import (
     CELL,
     COLUMN,
@@ -33,9 +40,8 @@ from mbs_dynamics.compiler.frontend.loops import (
     STATE,
     TABLE,
     UNIT,
-    Place,
+    Address,
 )
-from mbs_dynamics.compiler.frontend.spans import ALL, BEYOND
 from mbs_dynamics.compiler.ir.nodes import (
     INPUT,
     OUTPUT,
@@ -95,7 +101,7 @@ class _Lowering:
         self.roots, self.tree_ends = map(table, ("roots", "tree.ends"), self.forest.trees)
         self.places = {name: table(name, numbers) for name, numbers in program.places.items()}
         self.constants = [constants(f"c{k}", x) for k, x in enumerate(program.tables)]
-        self.values = [self._value(slot) for slot in range(program.slots)]
+        self.values = [self._value(field) for field in range(program.fields)]
         self.matrices = [self._matrix(number) for number in range(len(program.matrices))]
         self.blocks: dict[int, tuple[Buffer, Buffer]] = {}
         for number, (direction, size) in program.blocks.items():
@@ -105,13 +111,13 @@ class _Lowering:
         self.memory = [*self.values, *self.matrices, *(x for x, _ in self.blocks.values())]
         self.shared: dict[Any, Procedure] = {}
 
-    def _value(self, slot: int) -> Buffer:
-        if slot in self.program.slot_homes and self.program.value_in_place(slot):
-            return self.outputs[self.program.slot_homes[slot].port]
-        return Buffer(f"v{slot}", SCRATCH, self.count)
+    def _value(self, field: int) -> Buffer:
+        if field in self.program.value_bindings and self.program.value_in_place(field):
+            return self.outputs[self.program.value_bindings[field].port]
+        return Buffer(f"v{field}", SCRATCH, self.count)
 
     def _matrix(self, number: int) -> Buffer:
-        homes = self.program.matrix_homes
+        homes = self.program.matrix_bindings
         if number in homes and self.program.matrix_in_place(number):
             return self.outputs[homes[number].port]
         return Buffer(f"m{number}", SCRATCH, self.program.matrices[number][3])
@@ -121,7 +127,7 @@ class _Lowering:
         program = self.program
         body = [*self._zeros()]
         if program.angles:
-            body += self._rows(Step(ROWS, "", ALL, program.early))
+            body += self._rows(Step(ROWS, "", ALL, program.hoisted))
             for first in program.angles:
                 body.append(self._sines_and_cosines(first))
         for step in program.steps:
@@ -140,9 +146,10 @@ class _Lowering:
         for block, _ in self.blocks.values():
             yield Fill(block, 0, block.size)
         for number, (*_, size) in enumerate(program.matrices):
-            home = number in program.matrix_homes
             partly = not (self.forest.is_chain and program.fills(number))
-            if partly if self.matrices[number].kind == OUTPUT else home or not self.forest.is_chain:
+            if self.matrices[number].kind != OUTPUT:
+                partly = number in program.matrix_bindings or not self.forest.is_chain
+            if partly:
                 yield Fill(self.matrices[number], 0, size)
 
     def _sines_and_cosines(self, first: int) -> For:
@@ -162,26 +169,29 @@ class _Lowering:
         program = self.program
         yield from self._numbers()
         i, k, count = ROW_NUMBER, WITHIN, index(self.count)
-        for slot, home in program.slot_homes.items():
-            if self.values[slot].kind == SCRATCH:
-                to = self._placed(home.by, i) * home.strides[0] + home.first
-                copy = Load(0, self.values[slot], index(i)), Store(self.outputs[home.port], to, 0)
+        for field, binding in program.value_bindings.items():
+            if self.values[field].kind == SCRATCH:
+                to = self._placed(binding.by, i) * binding.strides[0] + binding.first
+                copy = (
+                    Load(0, self.values[field], index(i)),
+                    Store(self.outputs[binding.port], to, 0),
+                )
                 yield For(i, Index(), count, copy)
-        for number, home in program.matrix_homes.items():
+        for number, binding in program.matrix_bindings.items():
             if self.matrices[number].kind == SCRATCH:
-                within = For(k, Index(), count, tuple(self._copies(number, home)))
+                within = For(k, Index(), count, tuple(self._copies(number, binding)))
                 yield For(i, Index(), count, (within,))
 
-    def _copies(self, number: int, home: Home) -> Iterator[Statement]:
+    def _copies(self, number: int, binding: OutputBinding) -> Iterator[Statement]:
         """Yield the copies of the entries that a matrix has for a row and a column."""
         by_row, by_column, by_entry, _ = self.program.matrices[number]
         i, k = index(ROW_NUMBER), index(WITHIN)
         here = i * by_row + k * by_column
-        there = self._placed(home.by, i) * home.strides[0] + home.first
-        there += self._placed(home.across, k) * home.strides[1]
+        there = self._placed(binding.by, i) * binding.strides[0] + binding.first
+        there += self._placed(binding.across, k) * binding.strides[1]
         for entry in range(self.program.entries(number)):
             yield Load(entry, self.matrices[number], here + entry * by_entry)
-            yield Store(self.outputs[home.port], there + entry * home.strides[2], entry)
+            yield Store(self.outputs[binding.port], there + entry * binding.strides[2], entry)
 
     def _placed(self, by: str, row: Variable | Index) -> Index:
         """Return the number of a row in inputs and outputs."""
@@ -190,8 +200,8 @@ class _Lowering:
     def _numbers(self) -> Iterator[Statement]:
         """Yield what fills outputs that are put together, or of which only some rows are set."""
         program = self.program
-        homes = [(x.port, program.matrices[k][3]) for k, x in program.matrix_homes.items()]
-        homes += [(x.port, self.count) for x in program.slot_homes.values()]
+        homes = [(x.port, program.matrices[k][3]) for k, x in program.matrix_bindings.items()]
+        homes += [(x.port, self.count) for x in program.value_bindings.values()]
         for port in program.outputs:
             if sum(size for name, size in homes if name == port.name) == port.size:
                 continue
@@ -206,10 +216,10 @@ class _Lowering:
 
     def _checks(self) -> Iterator[Statement]:
         i = index(ROW_NUMBER)
-        for k, (slot, direction) in enumerate(self.program.guard_slots):
+        for k, (field, direction) in enumerate(self.program.guard_fields):
             inward, before = direction == INWARD, k * self.count
             status = index(before + self.count) + i * -1 if inward else i + (before + 1)
-            body = Load(0, self.values[slot], i), Check(0, status)
+            body = Load(0, self.values[field], i), Check(0, status)
             yield For(ROW_NUMBER, Index(), index(self.count), body, backwards=inward)
 
     # -- loops -----------------------------------------------------------------------------------
@@ -221,12 +231,12 @@ class _Lowering:
         if step.sort == PAIRS:
             arguments += [index(i) + 1, index(self.ends[i])]
         elif step.sort == COLUMNS:
-            arguments.append(index(self.roots[i]) if step.span == ALL else index(i))
-            arguments.append(index((self.ends if step.span == BEYOND else self.tree_ends)[i]))
+            arguments.append(index(self.roots[i]) if step.domain == ALL else index(i))
+            arguments.append(index((self.ends if step.domain == BEYOND else self.tree_ends)[i]))
         calls = {
-            kind: Call(self._procedure(step.sort, turn), tuple(arguments))
-            for kind, turn in step.turns.items()
-            if turn.stores
+            kind: Call(self._procedure(step.sort, loop_body), tuple(arguments))
+            for kind, loop_body in step.loop_bodies.items()
+            if loop_body.stores
         }
         if not calls:
             return
@@ -240,12 +250,12 @@ class _Lowering:
             body = next(iter(calls.values()))  # all kinds do the same
         yield For(i, Index(), index(self.count), (body,), backwards=step.direction == INWARD)
 
-    def _procedure(self, sort: str, turn: Turn) -> Procedure:
+    def _procedure(self, sort: str, loop_body: LoopBody) -> Procedure:
         """Return what an iteration does; iterations that do the same share it."""
-        key = sort, turn.signature
+        key = sort, loop_body.signature
         if key not in self.shared:
             lane = {ROWS: "", PAIRS: OWN, COLUMNS: EACH}[sort]
-            body = tuple(_Iteration(self, turn, lane).statements())
+            body = tuple(_Iteration(self, loop_body, lane).statements())
             if lane:
                 body = (For(WITHIN, index(BEGIN), index(END), body, parallel=True),)
             name = f"{sort}{len(self.shared)}"
@@ -254,16 +264,21 @@ class _Lowering:
 
 
 class _Iteration:
-    """The statements of one iteration; ``lane`` is the role of a row that a loop within counts."""
+    """The statements of one iteration; ``lane`` is the row that a loop within counts."""
 
-    def __init__(self, lowering: _Lowering, turn: Turn, lane: str) -> None:
-        self.of, self.program, self.turn, self.lane = lowering, lowering.program, turn, lane
+    def __init__(self, lowering: _Lowering, loop_body: LoopBody, lane: str) -> None:
+        self.of, self.program, self.loop_body, self.lane = (
+            lowering,
+            lowering.program,
+            loop_body,
+            lane,
+        )
         self.numbers: dict[int, int] = {}
 
     def statements(self) -> Iterator[Statement]:
         """Yield them: in a loop within, loads come before all stores."""
-        stores = sorted(self.turn.stores, key=lambda store: store.after)
-        nodes = list(self.turn.nodes)
+        stores = sorted(self.loop_body.stores, key=lambda store: store.after)
+        nodes = list(self.loop_body.nodes)
         if self.lane:
             nodes.sort(key=lambda node: node.op != LOAD)
         for node in nodes:
@@ -277,43 +292,43 @@ class _Iteration:
         value = self.numbers[node.id] = len(self.numbers)
         if node.op != LOAD:
             return Let(value, node.op, tuple(self._operand(x) for x in node.args))
-        place = node.args[0]
-        if place.space == UNIT:
-            return Equal(value, self._row(place.role), self._row(place.other))
-        return Load(value, *self._address(place))
+        address = node.args[0]
+        if address.space == UNIT:
+            return Equal(value, self._row(address.row), self._row(address.column))
+        return Load(value, *self._address(address))
 
-    def _store(self, place: Place, value: Any) -> Store:
-        return Store(*self._address(place, writing=True), self._operand(value))
+    def _store(self, address: Address, value: Any) -> Store:
+        return Store(*self._address(address, writing=True), self._operand(value))
 
     def _operand(self, x: Any) -> Operand:
         return self.numbers[x.id] if isinstance(x, (Symbol, Condition)) else float(x)
 
-    def _row(self, role: str) -> Index:
-        """Return the number of the row in a role."""
-        if role in (self.lane, EACH):
+    def _row(self, row: str) -> Index:
+        """Return the number of a row."""
+        if row in (self.lane, EACH):
             return index(WITHIN)
-        if role == LAST:
+        if row == LAST:
             return index(self.of.count - 1)
-        return index(PARENT_NUMBER if role == PARENT else ROW_NUMBER)
+        return index(PARENT_NUMBER if row == PARENT else ROW_NUMBER)
 
-    def _address(self, place: Place, *, writing: bool = False) -> tuple[Buffer, Index]:
-        of, row = self.of, self._row(place.role)
-        if place.space == STATE:
-            return of.values[place.name], row
-        if place.space == TABLE:
-            return of.constants[place.name], row
-        if place.space == ENTRY:
-            return of.inputs[place.name], index(place.k)
-        if place.space == ROW:
-            by, stride = self.program.rows[place.name]
-            return of.inputs[place.name], of._placed(by, row) * stride + place.k
-        if place.space == CELL:
-            by_row, by_column, by_entry, _ = self.program.matrices[place.name]
-            at = row * by_row + self._row(place.other) * by_column + place.k * by_entry
-            return of.matrices[place.name], at
-        assert place.space == COLUMN
-        block, where = of.blocks[place.name]
-        _, size = self.program.blocks[place.name]
-        which = 0 if place.role == OWN else 1 + writing
+    def _address(self, address: Address, *, writing: bool = False) -> tuple[Buffer, Index]:
+        of, row = self.of, self._row(address.row)
+        if address.space == STATE:
+            return of.values[address.name], row
+        if address.space == TABLE:
+            return of.constants[address.name], row
+        if address.space == ENTRY:
+            return of.inputs[address.name], index(address.k)
+        if address.space == ROW:
+            by, stride = self.program.rows[address.name]
+            return of.inputs[address.name], of._placed(by, row) * stride + address.k
+        if address.space == CELL:
+            by_row, by_column, by_entry, _ = self.program.matrices[address.name]
+            at = row * by_row + self._row(address.column) * by_column + address.k * by_entry
+            return of.matrices[address.name], at
+        assert address.space == COLUMN
+        block, where = of.blocks[address.name]
+        _, size = self.program.blocks[address.name]
+        which = 0 if address.row == OWN else 1 + writing
         first = index(where[index(ROW_NUMBER) * 3 + which]) * (size * of.stride)
-        return block, first + place.k * of.stride + index(WITHIN)
+        return block, first + address.k * of.stride + index(WITHIN)

@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
-from mbs_dynamics.compiler.passes.deduplication import condensed
+from mbs_dynamics.compiler.passes.deduplication import deduplicated
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, is_worth_lanes
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
@@ -114,7 +114,7 @@ class Vector(Tiles):
 
     def __init__(self, program: Program, lanes: int) -> None:
         warn_if_long(program, "llvm")
-        stored, of_outputs = condensed(program)
+        stored, of_outputs = deduplicated(program)
         orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
         ir = emit_llvm(stored, lanes)
         inputs, guards = len(program.inputs), len(program.guards)
