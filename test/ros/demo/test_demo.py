@@ -174,6 +174,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.serial  # a robot at 500 Hz, in real time
 def test_the_demonstration():
     done = run()
     assert done.returncode == 0, done.stdout + done.stderr
