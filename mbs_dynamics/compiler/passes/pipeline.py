@@ -57,9 +57,8 @@ def _llvm_stages_of_blocks(program: Program, lanes: int) -> Stages:
     if len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]:
         module = outlined(module, CHUNK)
         yield "outlining", module
-    else:
-        module = spilled(module)
-        yield "spilling", module
+    module = spilled(module)
+    yield "spilling", module
 
 
 def c_stages(program: Program) -> Stages:
