@@ -63,7 +63,8 @@ LARGEST_BLOCK = {"llvm": 35_000, "llvm vectors": 20_000, "c": 6000}
 Measured with LLVM for humanoids, TIAGo, and chains of 30 to 200 joints; ``python -m benchmarks
 large_trees`` compares both. For one state chunks take 0.95 to 1.1 of the time of one block from
 8,000 to 20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000; they take 0.5 to 1.05 of the time
-to compile. In batches chunks take 0.93 to 1.07 of the time, of TIAGo with 32,000 nodes 0.65. With
+to compile. In batches chunks take 0.93 to 1.07 of the time: where values are spilled within them as
+well, without which the inverse mass matrix of TIAGo, 32,000 nodes, takes 1.22 of it. With
 gcc -O1, for an arm and a humanoid, chunks take 0.7 of the time to compile with 4,000 nodes, 0.5
 with 6,000 and 0.35 with 9,000, and as long to run.
 """
