@@ -112,7 +112,7 @@ def chain(monkeypatch):
     """A tree of which every program is large; the largest needs memory of the caller."""
     monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 300)
     monkeypatch.setattr(pipeline, "CHUNK", 100)
-    monkeypatch.setattr(c, "STACK", 750)
+    monkeypatch.setattr(c, "C_STACK", 750)
     return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
 
@@ -200,7 +200,7 @@ def test_a_program_of_its_own_under_the_sanitizers(tmp_path, arm):
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_large_programs_are_the_kernels(tmp_path, monkeypatch, chain, precision):
     size, number = (8, "double") if precision == "double" else (4, "float")
-    monkeypatch.setattr(c, "STACK", c.STACK * size // 8)
+    monkeypatch.setattr(c, "C_STACK", c.C_STACK * size // 8)
     source, header = mbs.export_c(chain, LARGE, tmp_path / "new", precision=precision)
     library = loaded(source, tmp_path, "-Wdouble-promotion", "-Wfloat-conversion")
     kind, tolerance = (np.float64, 1e-12) if precision == "double" else (np.float32, 1e-4)
@@ -215,7 +215,7 @@ def test_large_programs_are_the_kernels(tmp_path, monkeypatch, chain, precision)
         assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
     text = header.read_text()
     (room,) = re.findall(r"#define CHAIN_FORWARD_DYNAMICS_WORKSPACE (\d+)", text)
-    assert int(room) * size > c.STACK
+    assert int(room) * size > c.C_STACK
     assert re.search(
         rf"{number}\s+out_forward_dynamics\[{chain.n}\],\s+{number}\s+workspace\[{room}", text
     )

@@ -202,7 +202,7 @@ def test_threads_share_the_states(monkeypatch):
 def test_a_large_memory_is_that_of_the_loop(monkeypatch):
     monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 0)
     monkeypatch.setattr(pipeline, "CHUNK", 100)
-    monkeypatch.setattr(c, "STACK", 0)
+    monkeypatch.setattr(c, "C_STACK", 0)
 
     def chain(x: Any) -> Any:
         values = [positive(x[0], "x is not positive")]

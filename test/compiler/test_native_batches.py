@@ -21,9 +21,8 @@ from native_bench import (
 )
 
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, LEAST_STATES
 from mbs_dynamics.compiler.runtime import views
-from mbs_dynamics.compiler.runtime.native.results import LARGEST_BATCH
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")

@@ -36,13 +36,11 @@ from mbs_dynamics.compiler.ir.nodes import (
     index,
 )
 from mbs_dynamics.compiler.passes.pipeline import for_c
+from mbs_dynamics.compiler.passes.strategy import C_STACK
 
 PRECISIONS = {"double": ("double", "", 8), "single": ("float", "f", 4)}
 """For each precision the type in C, the suffix of its constants and mathematical functions, and how
 many bytes a number takes."""
-
-STACK = 1 << 16
-"""A scratch memory of more bytes than this is the caller's: an argument of the function."""
 
 KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
@@ -77,7 +75,7 @@ class CFunction(NamedTuple):
 def c_function(
     program: Program, *, name: str | None = None, precision: str = "double"
 ) -> CFunction:
-    """Return a program in C. Memory beyond :data:`STACK` is the caller's."""
+    """Return a program in C. Memory beyond :data:`C_STACK` is the caller's."""
     return emit_module(for_c(program), name or identifier(program.name), precision)
 
 
@@ -90,7 +88,7 @@ def emit_module(module: Module, name: str, precision: str = "double") -> CFuncti
     """Return a module in C."""
     kind, suffix, size = PRECISIONS[precision]
     printer = _Printer(module, name, kind, suffix)
-    workspace = printer.memory if size * printer.memory > STACK else 0
+    workspace = printer.memory if size * printer.memory > C_STACK else 0
     definition = "\n".join([*printer.lines(workspace), ""])
     stack = 0 if workspace else size * printer.memory
     return CFunction(printer.signature(workspace), definition, stack, workspace)

@@ -27,7 +27,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 )
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY, sines_and_cosines
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
-from mbs_dynamics.compiler.passes.strategy import PER_CALL
+from mbs_dynamics.compiler.passes.strategy import LONG_ROW, PER_CALL, PREFETCH_DISTANCE
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -42,16 +42,6 @@ from one state to the next (0: constant), and from one entry to the next, the nu
 the address of its scratch area, with room for at least ``lanes`` entries. ``order`` is, for an
 output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
 bytes. Equal entries may stand there once."""
-
-LONG = 16
-"""Rows of more vectors than these are long: eight of them take much of the first cache."""
-
-DISTANCE = 128
-"""How many bytes ahead in a long row the memory is prefetched that is written next.
-
-Measured for matrices and poses of humanoids in batches of 1000 and 10,000: two lines take 0.93 to 1
-of the time of none, one to four about the same, 16 and more as long as none.
-"""
 
 DRIVER = Prototype(
     *("mbs.batch", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
@@ -180,7 +170,7 @@ def _move_tile(
             move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
             tile.leave()
         if ahead:
-            with f.if_(size > LONG * lanes):
+            with f.if_(size > LONG_ROW * lanes):
                 _move_blocks(f, rows, size, move_block, ahead=True)
                 tile.leave()
         _move_blocks(f, rows, size, move_block, ahead=False)
@@ -208,7 +198,7 @@ def _move_blocks(
         k = first.value
         here = [row.at(k) for row in rows]
         for row in here if ahead else ():
-            f.call(PREFETCH, row.byte(DISTANCE), 1, 3, 1)
+            f.call(PREFETCH, row.byte(PREFETCH_DISTANCE), 1, 3, 1)
         move_block(here, k, None)
         blocks.leave_unless(k < last)
         following = k + lanes

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.compiler.passes.strategy import STACK
+
 ALIGNED = 64
 """Bytes at multiples of which vectors stand."""
 
 NO_MEMORY = -1
 """What a function returns where the heap has none."""
-
-
-STACK = 1 << 18
-"""A memory of more bytes than this is taken from the heap."""
 
 
 def emit_memory(size: int) -> tuple[list[str], bool]:

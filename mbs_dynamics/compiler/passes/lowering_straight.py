@@ -27,9 +27,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Statement,
     Store,
 )
-
-MANY_ZEROS = 64
-"""An output with more zeros than this is filled with zeros first."""
+from mbs_dynamics.compiler.passes.strategy import MANY_ZEROS
 
 
 def lowered(program: Program) -> Module:

@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.compiler.passes.strategy import PATIENCE
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.compiler.runtime.native.dispatch import ENTRIES, ENTRY, emit_dispatch
-
-PATIENCE = 1000
-"""Calls that are not in a full table before it is emptied."""
 
 
 class Dispatcher:

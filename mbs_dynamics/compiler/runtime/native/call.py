@@ -25,7 +25,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, STATES_PER_THREAD
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, STATES_PER_THREAD
 from mbs_dynamics.compiler.runtime.native import arguments, python, results
 from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import ALIGNED
@@ -33,9 +33,6 @@ from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_PORTS
 
 EVALUATE = Prototype("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64)
 EVALUATE_VECTOR = Prototype("mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(VIEWS), I64, I64)
-
-LEAST_UNLOCKED = 256
-"""From so many states on, other threads may run meanwhile."""
 
 
 def emit_call(offset: int) -> str:

@@ -25,6 +25,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Prototype,
     Value,
 )
+from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, RECYCLED
 from mbs_dynamics.compiler.runtime.native import python
 from mbs_dynamics.compiler.runtime.native.arguments import CHECK_ARRAY, ONE_STATE, VIEWS
 from mbs_dynamics.compiler.runtime.native.layout import (
@@ -33,12 +34,7 @@ from mbs_dynamics.compiler.runtime.native.layout import (
     TUPLE,
     WRITEABLE,
 )
-from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT, RECYCLED
-
-LARGEST_BATCH = 1 << 20
-"""Results of batches of more bytes than this are made in Python, where they begin with a line of
-the cache."""
-
+from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
 
 CHECK_OUT = Prototype("mbs.check_out", I1, Pointer(KERNEL), Pointer(PTR), Pointer(VIEWS), I64, I1)
 RESULT_OF_ONE_STATE = Prototype("mbs.result_of_one_state", PTR, Pointer(PORT), Pointer(VIEWS), I64)

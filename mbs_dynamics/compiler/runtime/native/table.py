@@ -16,6 +16,7 @@ from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Str
 from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT, DRIVER
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.passes.strategy import LARGEST_RECYCLED, RECYCLED
 from mbs_dynamics.compiler.runtime.native.layout import (
     ARRAY,
     LIST,
@@ -26,12 +27,6 @@ from mbs_dynamics.compiler.runtime.native.layout import (
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
-
-RECYCLED = 2
-"""How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""
-
-LARGEST_RECYCLED = 1 << 20
-"""Results of more bytes than this are not kept to be used again."""
 
 PORT = Struct.of_words(
     ndim=I64, shape=Pointer(I64), size=I64, default=PTR, results=Pointer(Pointer(ARRAY))
