@@ -54,11 +54,15 @@ test-all: lint  ## every test, the slow cases too, then `make backends`: up to t
 	$(BIN)/python -m pytest -q -m serial
 	$(MAKE) --no-print-directory backends
 
-backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call
-	@for way in python ctypes lanes1 lanes4 lanes8 c; do
+WAYS = python ctypes lanes1 lanes4 lanes8 c
+backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="c lanes4"
+	@failed=
+	for way in $(WAYS); do
 	    echo "== Tests through $$way"
-	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -q $(PARALLEL) -m "not backend_independent and not slow and not serial"
+	    MBS_TEST_THROUGH=$$way $(BIN)/python -m pytest -q $(PARALLEL) -m "not backend_independent and not slow and not serial" \
+	        || failed="$$failed $$way"
 	done
+	[ -z "$$failed" ] || { echo "make: tests failed through$$failed" >&2; exit 1; }
 
 mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour
 	@$(BIN)/python test/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
