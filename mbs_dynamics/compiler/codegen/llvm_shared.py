@@ -81,9 +81,7 @@ def sines_and_cosines(lanes: int) -> list[Function]:
     out[0], out[1] = _sine_and_cosine(f, x, lanes)
     mask = f.new(f"i{lanes}", f"bitcast {_is_far(f, x, lanes)} to i{lanes}")
     with f.if_(mask != 0):
-        # a tail call: the common way needs no frame on the stack then
-        f.lines.append(f"  tail call void @{far.prototype.name}({x}, {out})")
-        f.ret()
+        f.call(far.prototype, x, out)
     f.ret()
     _ask_the_library(far, lanes)
     return [far, f]
