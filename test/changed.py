@@ -29,6 +29,7 @@ ROOMS = {
     "c_export.py": ("compiler/test_c_export.py",),
     "operation_counts.py": ("algorithms/test_operation_counts.py",),
     "cli.py": ("test_cli.py",),
+    "cli_explain.py": ("test_explain_cli.py",),
     "cli_simulate.py": ("test_simulate_cli.py",),
 }
 """Tests of parts of the package that bear another name than the part."""
