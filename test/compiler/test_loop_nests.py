@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -306,6 +307,42 @@ def test_c(seed, tmp_path):
         close(z, expected["z"])
 
 
+def several_sines() -> Module:
+    """Return a module that stores the sines and cosines of three angles, with room for eight."""
+    at = Buffer("at", SCRATCH, 26)
+    loads = (Load(k, X, index(3 * k)) for k in range(3))
+    found = (Load(3 + k, at, index(8 + k)) for k in range(16))
+    kept = [k for k in range(16) if k % 8 < 3]
+    stores = (Store(Z, index(k), 3 + k) for k in kept)
+    return module(*loads, nodes.Sines(at, 8, (0, 1, 2), 8), *found, *stores)
+
+
+@pytest.mark.parametrize("printer", ["llvm", "c", "python"])
+def test_several_sines_at_once(printer, tmp_path):
+    whole, x = verify(several_sines()), values(3)
+    expected, _ = evaluate(whole, {"x": x})
+    kept = np.isfinite(expected["z"])
+    assert kept.sum() == 6
+    if printer == "python":
+        _, z = python.compile_module(whole)(x.tolist())
+    elif printer == "c":
+        if shutil.which("cc") is None:
+            pytest.skip("there is no C compiler")
+        file, shared = tmp_path / "program.c", tmp_path / "program.so"
+        file.write_text(f"#include <math.h>\n{c.emit_module(whole, 'program').definition}\n")
+        subprocess.run(["cc", "-O1", "-fPIC", "-shared", file, "-o", shared, "-lm"], check=True)
+        y, z = np.empty(ROWS), np.empty(ROWS**2)
+        arrays = (ctypes.c_void_p(a.ctypes.data) for a in (x, y, z))
+        assert ctypes.CDLL(str(shared)).program(*arrays) == 0
+    else:
+        machine_code.shared()
+        code = machine_code.MachineCode(llvm.emit_module(whole))
+        y, z = np.empty(ROWS), np.empty(ROWS**2)
+        ports = np.array([a.ctypes.data for a in (x, y, z)], dtype=np.uint64)
+        assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
+    close(np.asarray(z)[kept], expected["z"][kept])
+
+
 def test_the_first_check_that_fails_decides():
     check = For(I, ZERO, END, (Load(0, X, index(I)), Check(0, index(I) + 5)))
     x = np.ones(ROWS)
@@ -344,12 +381,15 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
         ((inner(For(I, ZERO, END, ())),), "a parallel loop has a loop"),
         ((inner(inner(), parallel=False),), "k is taken"),
         ((Fill(Y, 1, ROWS),), "y is too short"),
+        ((nodes.Sines(Y, 4, (1.0,), 8),), "sines of width 8 begin at y[4]"),
+        ((nodes.Sines(Y, 8, (1.0,), 8),), "y is too short for sines"),
+        ((nodes.Sines(Z, 0, (1.0, 2.0), 1),), "2 angles, width 1"),
         ((Call(Procedure("p", (I,), ()), ()),), "p is called with 0 arguments"),
         ((Call(Procedure("p", (), (Store(Y, index(I), 1.0),)), ()),), "variable i is not"),
     ],
 )
 def test_what_is_not_valid(body, rule):
-    with pytest.raises(InvalidProgram, match=rule.replace("(", r"\(")):
+    with pytest.raises(InvalidProgram, match=re.escape(rule)):
         verify(module(*body))
 
 

@@ -178,6 +178,7 @@ class Sines(NamedTuple):
     """Set entries of a buffer to the sines of angles, and entries ``width`` further to the cosines.
 
     The sine of angle k comes to ``first + k``. Entries of angles that are missing mean nothing.
+    ``first`` is a multiple of ``width``, so that vectors can be stored aligned.
     """
 
     buffer: Buffer

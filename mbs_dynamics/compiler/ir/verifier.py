@@ -129,6 +129,7 @@ class _Verifier:
             case Sines(buffer, first, angles, width):
                 self.written(buffer)
                 _require(0 < len(angles) <= width, f"{len(angles)} angles, width {width}")
+                _require(first % width == 0, f"sines of width {width} begin at {buffer}[{first}]")
                 _require(0 <= first <= buffer.size - 2 * width, f"{buffer} is too short for sines")
                 _require(self.loop is None, "a parallel loop has several sines within")
                 for x in angles:
