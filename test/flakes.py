@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the tests that may depend on load, many times beside busy loops, for `make flakes`.
 
-These are the tests of nodes, and those of files in which clocks, threads or processes take part.
-Those that need a quiet machine (`serial`) are left out. All others compute the same whatever the
-load; no example of hypothesis has a deadline.
+These are the tests of nodes, and those of files in which clocks, signals or threads take part, or
+processes that have to end in time. Those that need a quiet machine (`serial`) are left out. All
+others compute the same whatever the load; no example of hypothesis has a deadline.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TEST = Path(__file__).parent
-MODULES = "concurrent multiprocessing rclpy signal socket subprocess threading time"
-IMPORTS = re.compile(rf"^\s*(import|from) ({'|'.join(MODULES.split())})\b", re.MULTILINE)
+MODULES = "concurrent|multiprocessing|rclpy|signal|socket|threading|time"
+TIMED = re.compile(rf"^\s*(import|from) ({MODULES})\b|\btimeout=", re.MULTILINE)
+REPORT = re.compile(r"^=+ (ERRORS|FAILURES) =+$", re.MULTILINE)
 BUSY = [sys.executable, "-c", "while True: pass"]
 
 
@@ -30,6 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--busy", type=int, default=2, help="busy loops beside the tests")
+    parser.add_argument("--workers", type=int, default=3 * (os.cpu_count() or 1), help="of pytest")
     parser.add_argument("--list", action="store_true", help="only print the files")
     options = parser.parse_args()
     files = [str(path.relative_to(TEST.parent)) for path in timed()]
@@ -39,11 +41,9 @@ def main() -> int:
     failed: collections.Counter[str] = collections.Counter()
     with busy(options.busy):
         for k in range(options.rounds):
-            last, found = one_round(files)
+            last, found, why = one_round(files, options.workers)
             failed.update(found)
-            print(f"round {k + 1}: {last}", flush=True)
-            for name in found:
-                print(f"    {name}", flush=True)
+            print(f"{why}round {k + 1}: {last}", flush=True)
     for name, times in failed.most_common():
         print(f"failed {times} of {options.rounds} times: {name}")
     return 1 if failed else 0
@@ -53,7 +53,7 @@ def timed() -> list[Path]:
     """Return the files of tests that may depend on load."""
     found = []
     for path in sorted(TEST.rglob("test_*.py")):
-        if "ros" in path.parts or IMPORTS.search(path.read_text(encoding="utf-8")):
+        if "ros" in path.parts or TIMED.search(path.read_text(encoding="utf-8")):
             found.append(path)
     return found
 
@@ -69,9 +69,9 @@ def busy(count: int) -> Iterator[None]:
             loop.kill()
 
 
-def one_round(files: list[str]) -> tuple[str, list[str]]:
-    """Return pytest's last line, and the tests that failed."""
-    several = [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
+def one_round(files: list[str], workers: int) -> tuple[str, list[str], str]:
+    """Return pytest's last line, the tests that failed, and what it says of them."""
+    several = [f"--numprocesses={workers}", "--dist=worksteal"]
     quick = ["-m", "not slow and not serial"]
     command = [sys.executable, "-m", "pytest", "-q", *several, *quick, *files]
     done = subprocess.run(command, cwd=TEST.parent, capture_output=True, text=True)
@@ -79,7 +79,9 @@ def one_round(files: list[str]) -> tuple[str, list[str]]:
     failed = [x.split(" - ")[0] for x in lines if x.startswith(("FAILED ", "ERROR "))]
     if done.returncode not in (0, 1, 5) and not failed:
         failed = [f"pytest ended with {done.returncode}: {lines[-1]}"]
-    return lines[-1].strip("= "), failed
+    found = REPORT.search(done.stdout)
+    why = done.stdout[found.start() :] + "\n" if failed and found else ""
+    return lines[-1].strip("= "), failed, why
 
 
 if __name__ == "__main__":

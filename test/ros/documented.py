@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -57,9 +58,27 @@ def raw(probe, kind):
         "subscribers": probe.node.get_subscriber_names_and_types_by_node,
         "services": probe.node.get_service_names_and_types_by_node,
     }[kind]
-    for topic, types in ask(name, namespace):
+    for topic, types in settled(probe, lambda: ask(name, namespace)):
         if not (topic in EVERY_NODE or re.search(r"/(\w*parameter\w*|get_type_desc\w+)$", topic)):
             yield topic, types[0]
+
+
+def settled(probe, ask):
+    """Return what is asked of the graph, once it is known and stays the same.
+
+    A node's messages may come before it is known which node they are from.
+    """
+    from rclpy.node import NodeNameNonExistentError  # other tests of this page need no ROS
+
+    answers = [None]
+
+    def same():
+        with contextlib.suppress(NodeNameNonExistentError):
+            answers.append(ask())
+        return answers[-1] is not None and answers[-1] == answers[-2]
+
+    probe.until(same, every=0.2)
+    return answers[-1]
 
 
 def shortened(probe, topic):
