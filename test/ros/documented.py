@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -53,32 +52,22 @@ def found(probe, kind):
 def raw(probe, kind):
     """Yield the full names of topics or services of the probed node, and their types."""
     namespace, name = probe.target.name.rsplit("/", 1)
+    node = probe.informed()
     ask = {
-        "publishers": probe.node.get_publisher_names_and_types_by_node,
-        "subscribers": probe.node.get_subscriber_names_and_types_by_node,
-        "services": probe.node.get_service_names_and_types_by_node,
+        "publishers": node.get_publisher_names_and_types_by_node,
+        "subscribers": node.get_subscriber_names_and_types_by_node,
+        "services": node.get_service_names_and_types_by_node,
     }[kind]
-    for topic, types in settled(probe, lambda: ask(name, namespace)):
-        if not (topic in EVERY_NODE or re.search(r"/(\w*parameter\w*|get_type_desc\w+)$", topic)):
-            yield topic, types[0]
-
-
-def settled(probe, ask):
-    """Return what is asked of the graph, once it is known and stays the same.
-
-    A node's messages may come before it is known which node they are from.
-    """
-    from rclpy.node import NodeNameNonExistentError  # other tests of this page need no ROS
-
     answers = [None]
 
     def same():
-        with contextlib.suppress(NodeNameNonExistentError):
-            answers.append(ask())
-        return answers[-1] is not None and answers[-1] == answers[-2]
+        answers.append(ask(name, namespace))
+        return answers[-1] == answers[-2]
 
-    probe.until(same, every=0.2)
-    return answers[-1]
+    probe.until(same, every=0.2)  # endpoints are made known one by one
+    for topic, types in answers[-1]:
+        if not (topic in EVERY_NODE or re.search(r"/(\w*parameter\w*|get_type_desc\w+)$", topic)):
+            yield topic, types[0]
 
 
 def shortened(probe, topic):
@@ -91,9 +80,10 @@ def shortened(probe, topic):
 
 def qualities(probe, kind):
     """Return the reliability and durability of topics of the probed node, in words."""
+    node = probe.informed()
     ask = {
-        "publishers": probe.node.get_publishers_info_by_topic,
-        "subscribers": probe.node.get_subscriptions_info_by_topic,
+        "publishers": node.get_publishers_info_by_topic,
+        "subscribers": node.get_subscriptions_info_by_topic,
     }[kind]
     told = {}
     for topic, _ in raw(probe, kind):

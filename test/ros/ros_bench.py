@@ -20,6 +20,7 @@ from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, Wren
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -94,6 +95,8 @@ class Probe:
         self.node = Node(f"probe_{next(_numbers)}", namespace=node_process.namespace)
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
+        self._informed = self.node
+        self._contexts = contextlib.ExitStack()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.node.create_publisher(String, "robot_description", latched)
         self._joint_states = self.node.create_publisher(
@@ -120,8 +123,29 @@ class Probe:
         return self
 
     def __exit__(self, *_):
+        self._contexts.close()
         self.executor.shutdown()
         self.node.destroy_node()
+
+    def informed(self):
+        """Return a node that knows of the target as a node, not only of its topics.
+
+        What node an endpoint belongs to is told once. Beside many other processes a participant
+        misses that now and then, and is not told again; then another one asks.
+        """
+        namespace, name = self.target.name.rsplit("/", 1)
+        for _ in range(int(PATIENCE / 10)):
+            end = time.monotonic() + 10.0
+            while time.monotonic() < end:
+                if (name, namespace) in self._informed.get_node_names_and_namespaces():
+                    return self._informed
+                self.spin(0.1)
+            context = Context()
+            context.init()
+            self._contexts.callback(context.try_shutdown)
+            self._informed = Node(f"probe_{next(_numbers)}", context=context)
+            self._contexts.callback(self._informed.destroy_node)
+        raise AssertionError(f"{self.target.name} is in no list of nodes\n{self.target.log}")
 
     def _hear_health(self, message):
         for status in message.status:
