@@ -176,12 +176,11 @@ class GenericModel:
 
     def per_pair(self, entries: int = 1) -> Matrix:
         """Return a matrix of scalars, or of so many each, zero at first."""
-        strides = self.nb * entries, entries, 1
-        return Matrix(self.loops, strides, self.nb**2 * entries)
+        return Matrix(self.loops, (self.nb * entries, entries, 1), entries)
 
     def vector_per_pair(self, size: int) -> Matrix:
         """Return vectors for all pairs, zero at first, as one matrix for each entry."""
-        return Matrix(self.loops, (self.nb, 1, self.nb**2), self.nb**2 * size)
+        return Matrix(self.loops, (self.nb, 1, self.nb**2), size)
 
     def per_column(self, size: int) -> Block:
         """Return a container with a vector for each body and column, zero at first."""
@@ -209,10 +208,8 @@ class GenericModel:
 
     def generalized_rows(self, Y: Matrix) -> Any:
         """Return the rows of the coordinates from those of the joints."""
-        *_, size = self.loops.matrices[Y.number]
-        width = size // self.nb
-        strides = width, width // self.nb, 1
-        return Result(Y, "coordinate", (self.n, width), strides, "body")
+        width = self.nb * Y.entries
+        return Result(Y, "coordinate", (self.n, width), (width, Y.entries, 1), "body")
 
     def generalized_columns(self, S: Values) -> Any:
         """Return (6, n), the columns of the coordinates from those of joints."""
@@ -238,8 +235,7 @@ class GenericModel:
 
     def generalized_vectors(self, H: Matrix) -> Any:
         """Return the vectors of pairs of coordinates from those of pairs of joints."""
-        *_, size = self.loops.matrices[H.number]
-        shape = size // self.nb**2, self.n, self.n
+        shape = H.entries, self.n, self.n
         return Result(H, "coordinate", shape, strides=(self.n, 1, self.n**2))
 
     def assembled(self, rows: list[list[Any]]) -> Any:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
-    CONDITIONS,
     CONSTANT,
     INPUT,
     SCRATCH,
@@ -48,7 +47,7 @@ KEYWORDS = (
     "union unsigned void volatile while INFINITY NAN"
 )
 OWN = "workspace memory"
-FUNCTIONS = {g.SIN, g.COS, g.SQRT, g.ATAN2}
+FUNCTIONS = {ops.SIN, ops.COS, ops.SQRT, ops.ATAN2}
 RESERVED = {*KEYWORDS.split(), *OWN.split(), *FUNCTIONS, *(f"{x}f" for x in FUNCTIONS)}
 
 
@@ -241,7 +240,7 @@ class _Printer:
         """Yield the lines of one statement."""
         match statement:
             case Let(value, op, args):
-                kind = "int" if op in CONDITIONS else self.kind
+                kind = "int" if op in ops.CONDITIONS else self.kind
                 yield f"const {kind} t{value} = {self.expression(op, args)};"
             case Equal(value, a, b):
                 one, zero = self.operand(1.0), self.operand(0.0)
@@ -256,7 +255,7 @@ class _Printer:
                 body = (Store(buffer, index(place) + first, 0.0),)
                 yield from self.loop(For(place, Index(), index(entries), body))
             case Sines(buffer, first, angles, width):
-                for op, begin in ((g.SIN, first), (g.COS, first + width)):
+                for op, begin in ((ops.SIN, first), (ops.COS, first + width)):
                     for k, angle in enumerate(angles):
                         entry = self.entry(buffer, Index((), begin + k))
                         yield f"{entry} = {self.expression(op, (angle,))};"
@@ -292,9 +291,9 @@ class _Printer:
     def expression(self, op: str, args: Sequence[Operand]) -> str:
         """Return an operation."""
         x = [self.operand(x) for x in args]
-        if op == g.NEG:
+        if op == ops.NEG:
             return f"-{x[0]}"
-        if op == g.SELECT:
+        if op == ops.SELECT:
             return f"{x[0]} ? {x[1]} : {x[2]}"
         if op in FUNCTIONS:
             return f"{op}{self.suffix}({', '.join(x)})"

@@ -18,8 +18,8 @@ import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import real
 from mbs_dynamics.compiler.codegen.llvm_memory import NO_MEMORY, byte_table, emit_memory
-from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     CONSTANT,
     INPUT,
@@ -51,8 +51,8 @@ from mbs_dynamics.compiler.passes.strategy import PER_CALL, WIDTH
 FLAGS = "contract nsz arcp"
 """Fused multiply-add is allowed. Infinities and NaN keep their meaning: no nnan, no ninf."""
 
-ARITHMETIC = {g.ADD: "fadd", g.SUB: "fsub", g.MUL: "fmul", g.DIV: "fdiv"}
-COMPARISON = {g.LESS: "olt", g.LESS_EQUAL: "ole"}
+ARITHMETIC = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul", ops.DIV: "fdiv"}
+COMPARISON = {ops.LESS: "olt", ops.LESS_EQUAL: "ole"}
 
 BODY_PARAMETERS = "ptr noalias %memory, ptr %ports"
 """Parameters of every procedure, before its own: scratch memory, and the addresses of the ports."""
@@ -438,16 +438,16 @@ class _Function:
         x = [self.operand(x, varying) for x in args]
         if op in ARITHMETIC:
             expression = f"{ARITHMETIC[op]} {FLAGS} {real} {x[0]}, {x[1]}"
-        elif op == g.NEG:
+        elif op == ops.NEG:
             expression = f"fneg {FLAGS} {real} {x[0]}"
         elif op in COMPARISON:
             self.conditions.add(value)
             expression = f"fcmp {COMPARISON[op]} {real} {x[0]}, {x[1]}"
-        elif op == g.SELECT:
+        elif op == ops.SELECT:
             expression = f"select {self.type('i1', varying)} {x[0]}, {real} {x[1]}, {real} {x[2]}"
-        elif op == g.SQRT:
+        elif op == ops.SQRT:
             expression = f"call {real} @llvm.sqrt.{suffix(self.width(varying))}({real} {x[0]})"
-        elif op in (g.SIN, g.COS):
+        elif op in (ops.SIN, ops.COS):
             expression = self.trigonometric(op, x[0], varying)
         else:
             expression = self.library(op, x, self.width(varying))
@@ -463,7 +463,7 @@ class _Function:
                 x = self.new(f"insertelement <{size} x double> zeroinitializer, double {x}, i64 0")
             known[key] = self.alloca(2 * size)
             self.call_sines(size, x, known[key])
-        at = self.new(f"getelementptr double, ptr {known[key]}, i64 {size * (op == g.COS)}")
+        at = self.new(f"getelementptr double, ptr {known[key]}, i64 {size * (op == ops.COS)}")
         return f"load {self.type('double', varying)}, ptr {at}"
 
     def sines(self, sines: Sines) -> None:

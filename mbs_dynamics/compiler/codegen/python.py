@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     CONSTANT,
     INPUT,
@@ -50,14 +50,20 @@ from mbs_dynamics.compiler.passes.pipeline import for_python
 NESTED = 12
 """How deep expressions are nested; Python's parser has a limit."""
 
-INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.LESS: "<", g.LESS_EQUAL: "<="}
-OF_NUMBERS = {g.SIN: "sin", g.COS: "cos", g.SQRT: "sqrt", g.ATAN2: "atan2", g.DIV: "quotient"}
+INFIX = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.LESS: "<", ops.LESS_EQUAL: "<="}
+OF_NUMBERS = {
+    ops.SIN: "sin",
+    ops.COS: "cos",
+    ops.SQRT: "sqrt",
+    ops.ATAN2: "atan2",
+    ops.DIV: "quotient",
+}
 OF_ARRAYS = {
-    g.SIN: "sines",
-    g.COS: "cosines",
-    g.SQRT: "square_roots",
-    g.ATAN2: "angles",
-    g.DIV: "quotients",
+    ops.SIN: "sines",
+    ops.COS: "cosines",
+    ops.SQRT: "square_roots",
+    ops.ATAN2: "angles",
+    ops.DIV: "quotients",
 }
 
 
@@ -325,11 +331,11 @@ class _Printer:
         if varies:
             self.varying.add(value)
         x = [self.operand(x) for x in args]
-        if op == g.NEG:
+        if op == ops.NEG:
             return f"-{x[0]}"
         if op in INFIX:
             return f"{x[0]} {INFIX[op]} {x[1]}"
-        if op == g.SELECT:
+        if op == ops.SELECT:
             return f"where({', '.join(x)})" if varies else f"{x[1]} if {x[0]} else {x[2]}"
         return f"{(OF_ARRAYS if varies else OF_NUMBERS)[op]}({', '.join(x)})"
 

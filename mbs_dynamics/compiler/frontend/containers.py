@@ -9,26 +9,29 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mbs_dynamics.compiler.frontend.domains import ALL, SINCE
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
 from mbs_dynamics.compiler.frontend.loops import (
-    CELL,
-    COLUMN,
     EACH,
     GROUND,
     INWARD,
     LAST,
+    OUTER,
     OUTWARD,
     OWN,
+    PAIRS,
     PARENT,
+    ROW_NUMBER,
     ROWS,
-    STATE,
-    Address,
+    WITHIN,
     Loops,
     Scope,
     Unsuitable,
 )
 from mbs_dynamics.compiler.frontend.series import Series
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, TABLE, Buffer, Index, index
 
 
 class OfSeries(NamedTuple):
@@ -155,7 +158,7 @@ class Values:
         self.whole = whole
         self.number = loops.new_container()
         self.layout: Layout | None = loops.layouts.get(self.number)
-        self.first: int | None = None
+        self._buffers: list[Buffer] = []
         self._assigned: set[int | None] = set()
 
     def __getitem__(self, i: Any) -> Any:
@@ -172,8 +175,8 @@ class Values:
             return None
         if self.layout is None or (i.row == LAST and not self._is_done_with(scope)):
             raise Unsuitable
-        fields = self.fields()
-        value = self.layout.built([scope.load(Address(STATE, s, 0, i.row)) for s in fields])
+        row = scope.number(i)
+        value = self.layout.built([scope.load(buffer, row) for buffer in self.buffers()])
         scope.local[self, i.row] = value
         return value
 
@@ -183,28 +186,28 @@ class Values:
             return
         if isinstance(i, int):
             return
-        if scope.sort != ROWS:  # what does not depend on the order of the pairs
+        if scope.loop.sort != ROWS:  # what does not depend on the order of the pairs
             raise Unsuitable
         self._assigned.add(i.kind)
         scope.local[self, i.row] = value
         leaves = self._conforming(value)
         assert self.layout is not None
-        for s, x in zip(self.fields(), self.layout.variables(leaves), strict=True):
-            scope.store(Address(STATE, s, 0, i.row), x)
+        row = scope.number(i)
+        for buffer, x in zip(self.buffers(), self.layout.variables(leaves), strict=True):
+            scope.store(buffer, row, x)
 
     def _is_done_with(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
-        own = {Address(STATE, s, 0, OWN) for s in self.fields()}
-        forest = self.loops.forest
-        done = self._assigned >= set(forest.kinds)
-        return done and not own & scope.stores.keys()
+        stored = {buffer for buffer, _ in scope.stores}
+        done = self._assigned >= set(self.loops.forest.kinds)
+        return done and stored.isdisjoint(self.buffers())
 
-    def fields(self) -> range:
-        """The numbers of the values of a row that make one of this container."""
+    def buffers(self) -> list[Buffer]:
+        """Return where the variables of the rows are."""
         assert self.layout is not None
-        if self.first is None:
-            self.first = self.loops.new_fields(self.layout.size)
-        return range(self.first, self.first + self.layout.size)
+        if not self._buffers:
+            self._buffers = [self.loops.new_values() for _ in range(self.layout.size)]
+        return self._buffers
 
     def _conforming(self, value: Any) -> list[Any]:
         """Return the entries of a value; note it if the layout is too narrow for them."""
@@ -236,46 +239,76 @@ class Values:
         return Layout(layout.form, tuple(range(len(layout.entries)))) if self.whole else layout
 
 
-class Matrix:
-    """A scalar or several for each pair of rows, kept in memory or in an output."""
+PARTS = {
+    (ROWS, OWN, OWN): {0},
+    (PAIRS, OUTER, OWN): {1},
+    (PAIRS, OWN, OUTER): {-1},
+    (ALL, OWN, EACH): {-1, 0, 1},
+    (SINCE, OWN, EACH): {0, 1},
+    (SINCE, EACH, OWN): {-1, 0},
+}
+"""Parts of a matrix, on (0), above and below the diagonal, that a loop computes."""
 
-    def __init__(
-        self,
-        loops: Loops,
-        strides: tuple[int, int, int],
-        size: int,
-    ) -> None:
-        self.loops = loops
-        self.number = len(loops.matrices)
-        loops.matrices.append((*strides, size))
+
+class Matrix:
+    """A scalar or several for each pair of rows, zero at first, kept in memory or in an output.
+
+    ``strides`` say how far apart rows, columns and entries are.
+    """
+
+    def __init__(self, loops: Loops, strides: tuple[int, int, int], entries: int) -> None:
+        self.loops, self.strides, self.entries = loops, strides, entries
+        size = loops.forest.count**2 * entries
+        self.buffer = Buffer(f"m{len(loops.matrices)}", SCRATCH, size)
+        self._parts: set[tuple[int, int]] = set()
+        loops.matrices.append(self)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all of it is computed, if rows form a chain."""
+        return len(self._parts) == 3 * self.entries
+
+    def at(self, row: Index, column: Index, entry: int) -> Index:
+        """Return where an entry of a cell is."""
+        by_row, by_column, by_entry = self.strides
+        return row * by_row + column * by_column + entry * by_entry
 
     def __getitem__(self, cell: tuple[Any, ...]) -> Any:
-        scope, address = self._place(cell)
-        if (self, address) not in scope.local:
-            scope.local[self, address] = scope.load(address)
-        return scope.local[self, address]
+        scope, key, at = self._address(cell)
+        if key not in scope.local:
+            scope.local[key] = scope.load(self.buffer, at)
+        return scope.local[key]
 
     def __setitem__(self, cell: tuple[Any, ...], value: Any) -> None:
         if isinstance(value, np.ndarray):
             for k, entry in enumerate(value):
                 self._set_entry((*cell, k), entry)
             return
-        scope, address = self._place(cell)
-        scope.local[self, address] = value
-        scope.store(address, value)
+        scope, key, at = self._address(cell)
+        i, j, *_ = cell
+        parts = PARTS.get((scope.loop.domain or scope.loop.sort, i.row, j.row), ())
+        self._parts |= {(key[-1], part) for part in parts}
+        scope.local[key] = value
+        scope.store(self.buffer, at, value)
 
     def _set_entry(self, cell: tuple[Any, ...], value: Any) -> None:
         """Set an entry, unless it is the zero that it is at first."""
-        scope, address = self._place(cell)
-        if isinstance(value, Symbol) or value != 0.0 or address in scope.stores:
+        scope, _, at = self._address(cell)
+        if isinstance(value, Symbol) or value != 0.0 or (self.buffer, at) in scope.stores:
             self[cell] = value
 
-    def _place(self, cell: tuple[Any, ...]) -> tuple[Scope, Address]:
-        i, j, *k = cell
+    def _address(self, cell: tuple[Any, ...]) -> tuple[Scope, tuple[Any, ...], Index]:
+        i, j, *rest = cell
+        entry = rest[0] if rest else 0
         scope = self.loops.scope
-        if scope is None or isinstance(i, int) or isinstance(j, int):
+        if scope is None:
             raise Unsuitable
-        return scope, Address(CELL, self.number, k[0] if k else 0, i.row, j.row)
+        at = self.at(scope.number(i), scope.number(j), entry)
+        return scope, (self, i.row, j.row, entry), at
+
+
+LINE = 8
+"""Doubles of a line of the cache."""
 
 
 class Block:
@@ -287,31 +320,94 @@ class Block:
 
     def __init__(self, loops: Loops, size: int) -> None:
         self.loops, self.size = loops, size
-        self.number = len(loops.blocks)
-        loops.blocks[self.number] = OUTWARD, size
+        self.direction = OUTWARD
+        count, number = loops.forest.count, len(loops.blocks)
+        self.stride = LINE * (-(-count // LINE) | 1)
+        """From one vector of columns to the next, in an odd number of lines of the cache."""
+        self.buffer = Buffer(f"columns{number}", SCRATCH, 0)
+        self._at = Buffer(f"columns{number}.at", TABLE, 3 * count, np.zeros(3 * count, np.int64))
+        loops.blocks.append(self)
+
+    def place(self) -> None:
+        """Say where the columns of each row are, once the direction is known."""
+        where, rows = columns_of(self.direction, self.loops.forest.parents)
+        self._at.data = where.reshape(-1)
+        self.buffer.size = rows * self.size * self.stride
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
-        scope = self.loops.scope
-        i, k = pair
-        if scope is None or getattr(k, "row", None) != EACH:
-            raise Unsuitable
+        scope, i = self._of(pair)
         if isinstance(i, int):
             return np.zeros(self.size)
         if (self, i.row) not in scope.local:
-            places = [Address(COLUMN, self.number, x, i.row, EACH) for x in range(self.size)]
             array = np.empty(self.size, dtype=object)
-            array[:] = [scope.load(address) for address in places]
+            which = 0 if i.row == OWN else 1
+            array[:] = [scope.load(self.buffer, self._address(which, x)) for x in range(self.size)]
             scope.local[self, i.row] = array
         return scope.local[self, i.row]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
+        scope, i = self._of(pair)
+        if isinstance(i, int):
+            return
+        self.direction = INWARD if i.row == PARENT else OUTWARD
+        scope.local[self, i.row] = value
+        which = 0 if i.row == OWN else 2
+        for x, entry in enumerate(value):
+            scope.store(self.buffer, self._address(which, x), entry)
+
+    def _of(self, pair: tuple[Any, Any]) -> tuple[Scope, Any]:
+        """Return the scope and the row."""
         scope = self.loops.scope
         i, k = pair
         if scope is None or getattr(k, "row", None) != EACH:
             raise Unsuitable
-        if isinstance(i, int):
-            return
-        self.loops.blocks[self.number] = INWARD if i.row == PARENT else OUTWARD, self.size
-        scope.local[self, i.row] = value
-        for x, entry in enumerate(value):
-            scope.store(Address(COLUMN, self.number, x, i.row, EACH), entry)
+        return scope, i
+
+    def _address(self, which: int, entry: int) -> Index:
+        """Return where an entry is of a row (0), or of its parent to be read (1) or written (2)."""
+        first = index(self._at[index(ROW_NUMBER) * 3 + which]) * (self.size * self.stride)
+        return first + entry * self.stride + index(WITHIN)
+
+
+def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """Return where the columns of rows stand in a block, (count, 3), and how many places it has.
+
+    For each row where its own are, where those of its parent are read, and where they are written.
+    Field 0 holds zeros. Fields are used again once a row is done with.
+    """
+    count = len(parents)
+    places = np.zeros((count, 3), dtype=np.int64)
+    field: dict[int, int] = {}
+    free: list[int] = []
+    top = 1
+
+    def new() -> int:
+        nonlocal top
+        if free:
+            return free.pop()
+        top += 1
+        return top - 1
+
+    last = {p: i for i, p in enumerate(parents)}
+    for i in reversed(range(count)) if direction == INWARD else range(count):
+        p = parents[i]
+        if direction == INWARD:
+            own = field.pop(i, None)
+            places[i, 0] = own or 0
+            if p in field:
+                places[i, 1:] = field[p]
+                if own:
+                    free.append(own)
+            elif p >= 0:
+                field[p] = own or new()
+                places[i, 2] = field[p]
+            elif own:
+                free.append(own)
+        else:
+            places[i, 1] = field.get(p, 0)
+            takes_over = p in field and last[p] == i
+            field[i] = field[p] if takes_over else new()
+            places[i, 0] = field[i]
+            if i not in last:
+                free.append(field[i])
+    return places, top

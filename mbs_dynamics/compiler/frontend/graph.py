@@ -18,13 +18,26 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from mbs_dynamics.compiler.ir.operations import (
+    ADD,
+    ATAN2,
+    COS,
+    DIV,
+    LESS,
+    LESS_EQUAL,
+    MUL,
+    NEG,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+)
 from mbs_dynamics.errors import TraceError
 
 NUMBER = (float, int, np.floating, np.integer)
 
-ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
-SIN, COS, SQRT, ATAN2 = "sin", "cos", "sqrt", "atan2"
-LESS, LESS_EQUAL, SELECT, INPUT = "<", "<=", "select", "input"
+INPUT = "input"
+"""The operation of a node that is an entry of an input."""
 
 BRANCH_HELP = (
     "a traced function cannot branch on a symbol, because the trace has to hold for every value; "

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend import graph as g
-from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol
+from mbs_dynamics.compiler.frontend.graph import INPUT, NUMBER, Condition, Graph, Symbol
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import TraceError
 
 
@@ -54,15 +54,15 @@ class Operations:
 
 
 KIND = {
-    g.MUL: "multiplications",
-    g.ADD: "additions",
-    g.SUB: "additions",
-    g.DIV: "divisions",
-    g.SQRT: "square_roots",
-    g.SIN: "trigonometric",
-    g.COS: "trigonometric",
-    g.ATAN2: "trigonometric",
-    g.SELECT: "selections",
+    ops.MUL: "multiplications",
+    ops.ADD: "additions",
+    ops.SUB: "additions",
+    ops.DIV: "divisions",
+    ops.SQRT: "square_roots",
+    ops.SIN: "trigonometric",
+    ops.COS: "trigonometric",
+    ops.ATAN2: "trigonometric",
+    ops.SELECT: "selections",
 }
 
 
@@ -182,7 +182,7 @@ def _trace(
     values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
     guards = tuple(graph.guards.values())
     nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
-    used = {node.args[0] for node in nodes if node.op == g.INPUT}
+    used = {node.args[0] for node in nodes if node.op == INPUT}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
     graph.forget_but(nodes)
@@ -201,7 +201,7 @@ def _entry(x: Any, graph: Graph) -> Symbol | float:
         if x.graph is not graph:
             raise TraceError("an output contains a symbol of another trace")
         return x
-    if not isinstance(x, g.NUMBER):
+    if not isinstance(x, NUMBER):
         raise TraceError(
             f"an output contains a {type(x).__name__}; valid are arrays of numbers and symbols"
         )
@@ -217,7 +217,7 @@ def _needed(
             if isinstance(x, Symbol):
                 needed[x.id] = 1
     for node in reversed(graph.nodes):
-        if needed[node.id] and node.op != g.INPUT:
+        if needed[node.id] and node.op != INPUT:
             for x in node.args:
                 if type(x) is not float:
                     needed[x.id] = 1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     SCRATCH,
     Buffer,
@@ -44,18 +44,18 @@ def _quotient(a: float, b: float) -> float:
 
 
 MEANING: dict[str, Callable[..., Any]] = {
-    g.ADD: lambda a, b: a + b,
-    g.SUB: lambda a, b: a - b,
-    g.MUL: lambda a, b: a * b,
-    g.DIV: _quotient,
-    g.NEG: lambda a: -a,
-    g.SIN: math.sin,
-    g.COS: math.cos,
-    g.SQRT: lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
-    g.ATAN2: math.atan2,
-    g.LESS: lambda a, b: a < b,
-    g.LESS_EQUAL: lambda a, b: a <= b,
-    g.SELECT: lambda condition, a, b: a if condition else b,
+    ops.ADD: lambda a, b: a + b,
+    ops.SUB: lambda a, b: a - b,
+    ops.MUL: lambda a, b: a * b,
+    ops.DIV: _quotient,
+    ops.NEG: lambda a: -a,
+    ops.SIN: math.sin,
+    ops.COS: math.cos,
+    ops.SQRT: lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
+    ops.ATAN2: math.atan2,
+    ops.LESS: lambda a, b: a < b,
+    ops.LESS_EQUAL: lambda a, b: a <= b,
+    ops.SELECT: lambda condition, a, b: a if condition else b,
 }
 
 
@@ -93,20 +93,9 @@ class _Evaluation:
         for statement in body:
             self.statement(statement, variables)
 
-    def index(self, at: Index, variables: Mapping[Variable, int]) -> int:
-        """Return the value of an index."""
-        total = at.constant
-        for atom, factor in at.terms:
-            if isinstance(atom, Variable):
-                total += factor * variables[atom]
-            else:
-                assert atom.table.data is not None
-                total += factor * int(atom.table.data[self.index(atom.at, variables)])
-        return total
-
     def place(self, buffer: Buffer, at: Index, variables: Mapping[Variable, int]) -> int:
         """Return an address within a buffer."""
-        k = self.index(at, variables)
+        k = at.value(variables)
         if not 0 <= k < buffer.size:
             raise IndexError(f"{buffer}[{k}], of {buffer.size} entries")
         return k
@@ -121,7 +110,7 @@ class _Evaluation:
             case Let(value, op, args):
                 self.values[value] = MEANING[op](*(self.operand(x) for x in args))
             case Equal(value, a, b):
-                same = self.index(a, variables) == self.index(b, variables)
+                same = a.value(variables) == b.value(variables)
                 self.values[value] = float(same)
             case Load(value, buffer, at):
                 entries = buffer.data if buffer.data is not None else self.memory[buffer]
@@ -136,23 +125,21 @@ class _Evaluation:
                     self.memory[buffer][first + width + k] = math.cos(angle)
             case Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
-                    self.status = self.index(status, variables)
+                    self.status = status.value(variables)
             case Mirror(source, first, target, target_first, size):
                 above = self.memory[source][first : first + size**2].reshape(size, size)
                 below = self.memory[target][target_first : target_first + size**2]
                 upper = np.triu_indices(size, 1)
                 below.reshape(size, size).T[upper] = above[upper]
             case For():
-                rows = range(
-                    self.index(statement.begin, variables), self.index(statement.end, variables)
-                )
+                rows = range(statement.begin.value(variables), statement.end.value(variables))
                 for k in reversed(rows) if statement.backwards else rows:
                     self.body(statement.body, {**variables, statement.variable: k})
             case Switch():
-                case_ = dict(statement.cases).get(self.index(statement.on, variables), ())
+                case_ = dict(statement.cases).get(statement.on.value(variables), ())
                 self.body(case_, variables)
             case Call(procedure=procedure, arguments=arguments):
-                given = [self.index(x, variables) for x in arguments]
+                given = [x.value(variables) for x in arguments]
                 named = dict(zip(procedure.parameters, given, strict=True))
                 of_caller, self.values = self.values, {}
                 self.body(procedure.body, named)

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.frontend import graph as g
-
 INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE = "input", "output", "scratch", "constant", "table"
 """Kinds of buffers: what comes in, what goes out, memory of one evaluation, constants (doubles),
 and tables (integers), in which only indices are looked up."""
@@ -41,9 +39,6 @@ class Buffer:
     def __repr__(self) -> str:
         return self.name
 
-
-CONDITIONS = (g.LESS, g.LESS_EQUAL)
-"""Operations whose values are conditions, not numbers."""
 
 # -- indices ---------------------------------------------------------------------------------------
 
@@ -100,6 +95,17 @@ class Index(NamedTuple):
     def looks_up(self, variable: Variable) -> bool:
         """Whether a lookup depends on a variable."""
         return any(isinstance(x, Lookup) and variable in x.at.variables for x, _ in self.terms)
+
+    def value(self, variables: Mapping[Variable, int]) -> int:
+        """Return the integer that it is for these values of variables."""
+        total = self.constant
+        for atom, factor in self.terms:
+            if isinstance(atom, Variable):
+                total += factor * variables[atom]
+            else:
+                assert atom.table.data is not None
+                total += factor * int(atom.table.data[atom.at.value(variables)])
+        return total
 
     @property
     def variables(self) -> set[Variable]:

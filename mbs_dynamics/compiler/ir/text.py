@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     SCRATCH,
     Call,
@@ -24,7 +24,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Switch,
 )
 
-INFIX = {g.ADD: "+", g.SUB: "-", g.MUL: "*", g.DIV: "/", g.LESS: "<", g.LESS_EQUAL: "<="}
+INFIX = (ops.ADD, ops.SUB, ops.MUL, ops.DIV, ops.LESS, ops.LESS_EQUAL)
 
 
 def text(module: Module) -> str:
@@ -48,7 +48,7 @@ def _body(body: Sequence[Statement], margin: str) -> Iterator[str]:
 
 def expression(op: str, args: Sequence[str]) -> str:
     """Return an operation on operands that are text."""
-    return f"{args[0]} {INFIX[op]} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
+    return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
 
 
 def _operand(x: int | float) -> str:

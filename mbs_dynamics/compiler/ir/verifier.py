@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from mbs_dynamics.compiler.frontend import graph as g
 from mbs_dynamics.compiler.ir import nodes
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
-    CONDITIONS,
+    CONSTANT,
     INPUT,
     OUTPUT,
     SCRATCH,
@@ -34,18 +35,18 @@ from mbs_dynamics.compiler.ir.nodes import (
 )
 
 ARITY = {
-    g.ADD: 2,
-    g.SUB: 2,
-    g.MUL: 2,
-    g.DIV: 2,
-    g.ATAN2: 2,
-    g.LESS: 2,
-    g.LESS_EQUAL: 2,
-    g.NEG: 1,
-    g.SIN: 1,
-    g.COS: 1,
-    g.SQRT: 1,
-    g.SELECT: 3,
+    ops.ADD: 2,
+    ops.SUB: 2,
+    ops.MUL: 2,
+    ops.DIV: 2,
+    ops.ATAN2: 2,
+    ops.LESS: 2,
+    ops.LESS_EQUAL: 2,
+    ops.NEG: 1,
+    ops.SIN: 1,
+    ops.COS: 1,
+    ops.SQRT: 1,
+    ops.SELECT: 3,
 }
 
 
@@ -62,10 +63,15 @@ def verify(module: Module) -> Module:
     - Inputs and constants are not written; only scratch memory and outputs are. Tables are for
       indices alone.
     - Conditions are operands of a selection, as its first one, and of nothing else.
+    - No two buffers, and no two procedures, have one name.
     - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
     """
     for buffer in (*module.inputs, *module.outputs):
         _require(buffer.kind in (INPUT, OUTPUT), f"{buffer} is no input or output")
+    kinds = INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE
+    for named in (module.procedures, {*module.inputs, *module.outputs, *module.buffers(*kinds)}):
+        for name, times in Counter(x.name for x in named).items():
+            _require(times == 1, f"{times} have the name {name!r}")
     for procedure in module.procedures:
         _Verifier(procedure.parameters).body(procedure.body)
     _Verifier(()).body(module.body)
@@ -111,8 +117,8 @@ class _Verifier:
             case Let(value, op, args):
                 _require(len(args) == ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
                 for k, x in enumerate(args):
-                    self.operand(x, condition=op == g.SELECT and k == 0)
-                self.define(value, op in CONDITIONS)
+                    self.operand(x, condition=op == ops.SELECT and k == 0)
+                self.define(value, op in ops.CONDITIONS)
             case Equal(value, _, _):
                 self.define(value)
             case Load(value, buffer, _):

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
-    CONDITIONS,
     SCRATCH,
     Buffer,
     Call,
@@ -63,7 +62,7 @@ class _Outlining:
                     self.home[x.value] = k
                 if type(x) is Load:
                     self.loaded[x.value] = x
-                elif type(x) is Let and x.op in CONDITIONS:
+                elif type(x) is Let and x.op in ops.CONDITIONS:
                     self.conditions.add(x.value)
         self.new = 1 + max(self.home, default=-1)
         """The number of the next value."""
@@ -103,14 +102,14 @@ class _Outlining:
             yield self.loaded[value]
         elif value in self.conditions:
             yield Load(self.new, *self.slots[value])
-            yield Let(value, g.LESS, (0.0, self.new))
+            yield Let(value, ops.LESS, (0.0, self.new))
             self.new += 1
         else:
             yield Load(value, *self.slots[value])
 
     def _spill(self, value: int) -> Iterator[Statement]:
         if value in self.conditions:  # as one or zero
-            yield Let(self.new, g.SELECT, (value, 1.0, 0.0))
+            yield Let(self.new, ops.SELECT, (value, 1.0, 0.0))
             value, at = self.new, self.slots[value]
             self.new += 1
             yield Store(*at, value)

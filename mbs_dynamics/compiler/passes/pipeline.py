@@ -42,7 +42,7 @@ def for_python(program: Program) -> Module:
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
     """Yield the way of a program to LLVM IR."""
     if program.in_loops:
-        return _stages_of_loops(program, lanes, transpose=lanes == 1)
+        return _stages_of_loops(program, transpose=lanes == 1)
     return _llvm_stages_of_blocks(program, lanes)
 
 
@@ -81,32 +81,18 @@ def python_stages(program: Program) -> Stages:
         yield "lowering_straight", lowering_straight.lowered(program)
 
 
-def _stages_of_loops(program: Program, lanes: int = 1, *, transpose: bool = False) -> Stages:
+def _stages_of_loops(program: Program, *, transpose: bool = False) -> Stages:
     # most robots have no loops, and these imports take time
     from mbs_dynamics.compiler.passes.hoisting import hoisted
-    from mbs_dynamics.compiler.passes.lowering_loops import lowered
     from mbs_dynamics.compiler.passes.transposition import transposed
 
-    module = lowered(of_loops(program), lanes)
-    yield "lowering_loops", module
+    module = of_loops(program).module
+    yield "trace", module
     if transpose:
         module = transposed(module)
         yield "transposition", module
     module = hoisted(module)
     yield "hoisting", module
-
-
-def divided_for_llvm(program: Program, lanes: int) -> tuple[Module, Module] | None:
-    """Return it as two modules for batches, for so many states and for one; None if it has none."""
-    from mbs_dynamics.compiler.passes.fission import divided
-    from mbs_dynamics.compiler.passes.hoisting import hoisted
-    from mbs_dynamics.compiler.passes.lowering_loops import lowered
-    from mbs_dynamics.compiler.passes.transposition import transposed
-
-    first, second = (divided(lowered(of_loops(program), n)) for n in (lanes, 1))
-    if first is None or second is None:
-        return None
-    return hoisted(first.rows), hoisted(transposed(second.wide))
 
 
 def of_loops(program: Program) -> LoopProgram:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mbs_dynamics.compiler.frontend import graph as g
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     SCRATCH,
     Buffer,
@@ -54,8 +54,8 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
         for angles, width in several:
             body += [loads.pop(k) for k in angles if k in loads]
             body.append(Sines(memory, first, tuple(angles), width))
-            places.update({(x, g.SIN): first + k for k, x in enumerate(angles)})
-            places.update({(x, g.COS): first + width + k for k, x in enumerate(angles)})
+            places.update({(x, ops.SIN): first + k for k, x in enumerate(angles)})
+            places.update({(x, ops.COS): first + width + k for k, x in enumerate(angles)})
             first += 2 * width
         for x in found:
             at = Index((), places[x.args[0], x.op])
@@ -66,7 +66,7 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
 
 def is_sine(x: Statement) -> bool:
     """Whether a statement computes a sine or a cosine, of an angle that is no number."""
-    return type(x) is Let and x.op in (g.SIN, g.COS) and type(x.args[0]) is int
+    return type(x) is Let and x.op in (ops.SIN, ops.COS) and type(x.args[0]) is int
 
 
 def _groups(sines: Sequence[Let], widths: Sequence[int]) -> Iterator[tuple[Sequence[Operand], int]]:

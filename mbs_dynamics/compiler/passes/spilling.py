@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mbs_dynamics.compiler.ir.nodes import (
-    CONDITIONS,
     SCRATCH,
     Buffer,
     Call,
@@ -25,6 +24,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     operands_of,
     with_operands,
 )
+from mbs_dynamics.compiler.ir.operations import CONDITIONS
 from mbs_dynamics.compiler.passes.slots import Slots
 from mbs_dynamics.compiler.passes.strategy import FAR
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir.nodes import SCRATCH
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
@@ -43,8 +44,7 @@ STATES_PER_THREAD = 50_000
 CACHE = 3 << 20
 """Bytes that several states at once may need for their memory and their results.
 
-Measured for batches of matrices and derivatives of chains of 48 to 200: up to there several states
-at once take 0.6 to 1.05 of the time of divided programs, beyond 1.0 to 2.4 times as long.
+MEASURE
 """
 
 STAGED, STAGED_STATES = 1 << 14, 16
@@ -53,9 +53,6 @@ many states that are evaluated one after the other.
 
 Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
 """
-
-TOGETHER = 64
-"""So many states at a time pass through both modules of a divided program."""
 
 LARGEST_BLOCK = {"llvm": 35_000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
@@ -189,10 +186,10 @@ def is_worth_lanes(program: Program, lanes: int) -> bool:
     if not program.in_loops:
         return True
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-    from mbs_dynamics.compiler.passes.lowering_loops import scratch_size
 
     assert isinstance(program, LoopProgram)
     if not program.has_wide_loops:
         return True
-    results = sum(port.size for port in program.outputs)
-    return 8 * lanes * (scratch_size(program) + results) <= CACHE
+    module = program.module
+    memory = sum(buffer.size for buffer in (*module.buffers(SCRATCH), *module.outputs))
+    return 8 * lanes * memory <= CACHE

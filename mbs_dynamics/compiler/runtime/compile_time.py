@@ -41,6 +41,4 @@ def _operations(program: Program) -> int:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 
     assert isinstance(program, LoopProgram)
-    return sum(
-        len(loop_body.nodes) for step in program.steps for loop_body in step.loop_bodies.values()
-    )
+    return len(program.module.statements)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -25,9 +24,6 @@ from mbs_dynamics.compiler.runtime.tiles import (
 )
 from mbs_dynamics.compiler.runtime.views import View
 
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.divided import Divided
-
 
 class Machine:
     """A program as machine code. Evaluates states that have been checked."""
@@ -42,8 +38,6 @@ class Machine:
         self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
         self.vector: Vector | None = None
         """Vector code, once there is any."""
-        self._divided: Divided | Literal[False] | None = None
-        """False where there is none."""
 
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers. Returns the status."""
@@ -63,9 +57,7 @@ class Machine:
             return self.one_by_one(states, views)
         if self.several_at_once(states):
             return self.several(states, views)
-        divided = self.divided if states >= LEAST_STATES else None
-        part = self._part if divided is None else divided.evaluate
-        return in_threads(states, thread_count(states), lambda a, b: part(a, b, views))
+        return in_threads(states, thread_count(states), lambda a, b: self._part(a, b, views))
 
     def several(self, states: int, views: Sequence[View]) -> int:
         """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
@@ -73,14 +65,6 @@ class Machine:
             if self.vector is None:
                 self.vector = Vector(self.program, llvm.vector_lanes())
         return self.vector.evaluate(states, views, thread_count(states))
-
-    @property
-    def divided(self) -> Divided | None:
-        """The program in two, compiled once; None where that cannot be."""
-        with self._lock:
-            if self._divided is None:
-                self._divided = _divided(self.program, llvm.vector_lanes())
-        return self._divided or None
 
     def one_by_one(self, states: int, views: Sequence[View]) -> int:
         """Evaluate one state after the other, whose entries lie side by side."""
@@ -93,20 +77,6 @@ class Machine:
         inputs, guards = len(self.program.inputs), len(self.program.guards)
         status = loop_over_states(self.function, last - first, at, strides, sizes, inputs, guards)
         return status + first * guards if status > 0 else status
-
-
-def _divided(program: Program, lanes: int) -> Divided | Literal[False]:
-    """Return a program in two, or False where that cannot be."""
-    if not program.in_loops:
-        return False
-    # most robots have no loops, and these imports take time
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-    from mbs_dynamics.compiler.passes.pipeline import divided_for_llvm
-    from mbs_dynamics.compiler.runtime.divided import Divided
-
-    assert isinstance(program, LoopProgram)
-    modules = divided_for_llvm(program, lanes)
-    return Divided(program, *modules, lanes) if modules else False
 
 
 class Vector(Tiles):

@@ -1,0 +1,12 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operations on doubles, by the names that they have from the trace to the printers."""
+
+from __future__ import annotations
+
+ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
+SIN, COS, SQRT, ATAN2 = "sin", "cos", "sqrt", "atan2"
+LESS, LESS_EQUAL, SELECT = "<", "<=", "select"
+
+CONDITIONS = (LESS, LESS_EQUAL)
+"""Operations whose values are conditions, not numbers."""
