@@ -102,8 +102,9 @@ def test_the_installed_package_is_typed_and_finds_its_robots(prefix: Path) -> No
 
 def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefix: Path) -> None:
     rclpy = pytest.importorskip("rclpy")
+    space = f"/{prefix.parents[1].name}"
     node = subprocess.Popen(
-        sourced(prefix, f"'{prefix}/lib/mbs_dynamics/dynamics_node'"),
+        sourced(prefix, f"'{prefix}/lib/mbs_dynamics/dynamics_node' --ros-args -r __ns:={space}"),
         cwd="/",
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -114,7 +115,7 @@ def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefi
     try:
         watcher = rclpy.create_node("test_colcon_watcher", context=context)
         deadline = time.monotonic() + START_TIMEOUT
-        while "dynamics_node" not in watcher.get_node_names():
+        while not watcher.count_subscribers(f"{space}/joint_states"):
             assert node.poll() is None, node.communicate()[0]
             assert time.monotonic() < deadline, "the node did not appear"
             time.sleep(0.05)
