@@ -62,7 +62,9 @@ def forward_dynamics(
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
-        short = not model.generic and _is_short(model)
+        # the recursion takes a number of operations for each body, M and its factors so many for
+        # the square of the joints that move it
+        short = model.mean_depth(2) <= SHORT
         method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
     loads = Loads(wrenches, base_twist, base_acceleration)
@@ -145,12 +147,3 @@ METHODS: dict[str, Callable[..., Array]] = {
     "udut": _udut,
     "mass_matrix": _by_mass_matrix,
 }
-
-
-def _is_short(model: Model) -> bool:
-    """Whether the mass matrix takes fewer operations than the articulated body.
-
-    The recursion's grow with the number of bodies, those of the mass matrix and its factors with
-    the squares of the joints that move each body.
-    """
-    return sum(len(model.path(i)) ** 2 for i in range(model.nb)) <= SHORT * model.nb

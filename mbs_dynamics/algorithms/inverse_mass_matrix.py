@@ -63,11 +63,8 @@ class Factors:
 
 
 def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulated:
-    """Return the factors of the mass matrix in the form that takes the fewest operations.
-
-    Those of articulated bodies stay loops where all bodies are treated alike.
-    """
-    if model.positions_are_coordinates and (model.generic or is_deep(model)):
+    """Return the factors of the mass matrix in the form that takes the fewest operations."""
+    if model.positions_are_coordinates and model.mean_depth() > DEEP:
         return Articulated(model, moves(representation, model, q))
     return factors_as_matrices(model, q, representation)
 
@@ -76,8 +73,3 @@ def factors_as_matrices(model: Model, q: Any, representation: str) -> Factors:
     """Return the factors of the mass matrix as matrices, of whatever joints."""
     M: Any = _mass_matrix(model, q, representation=representation)
     return Factors(model, M)
-
-
-def is_deep(model: Model) -> bool:
-    """Whether articulated bodies take fewer operations than products with rows of U."""
-    return float(np.mean([len(model.path(i)) for i in range(model.nb)] or [0])) > DEEP

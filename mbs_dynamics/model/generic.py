@@ -23,6 +23,7 @@ from mbs_dynamics.compiler.frontend.loops import (
     INWARD,
     LAST,
     OUTWARD,
+    UNKNOWN,
     Forest,
     Loops,
     Member,
@@ -86,8 +87,6 @@ class GenericModel:
     ``payload`` has an entry for each body that carries one.
     """
 
-    generic = True
-    """See :attr:`Model.generic`."""
     payloads = ()
     positions_are_coordinates = True
 
@@ -155,8 +154,25 @@ class GenericModel:
         return self.outward()
 
     def supporting(self, i: Member) -> Iterator[tuple[Any, Any]]:
-        """Yield the bodies between body i and the ground, each with its child on the way to i."""
-        return ((j, j) for j in self.loops.pairs(i))
+        """Yield the bodies between body i and the ground.
+
+        Each comes with what stands for its child on the way to i, of which nothing is known.
+        """
+        return ((j, Member(UNKNOWN)) for j in self.loops.pairs(i))
+
+    def inward_to(self, i: Member) -> Iterator[tuple[Any, Any]]:
+        """Raise Unsuitable: nothing is handed on from body to body but by containers."""
+        raise Unsuitable
+
+    def depth(self, i: Member) -> int:
+        """Return how many joints move the body at the end of a path."""
+        if i.row != LAST:
+            raise Unsuitable
+        return self.nb
+
+    def mean_depth(self, power: int = 1) -> float:
+        """Return the mean number of joints that move a body, or the mean of its powers."""
+        return self.model.mean_depth(power)
 
     def columns(self, i: Member, domain: str) -> Iterator[Any]:
         """Yield columns, of which there is one for each body; see :meth:`Loops.columns`."""

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ class TreeLoops:
     A :class:`mbs_dynamics.model.generic.GenericModel` has the same methods for one body in place of
     all of its kind.
     """
-
-    generic: ClassVar[bool] = False
-    """Whether a body stands for all of its kind."""
 
     if TYPE_CHECKING:
         bodies: tuple[Body, ...]
@@ -54,6 +51,19 @@ class TreeLoops:
     def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from the root to body i, both included."""
         return ((k, self.parents[k]) for k in self.path(i))
+
+    def inward_to(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield (body, parent) for the bodies from body i to the root, both included."""
+        return ((k, self.parents[k]) for k in reversed(self.path(i)))
+
+    def depth(self, i: int) -> int:
+        """Return how many joints move body i."""
+        return len(self.path(i))
+
+    def mean_depth(self, power: int = 1) -> float:
+        """Return the mean number of joints that move a body, or the mean of its powers."""
+        depths = [float(self.depth(i)) for i in range(self.nb)]
+        return float(np.mean(np.power(depths or [0.0], power)))
 
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield the bodies between body i and the ground, each with its child on the way to i."""
@@ -187,12 +197,13 @@ class TreeLoops:
         rows = [row.reshape(-1) for row in Y_joint]
         return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
 
-    def generalized_columns(self, S: Mapping[int, Array]) -> Array:
-        """Return (6, n), the columns of the coordinates from those of some joints."""
+    def generalized_columns(self, S: Sequence[Array | None]) -> Array:
+        """Return (6, n), the columns of the coordinates from those of the joints that have one."""
         columns: list[Array] = [np.zeros(6) for _ in range(self.n)]
-        for j, S_j in S.items():
-            joint = self.bodies[j].joint
-            columns[joint.coordinate] = columns[joint.coordinate] + joint.ratio * S_j
+        for body, S_j in zip(self.bodies, S[: self.nb], strict=True):
+            if S_j is not None:
+                k = body.joint.coordinate
+                columns[k] = columns[k] + body.joint.ratio * S_j
         return np.asarray(np.array(columns).reshape(-1, 6).T)
 
     def by_body(self, values: Sequence[Array]) -> Array:

@@ -15,27 +15,34 @@ from mbs_dynamics.model.body import Frame
 from mbs_dynamics.representation.conversions import from_body_fixed
 from mbs_dynamics.representation.moves import Operator, Representation, after
 
+LONG = 23
+"""So many joints are carried from body to body, which takes fewer operations. What does not depend
+on the joints after it, in longer paths, is compiled sooner."""
+
 
 def screws_at(rep: Representation, frame: Frame) -> Any:
-    """Return the screws (6,) of the joints on the path to a frame, by joint, measured there."""
-    return _by_the_ground(rep, frame) if rep.model.generic else _inwards(rep, frame)
+    """Return the screws (6,) of the joints on the path to a frame, per body, measured there."""
+    return (_by_the_ground if rep.model.depth(frame.body) > LONG else _inwards)(rep, frame)
 
 
-def _inwards(rep: Representation, frame: Frame) -> dict[int, Array]:
+def _inwards(rep: Representation, frame: Frame) -> Any:
     """Carry all of them from body to body at once, so that none is carried twice."""
-    return {i: to_frame @ rep.screw(i) for i, to_frame in _to_frame(rep, frame)}
+    S = rep.model.per_body()
+    for i, to_frame in _to_frame(rep, frame):
+        S[i] = to_frame @ rep.screw(i)
+    return S
 
 
 def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator]]:
     """Yield the bodies on the path, from the frame inwards, with what takes their twists to it."""
     to_frame = rep.at(frame)
-    for i in reversed(rep.model.path(frame.body)):
+    for i, _ in rep.model.inward_to(frame.body):
         yield i, to_frame
         to_frame = after(to_frame, rep.carry(i))
 
 
 def _by_the_ground(rep: Representation, frame: Frame) -> Any:
-    """Take each to the ground and from there to the frame: loops have nothing to carry so."""
+    """Take each to the ground and from there to the frame, independently of all others."""
     model = rep.model
     in_ground, S = model.per_body(), model.per_body()
     for i, _ in model.outward_to(frame.body):

@@ -111,8 +111,4 @@ def meeting(rep: Representation) -> Meeting:
     """
     if isinstance(rep, Spatial):  # they are there already
         return Meeting(rep)
-    if rep.model.generic:  # loops over pairs have nothing to carry
-        return MeetingInGround(rep)
-    paths = [len(rep.model.path(i)) for i in range(rep.model.nb)]
-    deep = sum(length**2 for length in paths) > DEEP * len(paths)
-    return MeetingInGround(rep) if deep else Meeting(rep)
+    return MeetingInGround(rep) if rep.model.mean_depth(2) > DEEP else Meeting(rep)

@@ -66,10 +66,23 @@ def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
 
 
 def test_which_trees_are_deep():
-    for n, deep in ((20, False), (30, True)):
-        assert inverse_mass_matrix.is_deep(random_mechanism(0, range(-1, n - 1)).model) == deep
-    assert not inverse_mass_matrix.is_deep(random_mechanism(0, [-1] + [0] * 40).model)
-    assert not inverse_mass_matrix.is_deep(mbs.Model("none", ()))
+    for n, mean, square in ((20, 10.5, 143.5), (30, 15.5, 315.2)):
+        model = random_mechanism(0, range(-1, n - 1)).model
+        assert model.mean_depth() == pytest.approx(mean)
+        assert model.mean_depth(2) == pytest.approx(square, abs=0.1)
+    assert random_mechanism(0, [-1] + [0] * 40).model.mean_depth() < 2.0
+    assert mbs.Model("none", ()).mean_depth() == 0.0
+
+
+def test_formulas_of_shallow_trees_are_no_loops(monkeypatch):
+    """What is handed on from body to body has no place in loops that treat all bodies alike."""
+    for name in ("MANY", "LONG"):
+        monkeypatch.setattr(strategy, name, -1)
+    for function in (mbs.mass_matrix, mbs.coriolis_matrix, mbs.inverse_mass_matrix, mbs.jacobian):
+        model = model_of("branches")
+        options = {"body": model.body_names[-1]} if function is mbs.jacobian else {}
+        kernel = mbs.compile(function, model, **options)
+        assert not kernel.program.in_loops
 
 
 def test_many_small_trees_are_loops(monkeypatch):
@@ -86,6 +99,8 @@ def test_many_small_trees_are_loops(monkeypatch):
 
     chosen, expected = found()
     assert not any(chosen)
+    for formulas in (pairs, inverse_mass_matrix):
+        monkeypatch.setattr(formulas, "DEEP", 0.0)
     monkeypatch.setattr(strategy, "MANY", 10)
     assert not any(found()[0])  # straight code leaves out more zeros
     monkeypatch.setattr(strategy, "SCATTERED", 100)

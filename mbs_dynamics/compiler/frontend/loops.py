@@ -35,6 +35,9 @@ OWN, PARENT, OUTER, EACH, LAST = "own", "parent", "outer", "each", "last"
 """A row stands for itself, for its parent, for a row that it comes after on the way outwards (in
 loops over pairs), for a column (in loops over columns), or for the last row of all."""
 
+UNKNOWN = "unknown"
+"""A row of which nothing is known: what is asked of it raises :class:`Unsuitable`."""
+
 ROWS, PAIRS, COLUMNS = "rows", "pairs", "columns"
 """Kinds of loops: over rows; over rows and those before them; over rows and, within, columns."""
 
