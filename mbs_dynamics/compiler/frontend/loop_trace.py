@@ -165,7 +165,7 @@ class _Nest:
         values, (by_row, _, by_entry) = result.of, result.strides
         assert isinstance(values, Values)
         layout = values.layout
-        if layout is None or layout.entries != tuple(range(len(layout.entries))):
+        if layout is None or layout.has_numbers or layout.size < len(layout.entries):
             raise Unsuitable
         buffers, i = values.buffers(), ROW_NUMBER
         in_place = self.loops.in_order(result.by) and out.size == self.count

@@ -41,10 +41,12 @@ LEAST_STATES = 64
 STATES_PER_THREAD = 50_000
 """No thread is started for fewer states."""
 
-CACHE = 3 << 20
+CACHE = 7 << 20
 """Bytes that several states at once may need for their memory and their results.
 
-MEASURE
+Measured for batches of matrices and derivatives of chains of 30 to 200: several states at once take
+0.3 to 0.9 of the time of one after the other up to 6.5 MiB, and 2.5 and 1.3 times as long with 9
+and 23 MiB.
 """
 
 STAGED, STAGED_STATES = 1 << 14, 16
