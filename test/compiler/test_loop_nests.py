@@ -372,7 +372,10 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
         ((nodes.Sines(Y, 8, (1.0,), 8),), "y is too short for sines"),
         ((nodes.Sines(Z, 0, (1.0, 2.0), 1),), "2 angles, width 1"),
         ((Call(Procedure("p", (I,), ()), ()),), "p is called with 0 arguments"),
-        ((Store(Buffer("y", SCRATCH, 1), ZERO, 1.0), Store(Y, ZERO, 1.0)), "2 have the name 'y'"),
+        (
+            (Store(Buffer("v", SCRATCH, 1), ZERO, 1.0), Store(V, ZERO, 1.0)),
+            "2 have the name 'v'",
+        ),
         ((Call(Procedure("p", (), (Store(Y, index(I), 1.0),)), ()),), "variable i is not"),
     ],
 )

@@ -63,13 +63,13 @@ def verify(module: Module) -> Module:
     - Inputs and constants are not written; only scratch memory and outputs are. Tables are for
       indices alone.
     - Conditions are operands of a selection, as its first one, and of nothing else.
-    - No two buffers, and no two procedures, have one name.
+    - No two inputs, outputs, other buffers or procedures have one name.
     - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
     """
     for buffer in (*module.inputs, *module.outputs):
         _require(buffer.kind in (INPUT, OUTPUT), f"{buffer} is no input or output")
-    kinds = INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE
-    for named in (module.procedures, {*module.inputs, *module.outputs, *module.buffers(*kinds)}):
+    others = module.buffers(SCRATCH, CONSTANT, TABLE)
+    for named in (module.inputs, module.outputs, others, module.procedures):
         for name, times in Counter(x.name for x in named).items():
             _require(times == 1, f"{times} have the name {name!r}")
     for procedure in module.procedures:
