@@ -33,6 +33,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Payload
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.values import Recent
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 
 P = ParamSpec("P")
@@ -52,6 +53,12 @@ ARRAYS = (
     "screws",
 )
 """Names of the arguments of equations that are arrays; every other argument is an option."""
+
+MOST_LOADS = 16
+"""So many kernels are kept that differ in nothing but the gravity and loads they default to."""
+
+MOST_BOUND = 200
+"""So many calls, each with other options, are remembered for a model."""
 
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
@@ -113,7 +120,8 @@ class Algorithm(Dispatcher):
         except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
             kernel, takes = self._prepared(model, given, rest, named)
         properties = tuple([getattr(model, name) for name in takes])
-        if len(args) >= required == sum(given):
+        if len(args) >= required == sum(given) and len(model.bound) < MOST_BOUND:
+            # the model keeps the kernel alive: none of these calls is ever forgotten
             with contextlib.suppress(TypeError):  # an option that cannot be hashed
                 model.bound[shortcut] = kernel, properties
                 self.remember(model, required, *shortcut[1:], kernel, properties)
@@ -139,16 +147,16 @@ class Algorithm(Dispatcher):
                 raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
         options = self.complete({**positional, **named})
         key = self, given, model.carriers, tuple(options.items())  # whatever gravity and load are
-        if key not in model.kernels:
+        found = model.kernels.get(key)
+        if found is None:
             kernel = self.kernel(model, chosen, options)
             names = {port.name for port in kernel.inputs}
             properties = [("gravity", "gravity"), ("payload", "payload_parameters")]
             takes = tuple(attribute for port, attribute in properties if port in names)
-            model.kernels[key] = kernel, takes
-        found = model.kernels[key]
+            found = model.kernels[key] = kernel, takes
         with contextlib.suppress(TypeError):  # a list in the options: found by the key above
             model.kernels[self, given, model.carriers, rest, tuple(named.items())] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def kernel(
         self,
@@ -169,10 +177,11 @@ class Algorithm(Dispatcher):
             program = model.kernels[key]
             defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
             used = [defaults[port.name] for port in program.inputs if port.name in defaults]
-            compiled = (*key, backend, b"".join(np.asarray(x).tobytes() for x in used))
-            if compiled not in model.kernels:
-                model.kernels[compiled] = Kernel(program, backend=backend, defaults=defaults)
-        return model.kernels[compiled]  # type: ignore[no-any-return]
+            loads = b"".join(np.asarray(x).tobytes() for x in used)
+            kernels = model.kernels.setdefault((*key, backend), Recent(MOST_LOADS))
+            if loads not in kernels:
+                kernels[loads] = Kernel(program, backend=backend, defaults=defaults)
+            return kernels[loads]  # type: ignore[no-any-return]
 
     def check_model(self, model: object) -> None:
         """Raise ArgumentError for what is no model."""
@@ -216,21 +225,30 @@ class Algorithm(Dispatcher):
         return self.program(model, self.required, self.complete(options)).operations
 
     def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
-        inputs = {name: shape_of(name, model, options) for name in arrays}
+        straight = functools.partial(self._straight, model, arrays, options)
+        if not self.generic:
+            return straight()
+        inputs = self._inputs(model, arrays, options)
         same = self.equivalent(model, arrays)
+        return traced(self.name, self.equations, same, inputs, options, straight)
+
+    def _straight(
+        self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
+    ) -> Program:
+        """Return the equations traced body by body."""
+        same, inputs = self.equivalent(model, arrays), self._inputs(model, arrays, options)
 
         def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
             return self.equations(loaded(same, gravity, payload), **symbols, **options)
 
-        inputs.update(model_inputs(model))
+        large = is_large(model.nb)
+        return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
 
-        def straight() -> Program:
-            large = is_large(model.nb)
-            return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
-
-        if not self.generic:
-            return straight()
-        return traced(self.name, self.equations, same, inputs, options, straight)
+    def _inputs(
+        self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all inputs, by name."""
+        return {name: shape_of(name, model, options) for name in arrays} | model_inputs(model)
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""
@@ -241,7 +259,7 @@ class Algorithm(Dispatcher):
         with model.lock:
             if key not in model.kernels:
                 model.kernels[key] = equivalent(model, keep_frames=keep)
-        return model.kernels[key]  # type: ignore[no-any-return]
+            return model.kernels[key]  # type: ignore[no-any-return]
 
 
 def model_inputs(model: Model) -> dict[str, tuple[int, ...]]:

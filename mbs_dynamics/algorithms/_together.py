@@ -12,6 +12,7 @@ import numpy as np
 from mbs_dynamics.algorithms._algorithm import (
     ARRAYS,
     BODY_LEVEL,
+    MOST_LOADS,
     Algorithm,
     asked_of,
     loaded,
@@ -22,6 +23,7 @@ from mbs_dynamics.algorithms._tracing import MODEL_INPUTS
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.values import Recent
 
 
 class _Part(NamedTuple):
@@ -73,10 +75,11 @@ def compile_together(
         program = model.kernels[traced]
         known = {"gravity": model.gravity, "payload": model.payload_parameters} if defaults else {}
         used = [np.asarray(known[port.name]) for port in program.inputs if port.name in known]
-        compiled = (*traced, backend, defaults, b"".join(x.tobytes() for x in used))
-        if compiled not in model.kernels:
-            model.kernels[compiled] = Kernel(program, backend=backend, defaults=known)
-    return model.kernels[compiled]  # type: ignore[no-any-return]
+        loads = b"".join(x.tobytes() for x in used)
+        kernels = model.kernels.setdefault((*traced, backend, defaults), Recent(MOST_LOADS))
+        if loads not in kernels:
+            kernels[loads] = Kernel(program, backend=backend, defaults=known)
+        return kernels[loads]  # type: ignore[no-any-return]
 
 
 def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -167,16 +166,14 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
 def bounds_of_pivots(model: Model) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
     known: Model = model.with_numbers
-    if known not in _LOCKED:  # loops are traced several times
-        _LOCKED[known] = _locked(known)
+    locked = known.kernels.get(_locked)
+    if locked is None:  # loops are traced several times
+        locked = known.kernels[_locked] = _locked(known)
     said = [
         f"the mass matrix is singular: joint {name!r} moves no inertia"
         for name in model.joint_names
     ]
-    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in _LOCKED[known]]
-
-
-_LOCKED: WeakKeyDictionary[Model, list[float]] = WeakKeyDictionary()
+    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
 
 
 def _locked(model: Model) -> list[float]:

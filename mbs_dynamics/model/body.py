@@ -11,13 +11,14 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.values import Value
 
 GROUND = -1
 """The parent of a root. Lists per body keep one entry more, the last, for the ground: ``V[-1]``."""
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class Body(Value):
     """A moving rigid body and the joint that connects it to its parent."""
 
     name: str

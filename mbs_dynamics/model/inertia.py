@@ -15,13 +15,14 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.values import Value
 
 SEMIDEFINITE_TOLERANCE = 1e-9
 """How negative an eigenvalue may be, relative to the largest, and still count as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(Value):
     """Mass, first moment and tensor of a rigid body about the origin of a frame (SI units).
 
     With the twist V = (omega, v) it stands for Mueller (dynamics), eq. (40),

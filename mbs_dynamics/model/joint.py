@@ -11,6 +11,7 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
+from mbs_dynamics.model.values import Value
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(Value):
     """A revolute, prismatic or screw joint.
 
     Its relative motion is exp(X_i q_i), with the joint screw X_i in the frame of the body that it

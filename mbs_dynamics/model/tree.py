@@ -23,9 +23,14 @@ from mbs_dynamics.model.doubts import Doubt
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.tree_loops import TreeLoops
+from mbs_dynamics.model.values import Recent, Value
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
+
+
+MOST_KERNELS = 500
+"""So many kernels, programs and other results are kept for a model and those made from it."""
 
 
 class State(NamedTuple):
@@ -37,7 +42,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model(TreeLoops):
+class Model(Value, TreeLoops):
     """A mechanism with tree topology: n coordinates, nb bodies, one or several roots.
 
     Make one with :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
@@ -153,7 +158,7 @@ class Model(TreeLoops):
                     f"must be the ground ({GROUND}) or come before its children"
                 )
         owners: dict[int, Joint] = {}
-        for joint in (body.joint for body in self.bodies if body.joint.mimics is None):
+        for joint in self._owners():
             other = owners.setdefault(joint.coordinate, joint)
             if other is not joint:
                 raise ModelError(
@@ -171,15 +176,34 @@ class Model(TreeLoops):
         }
         for i, body in enumerate(self.bodies):
             frames[body.name] = Frame(body.name, i, checks.snap(np.eye(4)))
-        object.__setattr__(self, "frames", MappingProxyType(frames))
-        object.__setattr__(self, "joints", tuple(owners[k] for k in range(len(owners))))
-        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        object.__setattr__(self, "bound", {})
-        object.__setattr__(self, "kernels", {})
-        object.__setattr__(self, "lock", threading.RLock())
-        object.__setattr__(self, "carriers", tuple(load.body for load in self.payloads))
+        object.__setattr__(self, "frames", frames)
         if not (isinstance(self.gravity, np.ndarray) and self.gravity.dtype == object):  # symbols
             object.__setattr__(self, "gravity", _constant("gravity", self.gravity, (3,)))
+        self._complete()
+
+    def _owners(self) -> list[Joint]:
+        """Return the joints that do not follow another one."""
+        return [body.joint for body in self.bodies if body.joint.mimics is None]
+
+    def _complete(self) -> None:
+        """Add what follows from what it is made of, and room for what is compiled."""
+        owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
+        object.__setattr__(self, "frames", MappingProxyType(self.frames))
+        object.__setattr__(self, "joints", tuple(owners))
+        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
+        object.__setattr__(self, "bound", {})
+        object.__setattr__(self, "kernels", Recent(MOST_KERNELS))
+        object.__setattr__(self, "lock", threading.RLock())
+        object.__setattr__(self, "carriers", tuple(load.body for load in self.payloads))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it is made of, without what is compiled."""
+        return {**super().__getstate__(), "frames": dict(self.frames)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take over what another one is made of; what is compiled is compiled again."""
+        super().__setstate__(state)
+        self._complete()
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {self.n} coordinates, {self.nb} bodies>"

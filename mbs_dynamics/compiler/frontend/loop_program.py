@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 from mbs_dynamics.compiler.frontend.graph import Condition, Symbol
 from mbs_dynamics.compiler.frontend.loops import Forest
 from mbs_dynamics.compiler.frontend.program import KIND, Operations, Port, Program
 from mbs_dynamics.compiler.ir.counting import evaluations
-from mbs_dynamics.compiler.ir.nodes import For, Module
+from mbs_dynamics.compiler.ir.nodes import CONSTANT, TABLE, For, Module
+from mbs_dynamics.compiler.ir.text import text
 
 
 class LoopProgram(Program):
@@ -43,6 +45,24 @@ class LoopProgram(Program):
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what it is made of."""
+        texts = tuple(text for _, text in self.guards)
+        given = self.module, self.forest, self.inputs, self.outputs, texts
+        return LoopProgram, (*given, self._expand)  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LoopProgram):
+            return NotImplemented
+        return self is other or self._content() == other._content()
+
+    __hash__ = Program.__hash__
+
+    def _content(self) -> tuple[Any, ...]:
+        buffers = {x.name: x.data for x in self.module.buffers(CONSTANT, TABLE)}
+        data = {name: x.tobytes() for name, x in buffers.items() if x is not None}
+        return text(self.module), data, self.inputs, self.outputs, self.guards
 
     @cached_property
     def expanded(self) -> Program:

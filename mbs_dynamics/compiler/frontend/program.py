@@ -80,6 +80,27 @@ class Program:
     guards: tuple[tuple[Symbol, str], ...] = ()
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what it is made of as lists, which do not nest: graphs are deep."""
+        number = {node.id: k for k, node in enumerate(self.nodes)}
+
+        def plain(x: Any) -> Any:
+            return number[x.id] if isinstance(x, (Symbol, Condition)) else x
+
+        nodes = [(x.op, x.args if x.op == INPUT else tuple(map(plain, x.args))) for x in self.nodes]
+        values = [list(map(plain, entries)) for entries in self.values]
+        guards = [(plain(x), text) for x, text in self.guards]
+        return _rebuilt, (self.name, self.inputs, self.outputs, values, nodes, guards)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        # the number 1.0 equals the node 1, but for their texts
+        return self is other or repr(self.__reduce__()) == repr(other.__reduce__())
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.inputs, self.outputs))
+
     in_loops: ClassVar[bool] = False
     """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
     its classes takes longer than to load a kernel."""
@@ -98,6 +119,36 @@ class Program:
             if kind:
                 counts[kind] = counts.get(kind, 0) + 1
         return Operations(**counts)
+
+
+def _rebuilt(
+    name: str,
+    inputs: tuple[Port, ...],
+    outputs: tuple[Port, ...],
+    values: list[list[Any]],
+    nodes: list[tuple[str, tuple[Any, ...]]],
+    guards: list[tuple[Any, str]],
+) -> Program:
+    """Return the program of which these are the lists."""
+    graph = Graph()
+
+    def node(x: Any) -> Any:
+        return graph.nodes[x] if type(x) is int else x
+
+    known = {op: op for op in (INPUT, *ops.EVERY)}  # operations are compared as objects
+    for name_of_op, args in nodes:
+        op = known[name_of_op]
+        kind = Condition if op in ops.CONDITIONS else Symbol
+        operands = args if op == INPUT else tuple(map(node, args))
+        graph.nodes.append(kind(graph, op, operands, len(graph.nodes)))
+    return Program(
+        name,
+        inputs,
+        outputs,
+        tuple(tuple(map(node, entries)) for entries in values),
+        tuple(graph.nodes),
+        tuple((node(x), text) for x, text in guards),
+    )
 
 
 SILENT = 5.0

@@ -8,5 +8,7 @@ ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
 SIN, COS, SQRT, ATAN2 = "sin", "cos", "sqrt", "atan2"
 LESS, LESS_EQUAL, SELECT = "<", "<=", "select"
 
+EVERY = (ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, ATAN2, LESS, LESS_EQUAL, SELECT)
+
 CONDITIONS = (LESS, LESS_EQUAL)
 """Operations whose values are conditions, not numbers."""

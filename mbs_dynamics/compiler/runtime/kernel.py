@@ -158,6 +158,27 @@ class Kernel:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
         return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the program: where it is unpickled it is compiled anew, or loaded."""
+        named = [port.name for port in self.inputs[self.required :]]
+        defaults = dict(zip(named, map(np.array, self.defaults), strict=True))
+        return _made, (self.program, self.backend, defaults)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        if self is other:
+            return True
+        return (
+            self.backend == other.backend
+            and self.program == other.program
+            and self.required == other.required
+            and all(map(np.array_equal, self.defaults, other.defaults))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.backend, self.program))
+
     @property
     def call(self) -> Kernel:
         """The kernel itself."""
@@ -306,6 +327,10 @@ class Kernel:
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")
+
+
+def _made(program: Program, backend: str, defaults: Mapping[str, FloatArray]) -> Kernel:
+    return Kernel(program, backend=backend, defaults=defaults)
 
 
 def _is_direct(target: FloatArray, transposed: bool, others: Sequence[FloatArray]) -> bool:

@@ -1,0 +1,78 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What models are made of: values that are equal if their contents are, and can be copied."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+
+class Value:
+    """A frozen dataclass that equals another one of the same contents.
+
+    Copies, also by pickle, have read-only arrays as well.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.__getstate__(), other.__getstate__()
+        return all(same(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        plain = [x for x in self.__getstate__().values() if isinstance(x, (str, int, float))]
+        return hash((type(self), *plain))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it is made of, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take over what another one is made of."""
+        for name, value in state.items():
+            object.__setattr__(self, name, frozen(value))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two fields of values have the same contents."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def frozen(value: Any) -> Any:
+    """Return a field of a value with its arrays, within tuples too, made read-only."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, tuple):
+        for x in value:
+            frozen(x)
+    elif isinstance(value, Mapping):
+        for x in value.values():
+            frozen(x)
+    return value
+
+
+class Recent(dict[Any, Any]):
+    """A dictionary that keeps so many entries, and lets go of the oldest one for a new one."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        while len(self) > self.most:
+            with contextlib.suppress(RuntimeError, StopIteration):  # as another thread did so
+                self.pop(next(iter(self)), None)

@@ -1,0 +1,176 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models and kernels are copied, pickled and sent to other processes, and come back equal."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism, with_mimics
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler import Kernel, positive, trace
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+COPIES = {
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+}
+every_copy = pytest.mark.parametrize("how", COPIES)
+
+
+def models() -> dict[str, mbs.Model]:
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    mimics = random_mechanism(5, (-1, 0, 0, 2, 1))
+    return {
+        "arm": arm,
+        "loaded": arm.with_gravity((0.0, 1.0, -9.0)).with_payload("tool", 2.0, (0.1, 0.0, 0.2)),
+        "mimics": with_mimics(mimics, (0, 1, 2, 3, 3), (1, 1, 1, 1, -0.5), np.zeros(5)).model,
+        "nothing": mbs.Model("nothing", ()),
+    }
+
+
+@every_copy
+@pytest.mark.parametrize("name", models())
+def test_copies_of_models_are_equal(name, how):
+    model = models()[name]
+    if model.n:
+        mbs.gravity_torques(model, np.zeros(model.n))  # which is compiled
+    other = COPIES[how](model)
+    assert other == model
+    assert hash(other) == hash(model)
+    assert other is not model
+    assert not other.kernels
+    assert not other.bound
+    assert other.lock is not model.lock
+    assert other.joint_names == model.joint_names
+    assert other.carriers == model.carriers
+    arrays = [model.gravity, *(b.home_rel for b in model.bodies), *model.payload_parameters[:0]]
+    arrays += [f.placement for f in other.frames.values()] + [b.joint.screw for b in other.bodies]
+    assert not any(array.flags.writeable for array in arrays)
+    q = model.random_state(1).q
+    np.testing.assert_array_equal(mbs.mass_matrix(other, q), mbs.mass_matrix(model, q))
+
+
+def test_models_that_differ_are_not_equal():
+    arm = models()["arm"]
+    body = arm.bodies[3]
+    moved = np.array(body.home_rel)
+    moved[0, 3] += 1e-12
+    others = [
+        arm.with_gravity((0.0, 0.0, 1.0)),
+        arm.with_payload("tool", 1.0),
+        replace(arm, name="other"),
+        replace(arm, bodies=(*arm.bodies[:3], replace(body, home_rel=moved), *arm.bodies[4:])),
+        replace(arm, frames={}),
+    ]
+    assert all(other != arm and arm != other for other in others)
+    assert arm != "arm7"
+    assert arm == mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def kernels() -> dict[str, Kernel]:
+    arm = models()["loaded"]
+    chain = random_mechanism(5, range(-1, 29), ("revolute",)).model
+
+    def guarded(x: Any) -> Any:
+        return {"y": 1.0 / positive(x[0] - 1.0, "x[0] - 1") * x, "z": x[:1] + 2.0}
+
+    return {
+        "algorithm": mbs.compile(mbs.inverse_dynamics, arm, wrenches=True),
+        "plain Python": mbs.compile(mbs.gravity_torques, arm, backend="python"),
+        "loops": mbs.compile(mbs.mass_matrix, chain),
+        "together": mbs.compile_together([mbs.gravity_torques, mbs.bias_torques], arm),
+        "own": Kernel(trace(guarded, {"x": (3,)}, name="guarded")),
+    }
+
+
+@every_copy
+@pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
+def test_copies_of_kernels_are_equal(name, how):
+    kernel = kernels()[name]
+    other = COPIES[how](kernel)
+    assert other == kernel
+    assert hash(other) == hash(kernel)
+    assert repr(other) == repr(kernel)
+    assert type(other) is type(kernel)
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(1.5, 2.0, port.shape) for port in kernel.inputs[: kernel.required]]
+    for found, expected in zip(results(other, arrays), results(kernel, arrays), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert other.to_c() == kernel.to_c()  # of loops this asks for the program without loops, too
+
+
+def results(kernel: Kernel, arrays: list[Any]) -> tuple[Any, ...]:
+    found = kernel(*arrays)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def test_kernels_that_differ_are_not_equal():
+    arm = models()["arm"]
+    kernel = mbs.compile(mbs.gravity_torques, arm)
+    others = [
+        mbs.compile(mbs.gravity_torques, arm, backend="python"),
+        mbs.compile(mbs.gravity_torques, arm.with_gravity((0.0, 0.0, 1.0))),
+        mbs.compile(mbs.bias_torques, arm),
+    ]
+    assert all(other != kernel and kernel != other for other in others)
+    assert kernel != "gravity_torques"
+
+
+def test_what_fails_says_the_same_in_a_copy():
+    copied = pickle.loads(pickle.dumps(kernels()["own"]))
+    with pytest.raises(mbs.SingularError, match=r"x\[0\] - 1"):
+        copied(np.zeros(3))
+
+
+def torques(model: mbs.Model, kernel: Kernel, q: Any) -> Any:
+    return kernel(q), mbs.mass_matrix(model, q)
+
+
+def test_other_processes_take_and_return_them():
+    model = models()["loaded"]
+    kernel = mbs.compile(mbs.gravity_torques, model)
+    q = model.random_state(2).q
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        tau, M = pool.submit(torques, model, kernel, q).result()
+        back = pool.submit(copy.copy, model).result()
+    np.testing.assert_array_equal(tau, kernel(q))
+    np.testing.assert_array_equal(M, mbs.mass_matrix(model, q))
+    assert back == model
+
+
+def test_kernels_for_many_loads_are_not_all_kept():
+    arm = models()["arm"]
+    for k in range(300):
+        loaded = arm.with_payload("tool", 1.0 + 0.01 * k)
+        kernel = mbs.compile(mbs.gravity_torques, loaded, backend="python")
+        mbs.compile_together([mbs.gravity_torques], loaded, backend="python")
+    kept = [x for held in arm.kernels.values() if isinstance(held, dict) for x in held.values()]
+    assert kernel in kept
+    assert len(kept) <= 2 * 16
+    assert len(arm.kernels) < 20
+
+
+def test_calls_with_many_options_are_not_all_kept():
+    arm = models()["arm"]
+    q = arm.random_state(1).q
+    expected = mbs.gravity_torques(arm, q)
+    for order in range(600):
+        arm.kernels["something", order] = order
+        arm.bound["something", order] = order
+    assert len(arm.kernels) <= 500
+    remembered = len(arm.bound)
+    np.testing.assert_allclose(mbs.bias_torques(arm, q, 0.0 * q), expected, atol=1e-12)
+    assert len(arm.bound) == remembered  # the last call is not among them
