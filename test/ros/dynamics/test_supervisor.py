@@ -266,7 +266,7 @@ def test_one_kernel_gives_what_separate_ones_give(loaded):
 def test_all_that_a_message_takes_is_one_kernel():
     made = supervisor(**ALL)
     kernels = compiled(made)
-    assert [type(x) for x in kernels] == [mbs.Kernel]
+    assert len(kernels) == 1
     made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
     results(made)
     assert compiled(made) == kernels
