@@ -7,9 +7,16 @@ once per robot and compiled. Twists and wrenches have the angular part first; un
 :class:`Model` for making a mechanism and the functions below for computing with it.
 """
 
+import importlib
+from typing import Any
+
 from mbs_dynamics.algorithms import (
     ALGORITHMS,
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
     InverseKinematics,
+    Linearization,
+    TorqueRates,
     accelerations,
     base_parameters,
     bias_torques,
@@ -18,9 +25,9 @@ from mbs_dynamics.algorithms import (
     change_of_body_frame,
     change_of_inertial_frame,
     christoffel_symbols,
-    compile,
     compile_together,
     coriolis_matrix,
+    coriolis_torques,
     fit_joint_rates,
     forward_dynamics,
     forward_dynamics_derivatives,
@@ -54,6 +61,7 @@ from mbs_dynamics.algorithms import (
     momenta,
     offset_jacobian,
     offset_twist,
+    point_acceleration,
     point_jacobian,
     point_velocity,
     pose_sensitivity,
@@ -65,6 +73,9 @@ from mbs_dynamics.algorithms import (
     twist_derivatives,
     twists,
 )
+from mbs_dynamics.algorithms import (
+    compile as compile,
+)
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import (
@@ -75,6 +86,7 @@ from mbs_dynamics.errors import (
     ModelWarning,
     SingularError,
     TraceError,
+    UnknownAlgorithmError,
     UnknownBackendError,
     UnknownBodyError,
     UnknownJointError,
@@ -98,14 +110,19 @@ __all__ = [
     "REPRESENTATIONS",
     "ArgumentError",
     "BackendError",
+    "ForwardDynamicsDerivatives",
+    "InverseDynamicsDerivatives",
     "InverseKinematics",
     "Kernel",
+    "Linearization",
     "MbsError",
     "Model",
     "ModelError",
     "ModelWarning",
     "SingularError",
+    "TorqueRates",
     "TraceError",
+    "UnknownAlgorithmError",
     "UnknownBackendError",
     "UnknownBodyError",
     "UnknownJointError",
@@ -120,12 +137,12 @@ __all__ = [
     "change_of_body_frame",
     "change_of_inertial_frame",
     "christoffel_symbols",
-    "compile",
     "compile_together",
     "convert_jacobian",
     "convert_twist",
     "convert_wrench",
     "coriolis_matrix",
+    "coriolis_torques",
     "dh",
     "export_c",
     "fit_joint_rates",
@@ -162,6 +179,7 @@ __all__ = [
     "momenta",
     "offset_jacobian",
     "offset_twist",
+    "point_acceleration",
     "point_jacobian",
     "point_velocity",
     "pose_sensitivity",
@@ -175,3 +193,10 @@ __all__ = [
     "twist_from_rate",
     "twists",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what takes longer than the rest and not everybody needs: ``integrate``."""
+    if name == "integrate":
+        return importlib.import_module("mbs_dynamics.integrate")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -131,7 +131,7 @@ class _Library:
                 ("char *const", "joint_names", self.model.n),
                 ("char *const", "body_names", self.model.nb),
                 (self.kind, "gravity", 3),
-                (self.kind, "payload", 10 * len(self.model.payloads)),
+                (self.kind, "payload", 10 * len(self.model.loaded_bodies)),
             )
             if size
         ]

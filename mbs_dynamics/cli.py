@@ -16,6 +16,7 @@ from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
+from mbs_dynamics.errors import UnknownAlgorithmError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     info = commands.add_parser(
-        "info", help="print a robot's tree, masses, limits, doubts and operation counts"
+        "info", help="print a robot's tree, masses, limits, warnings and operation counts"
     )
     info.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
     info.add_argument("--root", help="link to take as the ground (default: the root link)")
@@ -125,14 +126,10 @@ def _export(options: argparse.Namespace) -> int:
 
 def _functions(text: str) -> list[Callable[..., Any]]:
     """Return algorithms by name."""
-    known = {algorithm_of(function).name: function for function in mbs.ALGORITHMS}
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"no algorithm {unknown[0]!r}; the algorithms are: {', '.join(known)}"
-        )
-    return [known[name] for name in names]
+    try:
+        return [algorithm_of(name.strip()) for name in text.split(",")]
+    except UnknownAlgorithmError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _count(options: argparse.Namespace) -> int:
@@ -161,7 +158,7 @@ def _size(text: str) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    model = _robot(options.robot, root=options.root, tip=options.tip)  # describe() says its doubts
+    model = _robot(options.robot, root=options.root, tip=options.tip)  # warned of below
     for line in describe(model):
         print(line)
     backend = default_backend()
@@ -204,11 +201,11 @@ def describe(model: mbs.Model) -> Iterable[str]:
         ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
         list(_joint_rows(model)),
     )
-    doubts = [d for d in model.doubts if d.severity == "warning"]
-    notes = [d for d in model.doubts if d.severity != "warning"]
-    for title, said in (("Doubts", doubts), ("Notes", notes)):
+    warned = [d for d in model.diagnostics if d.severity == "warning"]
+    notes = [d for d in model.diagnostics if d.severity != "warning"]
+    for title, said in (("Warnings", warned), ("Notes", notes)):
         if said:
-            yield from ("", title, *(f"  {doubt}" for doubt in said))
+            yield from ("", title, *(f"  {each}" for each in said))
     yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
     rows = _operation_rows(model, functions=USUAL)
     yield from _table(["algorithm", *mbs.REPRESENTATIONS], list(rows))

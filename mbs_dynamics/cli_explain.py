@@ -50,10 +50,7 @@ def add_command(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    known = {algorithm_of(function).name: function for function in mbs.ALGORITHMS}
-    if options.algorithm not in known:
-        raise ArgumentError(f"no algorithm {options.algorithm!r}; valid are {', '.join(known)}")
-    function = known[options.algorithm]
+    function = algorithm_of(options.algorithm)
     model = robot(options.robot)
     asked = {name: getattr(options, name) for name in ("body", "representation")}
     given = {name: value for name, value in asked.items() if value}

@@ -143,10 +143,7 @@ def _simulate(options: argparse.Namespace) -> int:
     model = robot(options.robot, options.root, options.tip)
     if options.gravity is not None:
         model = model.with_gravity(options.gravity)
-    limits = [joint.limits for joint in model.joints]
-    lower = np.array([-np.inf if x.lower is None else x.lower for x in limits])
-    upper = np.array([np.inf if x.upper is None else x.upper for x in limits])
-    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), lower, upper))
+    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), model.lower, model.upper))
     qd = _vector("--qd", model, options.qd, np.zeros(model.n))
     begun, failed = time.perf_counter(), None
     motion: Simulated

@@ -72,6 +72,13 @@ class UnknownMethodError(UnknownNameError, ValueError):
     plural = "methods"
 
 
+class UnknownAlgorithmError(UnknownNameError, ValueError):
+    """An algorithm was asked for by a name that none has."""
+
+    kind = "algorithm"
+    plural = "algorithms"
+
+
 class UnknownBackendError(UnknownNameError, ValueError):
     """A back end was asked for that does not exist."""
 
@@ -110,4 +117,4 @@ class TraceError(MbsError, TypeError):
 
 
 class ModelWarning(UserWarning):
-    """Something about the physics of a model is doubtful. Names the link or joint."""
+    """The physics of a model is implausible. Names the link or joint."""

@@ -17,7 +17,7 @@ from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.compiler import Operations
 from mbs_dynamics.errors import SingularError
 from mbs_dynamics.model.dh import DHRow, from_dh
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import REPRESENTATIONS
 
 

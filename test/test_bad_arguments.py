@@ -19,6 +19,7 @@ from mbs_dynamics.errors import (
     ArgumentError,
     BackendError,
     MbsError,
+    UnknownAlgorithmError,
     UnknownBackendError,
     UnknownBodyError,
     UnknownRepresentationError,
@@ -36,6 +37,7 @@ CALLS = {
     "inverse_dynamics": (q, qd, qdd),
     "gravity_torques": (q,),
     "bias_torques": (q, qd),
+    "coriolis_torques": (q, qd),
 }
 every_function = pytest.mark.parametrize("name", CALLS)
 every_algorithm = pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
@@ -283,7 +285,6 @@ def test_no_model(function, wrong):
     [
         (np.sin, "'sin'"),
         (mbs.spatial_inertia, "'spatial_inertia'"),
-        ("gravity_torques", "'gravity_torques'"),
         (None, "'NoneType'"),
         (MODEL, "'Model'"),
     ],
@@ -291,6 +292,32 @@ def test_no_model(function, wrong):
 def test_no_algorithm(wrong, shown):
     with pytest.raises(ArgumentError, match=rf"^{shown} is not an algorithm .*inverse_dynamics$"):
         mbs.compile(wrong, MODEL)
+
+
+def test_algorithms_by_name():
+    assert mbs.compile("gravity_torques", MODEL) is mbs.compile(mbs.gravity_torques, MODEL)
+    both = mbs.compile_together(["gravity_torques", ("jacobian", {"body": "body3"})], MODEL)
+    np.testing.assert_array_equal(both(q).jacobian, mbs.jacobian(MODEL, q, "body3"))
+    with pytest.raises(UnknownAlgorithmError, match="did you mean 'gravity_torques'"):
+        mbs.compile("gravity_torque", MODEL)
+
+
+def test_options_that_need_a_name_are_said():
+    said = r"cannot take \"'body3' without a name\".*give options by name: bodies=\.\.\."
+    with pytest.raises(ArgumentError, match=said):
+        mbs.forward_kinematics(MODEL, q, "body3")
+
+
+def test_a_star_import_leaves_the_builtin_compile_alone():
+    assert "compile" not in mbs.__all__
+    assert mbs.integrate.simulate
+    with pytest.raises(AttributeError, match="no attribute 'integral'"):
+        mbs.integral  # noqa: B018
+
+
+def test_signatures_are_those_of_users():
+    first = next(iter(inspect.signature(mbs.mass_matrix).parameters.values()))
+    assert (first.name, first.annotation) == ("model", "Model")
 
 
 def test_errors_are_of_this_package_and_of_the_kind_that_callers_expect():

@@ -39,9 +39,9 @@ def test_info_shows_tree_limits_and_counts_of_the_shipped_arm(capsys):
         assert kernel.operations.total == int(count)
 
 
-def test_info_says_doubts_and_mimic_joints(capsys):
+def test_info_lists_warnings_and_mimic_joints(capsys):
     _, out, err = info(capsys, robot("romeo_description/urdf/romeo_laas_small.urdf"))
-    assert "Doubts" in out
+    assert "Warnings" in out
     assert "link 'body': inertia is not positive semidefinite" in out
     assert err == ""
     _, out, _ = info(capsys, robot("panda_description/urdf/panda.urdf"))

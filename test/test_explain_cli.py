@@ -101,8 +101,6 @@ def test_other_stages(capsys, stage, said):
 
 
 def test_what_is_not_there_is_named(capsys):
-    assert "no algorithm 'dynamics'; valid are forward_kinematics," in refused(
-        capsys, "dynamics", "arm7"
-    )
+    assert "no algorithm 'dynamics'" in refused(capsys, "dynamics", "arm7")
     assert "no robot 'arm9'" in refused(capsys, "twists", "arm9")
     assert "body" in refused(capsys, "jacobian", "arm7")

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from mbs_dynamics.errors import ModelWarning
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 def load(source, **options):
@@ -21,7 +21,7 @@ def load(source, **options):
 
 
 def notes(model, severity="note"):
-    return [str(doubt) for doubt in model.doubts if doubt.severity == severity]
+    return [str(each) for each in model.diagnostics if each.severity == severity]
 
 
 # -- poses from the model alone, with nothing of the package but the numbers in it ----------------

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algorithms: equations written once, over the moves of all four representations."""
 
-from mbs_dynamics.algorithms._algorithm import Algorithm, algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms._algorithm import NAMED, Algorithm, algorithm, algorithm_of, compile
 from mbs_dynamics.algorithms._together import compile_together
 from mbs_dynamics.algorithms.coriolis import (
     christoffel_symbols,
     coriolis_matrix,
 )
 from mbs_dynamics.algorithms.derivatives import (
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
+    TorqueRates,
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_dynamics_rates,
@@ -50,6 +53,7 @@ from mbs_dynamics.algorithms.kinematics import (
     twists,
 )
 from mbs_dynamics.algorithms.linearization import (
+    Linearization,
     linearize,
 )
 from mbs_dynamics.algorithms.manipulability import (
@@ -61,6 +65,7 @@ from mbs_dynamics.algorithms.manipulability import (
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.algorithms.newton_euler import (
     bias_torques,
+    coriolis_torques,
     gravity_torques,
     inverse_dynamics,
 )
@@ -71,6 +76,7 @@ from mbs_dynamics.algorithms.partials import (
 from mbs_dynamics.algorithms.points import (
     offset_jacobian,
     offset_twist,
+    point_acceleration,
     point_jacobian,
     point_velocity,
 )
@@ -107,6 +113,7 @@ ALGORITHMS = (
     relative_jacobian,
     offset_twist,
     offset_jacobian,
+    point_acceleration,
     point_velocity,
     point_jacobian,
     pose_sensitivity,
@@ -116,6 +123,7 @@ ALGORITHMS = (
     inverse_dynamics,
     gravity_torques,
     bias_torques,
+    coriolis_torques,
     mass_matrix,
     inverse_mass_matrix,
     coriolis_matrix,
@@ -137,10 +145,16 @@ ALGORITHMS = (
 )
 """All algorithms, in the order in which users meet them."""
 
+NAMED.update({algorithm_of(function).name: algorithm_of(function) for function in ALGORITHMS})
+
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
+    "ForwardDynamicsDerivatives",
+    "InverseDynamicsDerivatives",
     "InverseKinematics",
+    "Linearization",
+    "TorqueRates",
     "accelerations",
     "algorithm",
     "algorithm_of",
@@ -154,6 +168,7 @@ __all__ = [
     "compile",
     "compile_together",
     "coriolis_matrix",
+    "coriolis_torques",
     "fit_joint_rates",
     "forward_dynamics",
     "forward_dynamics_derivatives",
@@ -187,6 +202,7 @@ __all__ = [
     "momenta",
     "offset_jacobian",
     "offset_twist",
+    "point_acceleration",
     "point_jacobian",
     "point_velocity",
     "pose_sensitivity",

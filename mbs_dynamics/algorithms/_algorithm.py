@@ -13,28 +13,29 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from mbs_dynamics.algorithms._tracing import COORDINATES, MODEL_INPUTS, traced
+from mbs_dynamics.algorithms._tracing import COORDINATES, traced
+from mbs_dynamics.algorithms.kernels import (
+    attributes_taken,
+    kernel_of,
+    shapes_of_model_inputs,
+    traced_on,
+)
 from mbs_dynamics.compiler import (
     Dispatcher,
     Kernel,
     Operations,
     Program,
-    checked_backend,
-    default_backend,
-    trace,
 )
 from mbs_dynamics.compiler.passes.strategy import is_large
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.body import Payload
+from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.model.equivalent import equivalent
-from mbs_dynamics.model.tree import Model
-from mbs_dynamics.model.values import Recent
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
+from mbs_dynamics.representation.tree import Tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,10 +55,7 @@ ARRAYS = (
 )
 """Names of the arguments of equations that are arrays; every other argument is an option."""
 
-MOST_LOADS = 16
-"""So many kernels are kept that differ in nothing but the gravity and loads they default to."""
-
-MOST_BOUND = 200
+MOST_CALLS = 200
 """So many calls, each with other options, are remembered for a model."""
 
 BODY_LEVEL = frozenset({"wrenches"})
@@ -65,7 +63,10 @@ BODY_LEVEL = frozenset({"wrenches"})
 
 
 class Algorithm(Dispatcher):
-    """Equations, with the kernels that they are compiled to; a function of model and arrays."""
+    """Equations, with the kernels that they are compiled to; a function of model and arrays.
+
+    Called with a :class:`Tree` in place of the model, within other equations, it is its equations.
+    """
 
     def __init__(
         self, equations: Callable[..., Any], invariant: bool, of_joints: bool, generic: bool
@@ -74,6 +75,7 @@ class Algorithm(Dispatcher):
         functools.update_wrapper(self, equations)
         self.equations = equations
         self.name = equations.__name__
+        self.__signature__ = _with_model(inspect.signature(equations))
         self.invariant = invariant
         self.of_joints = of_joints
         self.generic = generic
@@ -94,14 +96,16 @@ class Algorithm(Dispatcher):
         return self.name
 
     def __repr__(self) -> str:
-        return f"<algorithm {self.name}{inspect.signature(self.equations)}>"
+        return f"<algorithm {self.name}{self.__signature__}>"
 
-    def __call__(self, model: Model, *args: Any, **named: Any) -> Any:
+    def __call__(self, model: Model | Tree, *args: Any, **named: Any) -> Any:
+        if isinstance(model, Tree):
+            return self.equations(model, *args, **named)
         required = len(self.required)
         shortcut = self, args[required:], tuple(named.items()) if named else ()
         if len(args) >= required:
             try:  # most calls: the arrays first, and options known from before
-                kernel, properties = model.bound[shortcut]
+                kernel, properties = model.compiled.calls[shortcut]
             except (KeyError, TypeError, AttributeError):
                 pass
             else:
@@ -116,14 +120,17 @@ class Algorithm(Dispatcher):
                 arrays = (*arrays, None)
         given = tuple([x is not None for x in arrays])
         try:
-            kernel, takes = model.kernels[self, given, model.carriers, rest, tuple(named.items())]
+            kernel, takes = model.compiled.kernels[
+                self, given, model.loaded_bodies, rest, tuple(named.items())
+            ]
         except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
             kernel, takes = self._prepared(model, given, rest, named)
         properties = tuple([getattr(model, name) for name in takes])
-        if len(args) >= required == sum(given) and len(model.bound) < MOST_BOUND:
+        calls = model.compiled.calls
+        if len(args) >= required == sum(given) and len(calls) < MOST_CALLS:
             # the model keeps the kernel alive: none of these calls is ever forgotten
             with contextlib.suppress(TypeError):  # an option that cannot be hashed
-                model.bound[shortcut] = kernel, properties
+                calls[shortcut] = kernel, properties
                 self.remember(model, required, *shortcut[1:], kernel, properties)
         return kernel(*[x for x in arrays if x is not None], *properties)
 
@@ -137,25 +144,26 @@ class Algorithm(Dispatcher):
         unnamed = [repr(x) for x in rest[len(self.positional) :]]
         if unnamed or twice or unknown:
             came = (twice or unknown or [f"{unnamed[0]} without a name"])[0]
+            keywords = [name for name in self.options if name not in self.positional]
+            hint = f"; give options by name: {keywords[0]}=..." if unnamed and keywords else ""
             raise ArgumentError(
                 f"{self.name}: cannot take {came!r}; the arguments are: model, "
                 + ", ".join((*self.arrays, *self.options))
+                + hint
             )
         chosen = [name for name, there in zip(self.arrays, given, strict=True) if there]
         for name in self.required:
             if name not in chosen:
                 raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
         options = self.complete({**positional, **named})
-        key = self, given, model.carriers, tuple(options.items())  # whatever gravity and load are
-        found = model.kernels.get(key)
+        key = self, given, model.loaded_bodies, tuple(options.items())  # whatever the loads are
+        kernels = model.compiled.kernels
+        found = kernels.get(key)
         if found is None:
             kernel = self.kernel(model, chosen, options)
-            names = {port.name for port in kernel.inputs}
-            properties = [("gravity", "gravity"), ("payload", "payload_parameters")]
-            takes = tuple(attribute for port, attribute in properties if port in names)
-            found = model.kernels[key] = kernel, takes
+            found = kernels[key] = kernel, attributes_taken(kernel)
         with contextlib.suppress(TypeError):  # a list in the options: found by the key above
-            model.kernels[self, given, model.carriers, rest, tuple(named.items())] = found
+            kernels[self, given, model.loaded_bodies, rest, tuple(named.items())] = found
         return found
 
     def kernel(
@@ -169,19 +177,13 @@ class Algorithm(Dispatcher):
         self.check_model(model)
         arrays = tuple(arrays)
         complete = self.complete(options)
-        backend = default_backend() if backend is None else checked_backend(backend)
-        key = (self, arrays, tuple(complete.items()), model.carriers)
-        with model.lock:
-            if key not in model.kernels:
-                model.kernels[key] = self.program(model, arrays, complete)
-            program = model.kernels[key]
-            defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
-            used = [defaults[port.name] for port in program.inputs if port.name in defaults]
-            loads = b"".join(np.asarray(x).tobytes() for x in used)
-            kernels = model.kernels.setdefault((*key, backend), Recent(MOST_LOADS))
-            if loads not in kernels:
-                kernels[loads] = Kernel(program, backend=backend, defaults=defaults)
-            return kernels[loads]  # type: ignore[no-any-return]
+        return kernel_of(
+            model,
+            (self, arrays, tuple(complete.items())),
+            lambda: self.program(model, arrays, complete),
+            backend=backend,
+            defaults=True,
+        )
 
     def check_model(self, model: object) -> None:
         """Raise ArgumentError for what is no model."""
@@ -228,7 +230,7 @@ class Algorithm(Dispatcher):
         straight = functools.partial(self._straight, model, arrays, options)
         if not self.generic:
             return straight()
-        inputs = self._inputs(model, arrays, options)
+        inputs = self._shapes(model, arrays, options) | shapes_of_model_inputs(model)
         same = self.equivalent(model, arrays)
         return traced(self.name, self.equations, same, inputs, options, straight)
 
@@ -236,42 +238,31 @@ class Algorithm(Dispatcher):
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Program:
         """Return the equations traced body by body."""
-        same, inputs = self.equivalent(model, arrays), self._inputs(model, arrays, options)
+        same, inputs = self.equivalent(model, arrays), self._shapes(model, arrays, options)
+        equations, large = functools.partial(self.equations, **options), is_large(model.nb)
+        return traced_on(same, equations, inputs, name=self.name, large=large)
 
-        def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
-            return self.equations(loaded(same, gravity, payload), **symbols, **options)
-
-        large = is_large(model.nb)
-        return trace(on_symbols, inputs, name=self.name, droppable=MODEL_INPUTS, large=large)
-
-    def _inputs(
+    def _shapes(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of all inputs, by name."""
-        return {name: shape_of(name, model, options) for name in arrays} | model_inputs(model)
+        """Return the shapes of arrays, by name."""
+        return {name: shape_of(name, model, options) for name in arrays}
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""
         if not self.of_joints:
             return model
-        keep = range(model.nb) if BODY_LEVEL.intersection(arrays) else model.carriers
-        key = equivalent, tuple(keep), model.carriers
-        with model.lock:
-            if key not in model.kernels:
-                model.kernels[key] = equivalent(model, keep_frames=keep)
-            return model.kernels[key]  # type: ignore[no-any-return]
+        keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.loaded_bodies)
+        found: Model = model.compiled.once(
+            (equivalent, keep, model.loaded_bodies), lambda: equivalent(model, keep_frames=keep)
+        )
+        return found
 
 
-def model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the inputs that are properties of the model."""
-    return {"gravity": (3,), "payload": (len(model.payloads), 10)}
-
-
-def loaded(model: Model, gravity: Any, payload: Any) -> Model:
-    """Return a model with these gravity and payloads, symbols or not, the loads in the bodies."""
-    carriers = zip(model.payloads, payload, strict=True)
-    loads = tuple(Payload(load.body, parameters) for load, parameters in carriers)
-    return replace(model, gravity=gravity, payloads=loads).loaded()
+def _with_model(equations: inspect.Signature) -> inspect.Signature:
+    """Return the signature of equations for those who call them with a model."""
+    first, *others = equations.parameters.values()
+    return equations.replace(parameters=[first.replace(annotation="Model"), *others])
 
 
 def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
@@ -305,7 +296,7 @@ def _constant(name: str, option: Any) -> Any:
 
 def algorithm(
     *, invariant: bool, of_joints: bool = False, generic: bool = False
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
     ``invariant`` says that the result does not depend on the representation of twists, so that
@@ -314,20 +305,33 @@ def algorithm(
     that the equations may be given a model that differs in all else: see
     :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
     body in place of all of its kind, so that the loops of large models stay loops: see
-    :mod:`mbs_dynamics.model.generic`.
+    :mod:`mbs_dynamics.representation.generic_tree`.
     """
 
-    def decorate(equations: Callable[P, R]) -> Callable[P, R]:
-        return cast(Callable[P, R], Algorithm(equations, invariant, of_joints, generic))
+    def decorate(
+        equations: Callable[Concatenate[Tree, P], R],
+    ) -> Callable[Concatenate[Model | Tree, P], R]:
+        made: Any = Algorithm(equations, invariant, of_joints, generic)
+        return made  # type: ignore[no-any-return]
 
     return decorate
 
 
-def algorithm_of(function: Callable[..., Any]) -> Algorithm:
-    """Return the algorithm behind a function of this package, or raise ArgumentError."""
+NAMED: dict[str, Algorithm] = {}
+"""The public algorithms by name; :mod:`mbs_dynamics.algorithms` enters them."""
+
+
+def algorithm_of(function: Callable[..., Any] | str) -> Algorithm:
+    """Return the algorithm behind a function of this package, or that of a name.
+
+    Raises UnknownAlgorithmError for an unknown name, ArgumentError for any other object.
+    """
+    if isinstance(function, str):
+        if function not in NAMED:
+            raise UnknownAlgorithmError(function, NAMED)
+        return NAMED[function]
     if not isinstance(function, Algorithm):
-        kind = type(function).__name__
-        name = function if isinstance(function, str) else getattr(function, "__name__", kind)
+        name = getattr(function, "__name__", type(function).__name__)
         raise ArgumentError(
             f"{name!r} is not an algorithm of this package that can be compiled, such as "
             "mbs_dynamics.inverse_dynamics"
@@ -336,13 +340,13 @@ def algorithm_of(function: Callable[..., Any]) -> Algorithm:
 
 
 def compile(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | str,
     model: Model,
     *,
     backend: str | None = None,
     **options: Any,
 ) -> Kernel:
-    """Return an algorithm compiled for a model, as a callable on arrays.
+    """Return an algorithm, or that of a name, compiled for a model, as a callable on arrays.
 
     ``options`` are those of the algorithm (``representation=``, ``body=``, ...). Arrays that the
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
@@ -351,7 +355,8 @@ def compile(
     model's. ``backend`` is ``"llvm"``, ``"c"`` or ``"python"``; by default the environment variable
     MBS_BACKEND, else llvm if llvmlite is installed, else python.
 
-    Raises ArgumentError for what is no algorithm and for unknown options, UnknownBodyError,
+    Raises UnknownAlgorithmError for an unknown name, ArgumentError for other objects that are no
+    algorithm and for unknown options, UnknownBodyError,
     UnknownRepresentationError, UnknownBackendError; BackendError if the back end needs llvmlite or
     a C compiler, and there is none.
     """
@@ -360,7 +365,7 @@ def compile(
 
 
 def asked_of(
-    function: Callable[..., Any], options: Mapping[str, Any]
+    function: Callable[..., Any] | str, options: Mapping[str, Any]
 ) -> tuple[Algorithm, tuple[str, ...], dict[str, Any]]:
     """Return an algorithm, its arrays, and its options, from what :func:`compile` takes."""
     found = algorithm_of(function)

@@ -7,23 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mbs_dynamics.algorithms._algorithm import (
     ARRAYS,
     BODY_LEVEL,
-    MOST_LOADS,
     Algorithm,
     asked_of,
-    loaded,
-    model_inputs,
     shape_of,
 )
-from mbs_dynamics.algorithms._tracing import MODEL_INPUTS
-from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
+from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
+from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.tree import Model
-from mbs_dynamics.model.values import Recent
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 
 class _Part(NamedTuple):
@@ -66,20 +61,13 @@ def compile_together(
     for part in parts:
         part.algorithm.check_model(model)
     inputs = _inputs(parts, model)
-    backend = default_backend() if backend is None else checked_backend(backend)
-    key = tuple((*part[:3], tuple(part.options.items())) for part in parts)
-    traced = (compile_together, key, model.carriers)
-    with model.lock:
-        if traced not in model.kernels:
-            model.kernels[traced] = _cheapest(parts, inputs, model)
-        program = model.kernels[traced]
-        known = {"gravity": model.gravity, "payload": model.payload_parameters} if defaults else {}
-        used = [np.asarray(known[port.name]) for port in program.inputs if port.name in known]
-        loads = b"".join(x.tobytes() for x in used)
-        kernels = model.kernels.setdefault((*traced, backend, defaults), Recent(MOST_LOADS))
-        if loads not in kernels:
-            kernels[loads] = Kernel(program, backend=backend, defaults=known)
-        return kernels[loads]  # type: ignore[no-any-return]
+    return kernel_of(
+        model,
+        tuple((*part[:3], tuple(part.options.items())) for part in parts),
+        lambda: _cheapest(parts, inputs, model),
+        backend=backend,
+        defaults=defaults,
+    )
 
 
 def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
@@ -165,18 +153,17 @@ def _trace(
 ) -> Program:
     """Return the parts as one program, each on the equivalent model of its own or on the given."""
 
-    def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> dict[str, Any]:
+    def equations(tree: Tree, **symbols: Any) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for part in parts:
             same = part.algorithm.equivalent(model, part.arrays) if own else model
+            on = Tree(same, tree.gravity, tree.loads)
             options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}
-            result = part.algorithm.equations(loaded(same, gravity, payload), **arrays, **options)
-            if not isinstance(result, Mapping):
-                result = {"": result}
-            for key, array in result.items():
+            result = part.algorithm.equations(on, **arrays, **options)
+            for key, array in named_results("", result)[0].items():
                 results[f"{part.name}_{key}" if key else part.name] = array
         return results
 
     name = "_and_".join(part.name for part in parts)
-    return trace(on_symbols, {**inputs, **model_inputs(model)}, name=name, droppable=MODEL_INPUTS)
+    return traced_on(model, equations, inputs, name=name)

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import depth_first, path_to
-from mbs_dynamics.model.tree import Model
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
@@ -21,9 +22,6 @@ COORDINATES = ("q", "qd", "qdd", "qddd", "qdddd")
 
 SEVERAL = frozenset({"motion"})
 """Arrays (k, n) of several of these."""
-
-MODEL_INPUTS = frozenset({"gravity", "payload"})
-"""Properties of the model that are inputs of the kernels, so that they change without compiling."""
 
 
 def traced(
@@ -64,7 +62,7 @@ def _traced_in_loops(
     """Return equations traced as loops; Unsuitable if they, or the bodies, are not alike enough."""
     from mbs_dynamics.compiler.frontend.loop_trace import trace_loops  # most robots need none
     from mbs_dynamics.compiler.frontend.loops import Unsuitable
-    from mbs_dynamics.model.generic import GenericModel, forest_of
+    from mbs_dynamics.representation.generic_tree import GenericTree, forest_of
 
     whole = "body" not in options
     ordered, order = depth_first(model) if whole else path_to(model, options["body"])
@@ -72,11 +70,11 @@ def _traced_in_loops(
     coordinates = [joint.coordinate for joint in joints if joint.ratio == 1.0]
     if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
         raise Unsuitable
-    loads = {i: k for k, i in enumerate(model.carriers)} if whole else {}
+    loads = {i: k for k, i in enumerate(model.loaded_bodies)} if whole else {}
     carriers = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        generic = GenericModel(ordered, loops, gravity, payload, carriers, model.n)
+        generic = GenericTree(ordered, loops, gravity, payload, carriers, model.n)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
@@ -92,7 +90,7 @@ def _traced_in_loops(
         on_generic,
         inputs,
         name=name,
-        droppable=MODEL_INPUTS,
+        droppable=frozenset(MODEL_INPUTS),
         forest=forest_of(ordered, carriers),
         places=places,
         rows=rows,

@@ -14,8 +14,8 @@ from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, meeting
+from mbs_dynamics.representation.tree import Tree
 
 
 class Articulated:
@@ -25,7 +25,7 @@ class Articulated:
     recursions, in place of products with rows of U, which grow with the depth of the tree.
     """
 
-    def __init__(self, model: Model, rep: Representation) -> None:
+    def __init__(self, model: Tree, rep: Representation) -> None:
         self.model = model
         self.meet = meeting(rep)
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))

@@ -18,12 +18,12 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, Identity, Representation, meeting
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
-def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew.
 
     C qd is the Coriolis and centrifugal part of :func:`bias_torques`. It is the matrix of the
@@ -37,7 +37,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 
 
 @algorithm(invariant=True, of_joints=True)
-def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
+def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
     h_i - g_i = sum_jk Gamma_ijk qd_j qd_k and Gamma_ijk = Gamma_ikj: Mueller (dynamics), eq. (86)
@@ -76,7 +76,7 @@ def christoffel_symbols(model: Model, q: ArrayLike) -> FloatArray:
     return symbols
 
 
-def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
+def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
     rep = BodyFixed(model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
@@ -102,7 +102,7 @@ def _coriolis(model: Model, q: Array, qd: Array) -> FloatArray:
     return np.asarray(model.generalized_matrix(C))
 
 
-def twists_of(model: Model, rep: Representation, rate: list[Any]) -> list[Any]:
+def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
     """Return the twists of all bodies, and of the ground at index -1."""
     V = model.per_body(np.zeros(6))
     for i, p in model.outward():
@@ -150,7 +150,7 @@ class Gyration:
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
-def composite_gyrations(model: Model, rep: BodyFixed, V: list[Any]) -> list[Any]:
+def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     """Return the sum of the gyrations of all that the joint of each body moves."""
     B = model.per_body()
     for i, _ in model.outward():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
@@ -18,20 +18,45 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
+from mbs_dynamics.representation.tree import Tree
 
-_inverse_dynamics = algorithm_of(inverse_dynamics).equations
+
+class InverseDynamicsDerivatives(NamedTuple):
+    """What :func:`inverse_dynamics_derivatives` returns, each (..., n, n)."""
+
+    dtau_dq: FloatArray
+    dtau_dqd: FloatArray
+    dtau_dqdd: FloatArray
+    """The mass matrix M."""
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """What :func:`forward_dynamics_derivatives` returns, each (..., n, n)."""
+
+    dqdd_dq: FloatArray
+    dqdd_dqd: FloatArray
+    dqdd_dtau: FloatArray
+    """The inverse of the mass matrix."""
+
+
+class TorqueRates(NamedTuple):
+    """What :func:`inverse_dynamics_rates` returns, each (..., n)."""
+
+    taud: FloatArray
+    """In N m/s or N/s."""
+    taudd: FloatArray
+    """In N m/s^2 or N/s^2."""
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics_derivatives(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
     wrenches: ArrayLike | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> InverseDynamicsDerivatives:
     """Return dtau/dq, dtau/dqd and dtau/dqdd = M, each (..., n, n), of :func:`inverse_dynamics`.
 
     ``wrenches`` (..., nb, 6) act on the bodies and are body-fixed: they turn with the bodies. By
@@ -41,21 +66,21 @@ def inverse_dynamics_derivatives(
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
-    return {  # type: ignore[return-value]
-        "dtau_dq": np.asarray(model.generalized_matrix(dq)),
-        "dtau_dqd": np.asarray(model.generalized_matrix(dqd)),
-        "dtau_dqdd": np.asarray(model.generalized_matrix(dqdd, symmetric=True)),
-    }
+    return InverseDynamicsDerivatives(
+        np.asarray(model.generalized_matrix(dq)),
+        np.asarray(model.generalized_matrix(dqd)),
+        np.asarray(model.generalized_matrix(dqdd, symmetric=True)),
+    )
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def forward_dynamics_derivatives(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> ForwardDynamicsDerivatives:
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1, each (..., n, n), of :func:`forward_dynamics`.
 
     dqdd/dx = - M^-1 dtau/dx at the acceleration that tau causes; ``wrenches`` (..., nb, 6) act on
@@ -68,17 +93,14 @@ def forward_dynamics_derivatives(
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.accelerations(tau, h)
     dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches)
-    inverse = factors.inverse()
-    return {  # type: ignore[return-value]
-        "dqdd_dq": factors.response(dq),
-        "dqdd_dqd": factors.response(dqd),
-        "dqdd_dtau": inverse,
-    }
+    return ForwardDynamicsDerivatives(
+        factors.response(dq), factors.response(dqd), factors.inverse()
+    )
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics_rates(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -86,7 +108,7 @@ def inverse_dynamics_rates(
     qdddd: ArrayLike,
     *,
     representation: str = "auto",
-) -> tuple[FloatArray, FloatArray]:
+) -> TorqueRates:
     """Return the first and second time derivatives of the torques (..., n) along a motion.
 
     For robots with elastic joints: Mueller (dynamics), section 6.3. The recursion of
@@ -97,8 +119,8 @@ def inverse_dynamics_rates(
     """
     motion = q, qd, qdd, qddd, qdddd
     arguments = [series_of(motion[k : k + 3]) for k in range(3)]
-    tau = _inverse_dynamics(model, *arguments, representation=representation)
-    return {"taud": derivative_of(tau, 1), "taudd": derivative_of(tau, 2)}  # type: ignore[return-value]
+    tau = inverse_dynamics(model, *arguments, representation=representation)
+    return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
 
 class Motion(NamedTuple):
@@ -115,7 +137,7 @@ class Motion(NamedTuple):
     W: list[Array]
 
 
-def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
+def motion_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
@@ -123,7 +145,7 @@ def motion_of(model: Model, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) 
 
 
 def _derivatives(
-    model: Model, q: Any, qd: Any, qdd: Any, wrenches: Any
+    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[Array, Array, Array]:
     """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies."""
     rep = BodyAxes(model, q)

@@ -16,13 +16,13 @@ from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, moves
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=True)
 def kinetic_energy(
-    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+    model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
     """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...), in J.
 
@@ -34,7 +34,7 @@ def kinetic_energy(
 
 
 @algorithm(invariant=True)
-def potential_energy(model: Model, q: ArrayLike) -> FloatArray:
+def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the potential energy U = - sum m_i g^T c_i (...) in the field of gravity, in J.
 
     It is zero for masses at the height of the inertial frame's origin; its gradient by q is
@@ -46,7 +46,7 @@ def potential_energy(model: Model, q: ArrayLike) -> FloatArray:
 
 
 @algorithm(invariant=True)
-def center_of_mass(model: Model, q: ArrayLike) -> FloatArray:
+def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the centre (..., 3) of all mass that moves, in m, in the inertial frame.
 
     q (..., n). Raises SingularError where nothing moves that has mass; ArgumentError for a wrong
@@ -57,7 +57,7 @@ def center_of_mass(model: Model, q: ArrayLike) -> FloatArray:
 
 @algorithm(invariant=False)
 def momenta(
-    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the momentum co-screws Pi_i = M_i V_i (..., nb, 6), the angular part first.
 
@@ -73,7 +73,7 @@ def momenta(
 
 
 @algorithm(invariant=True)
-def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the momentum (..., 6) of the whole about its centre of mass, angular part first.
 
     Resolved in the inertial frame; N m s and N s. q, qd (..., n).
@@ -88,13 +88,13 @@ def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> FloatArray
     return np.concatenate([about_origin - so3.hat(_center_of_mass(model, q)) @ linear, linear])
 
 
-def _center_of_mass(model: Model, q: Array) -> FloatArray:
+def _center_of_mass(model: Tree, q: Array) -> FloatArray:
     mass, moment = _first_moment(model, q)
     message = "there is no centre of mass: nothing moves that has mass"
     return np.asarray(moment / positive(mass, message))
 
 
-def _first_moment(model: Model, q: Array) -> tuple[Array, Array]:
+def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:
     """Return the mass that moves, and its first moment about the inertial frame's origin."""
     rep = BodyFixed(model, q)
     mass: list[Any] = [body.inertia.mass for body in model.bodies] + [0.0]

@@ -18,8 +18,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import AUTO, dynamic_moves
+from mbs_dynamics.representation.tree import Tree
 
 SHORT = 34
 """Up to this mean square of the joints that move a body the mass matrix is cheaper: counted for
@@ -28,7 +28,7 @@ chains of 8 to 14 joints and for twelve robots."""
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def forward_dynamics(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
@@ -72,7 +72,7 @@ def forward_dynamics(
 
 
 def _articulated_body(
-    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+    model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
     """The articulated-body algorithm over the moves."""
     rep, pivot = dynamic_moves(representation, model, q), pivots(model)
@@ -105,9 +105,7 @@ def _articulated_body(
     return np.asarray(model.by_coordinate(qdd))
 
 
-def _udut(
-    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
-) -> Array:
+def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads) -> Array:
     """Mohan and Saha's recursion, in their letters: p, psi, m_hat, eta, phi, mu.
 
     Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
@@ -136,7 +134,7 @@ def _udut(
 
 
 def _by_mass_matrix(
-    model: Model, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+    model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
     return factors_as_matrices(model, q, representation).accelerations(tau, h)

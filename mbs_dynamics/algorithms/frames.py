@@ -33,13 +33,13 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, from_body_fixed, to_body_fixed
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=True)
 def relative_twist(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     body: str | None,
@@ -81,7 +81,7 @@ def relative_twist(
 
 @algorithm(invariant=True)
 def relative_jacobian(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     body: str | None,
     *,
@@ -112,7 +112,7 @@ class _View:
     the joints in between.
     """
 
-    def __init__(self, model: Model, q: Array, measured_at: str | None, resolved_in: str | None):
+    def __init__(self, model: Tree, q: Array, measured_at: str | None, resolved_in: str | None):
         self.model = model
         self.rep = BodyFixed(model, q)
         at = _frame(model, measured_at)
@@ -152,7 +152,7 @@ class _View:
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
 
 
-def _frame(model: Model, name: str | None) -> Frame:
+def _frame(model: Tree, name: str | None) -> Frame:
     return Frame("the inertial frame", GROUND, np.eye(4)) if name is None else model.frame(name)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated
 from mbs_dynamics.algorithms.mass_matrix import (
     factorize,
@@ -19,17 +19,15 @@ from mbs_dynamics.algorithms.mass_matrix import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import moves
+from mbs_dynamics.representation.tree import Tree
 
 DEEP = 12.0
 """Mean number of joints that move a body from which on articulated bodies take fewer operations."""
 
-_mass_matrix = algorithm_of(mass_matrix).equations
-
 
 @algorithm(invariant=True, of_joints=True, generic=True)
-def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse of the mass matrix (..., n, n), symmetric.
 
     By the factorization M = U D U^T: of :func:`mass_matrix`, whose zeros follow the branches of the
@@ -44,7 +42,7 @@ def inverse_mass_matrix(model: Model, q: ArrayLike, *, representation: str = "au
 class Factors:
     """M = U D U^T as matrices."""
 
-    def __init__(self, model: Model, M: Array) -> None:
+    def __init__(self, model: Tree, M: Array) -> None:
         self.model = model
         self.U, self.D = factorize(model, M)
 
@@ -62,14 +60,14 @@ class Factors:
         return inverted(self.U, self.D)
 
 
-def factors_of(model: Model, q: Any, representation: str) -> Factors | Articulated:
+def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulated:
     """Return the factors of the mass matrix in the form that takes the fewest operations."""
     if model.positions_are_coordinates and model.mean_depth() > DEEP:
         return Articulated(model, moves(representation, model, q))
     return factors_as_matrices(model, q, representation)
 
 
-def factors_as_matrices(model: Model, q: Any, representation: str) -> Factors:
+def factors_as_matrices(model: Tree, q: Any, representation: str) -> Factors:
     """Return the factors of the mass matrix as matrices, of whatever joints."""
-    M: Any = _mass_matrix(model, q, representation=representation)
+    M: Any = mass_matrix(model, q, representation=representation)
     return Factors(model, M)

@@ -24,8 +24,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import Representation, moves, screws_at, to_body_fixed
+from mbs_dynamics.representation.tree import Tree
 
 CONSISTENCY_TOLERANCE = 1e-8
 """How far twists may be from a motion of the mechanism, relative to 1 + their largest component."""
@@ -117,7 +118,7 @@ def fit_joint_rates(
 
 @algorithm(invariant=False)
 def joint_rates_and_misfit(
-    model: Model, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
 ) -> Any:
     """Return qd and e_i - X_i qd_i (nb, 6); see :func:`joint_rates_from_twists`."""
     rep = moves(representation, model, q)
@@ -127,7 +128,7 @@ def joint_rates_and_misfit(
 
 @algorithm(invariant=False)
 def joint_accelerations_and_misfit(
-    model: Model, q: ArrayLike, V: ArrayLike, Vd: ArrayLike, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, V: ArrayLike, Vd: ArrayLike, *, representation: str = "body_fixed"
 ) -> Any:
     """Return qdd and the misfits of V and Vd; see :func:`joint_accelerations_from_twists`."""
     rep = moves(representation, model, q)
@@ -140,13 +141,13 @@ def joint_accelerations_and_misfit(
 
 @algorithm(invariant=False)
 def system_jacobian_and_twists(
-    model: Model, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
 ) -> Any:
     """Return J (nb, 6, n) of all bodies, and V, so that it is checked and broadcast with q."""
     rep = moves(representation, model, q)
     J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
-    for i, name in enumerate(model.body_names):
-        J[i] = model.generalized_columns(screws_at(rep, model.frame(name)))
+    for i, body in enumerate(model.bodies):
+        J[i] = model.generalized_columns(screws_at(rep, model.frame(body.name)))
     return {"J": J, "V": V}
 
 
@@ -162,9 +163,9 @@ def _relative(rep: Representation, V: Array, drift: Sequence[Array] | None = Non
     return e
 
 
-def _projected(model: Model, e: list[Array]) -> tuple[Array, Array]:
+def _projected(model: Tree, e: list[Array]) -> tuple[Array, Array]:
     """Return (X^T X)^-1 X^T e for the coordinates (n,), and what the joints leave of e (nb, 6)."""
-    X = model.screw_body
+    X = [body.joint.screw for body in model.bodies]
     along = model.generalized([X_i @ e_i for X_i, e_i in zip(X, e, strict=True)])
     ratios = [body.joint.ratio for body in model.bodies]
     length2 = model.generalized([k * (X_i @ X_i) for k, X_i in zip(ratios, X, strict=True)])

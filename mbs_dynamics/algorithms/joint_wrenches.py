@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.newton_euler import Loads, recursion
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import dynamic_moves, to_body_fixed
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=False, generic=True)
 def joint_wrenches(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -41,7 +41,7 @@ def joint_wrenches(
 
 @algorithm(invariant=False, generic=True)
 def joint_reactions(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,

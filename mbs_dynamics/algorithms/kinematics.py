@@ -13,22 +13,23 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, moves, screws_at
+from mbs_dynamics.representation.tree import Tree
 
 
-def _frames(model: Model, bodies: Sequence[str] | None) -> list[Frame]:
+def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
     """Return the frames of the named bodies or links; of all bodies, in order, for None."""
     if isinstance(bodies, str):
         raise ArgumentError(f"bodies must be a list of names; got the single name {bodies!r}")
     if bodies is not None and not isinstance(bodies, Iterable):
         raise ArgumentError(f"bodies must be a list of names; got {bodies!r}")
-    return [model.frame(name) for name in (model.body_names if bodies is None else bodies)]
+    names = [body.name for body in model.bodies] if bodies is None else bodies
+    return [model.frame(name) for name in names]
 
 
 @algorithm(invariant=True)
 def forward_kinematics(
-    model: Model, q: ArrayLike, *, bodies: Sequence[str] | None = None
+    model: Tree, q: ArrayLike, *, bodies: Sequence[str] | None = None
 ) -> FloatArray:
     """Return the poses C_i (..., nb, 4, 4) of all bodies, or of the named bodies and links.
 
@@ -44,7 +45,7 @@ def forward_kinematics(
 
 @algorithm(invariant=False, generic=True)
 def twists(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     *,
@@ -74,7 +75,7 @@ def twists(
 
 @algorithm(invariant=False, generic=True)
 def jacobian(
-    model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the Jacobian J (..., 6, n) of a body or link, with V = J qd, angular part first.
 

@@ -4,27 +4,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.derivatives import forward_dynamics_derivatives
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation.tree import Tree
 
-_forward_dynamics_derivatives = algorithm_of(forward_dynamics_derivatives).equations
+
+class Linearization(NamedTuple):
+    """What :func:`linearize` returns: d/dt dx = A dx + B dtau, with x = (q, qd)."""
+
+    A: FloatArray
+    """(..., 2n, 2n)."""
+    B: FloatArray
+    """(..., 2n, n)."""
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def linearize(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
-) -> tuple[FloatArray, FloatArray]:
+) -> Linearization:
     """Return A (..., 2n, 2n) and B (..., 2n, n) of the linear dynamics about a state.
 
     With the state x = (q, qd) and the input tau, xdot = f(x, tau) = (qd, qdd), they are df/dx and
@@ -36,8 +43,8 @@ def linearize(
     q, qd, tau (..., n) in SI units. Raises SingularError where the mass matrix is not positive
     definite; ArgumentError for a wrong shape or type.
     """
-    derivatives: Any = _forward_dynamics_derivatives(model, q, qd, tau, wrenches)
+    by = forward_dynamics_derivatives(model, q, qd, tau, wrenches)
     zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)
-    A = model.assembled([[zero, eye], [derivatives["dqdd_dq"], derivatives["dqdd_dqd"]]])
-    B = model.assembled([[zero], [derivatives["dqdd_dtau"]]])
-    return {"A": A, "B": B}  # type: ignore[return-value]
+    A = model.assembled([[zero, eye], [by.dqdd_dq, by.dqdd_dqd]])
+    B = model.assembled([[zero], [by.dqdd_dtau]])
+    return Linearization(A, B)

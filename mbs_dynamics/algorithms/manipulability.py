@@ -25,7 +25,8 @@ from mbs_dynamics.algorithms.partials import kinematic_hessian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 ROWS: dict[str, tuple[int, ...]] = {
     "all": (0, 1, 2, 3, 4, 5),
@@ -124,7 +125,7 @@ def inverse_condition_number(
     return inverse
 
 
-def moving_coordinates(model: Model, body: str) -> list[int]:
+def moving_coordinates(model: Model | Tree, body: str) -> list[int]:
     """Return the indices of the coordinates that move a body or link, or raise ArgumentError."""
     moved = {model.bodies[i].joint.coordinate for i in model.path(model.frame(body).body)}
     if not moved:

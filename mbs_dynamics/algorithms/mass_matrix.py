@@ -17,7 +17,6 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import (
     BodyFixed,
     Identity,
@@ -26,13 +25,14 @@ from mbs_dynamics.representation import (
     meeting,
     moves,
 )
+from mbs_dynamics.representation.tree import Tree
 
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
-def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 
     M_ij = S_i^T M^c_i S_j with the composite inertia M^c_i of all that joint i moves, in O(n d):
@@ -56,7 +56,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, representation: str = "auto") -> 
     return matrix
 
 
-def composite_inertias(model: Model, rep: Representation) -> list[Any]:
+def composite_inertias(model: Tree, rep: Representation) -> Any:
     """Return the inertia of all that each body's joint moves; none for the ground, the last."""
     Mc = model.per_body()
     for i, _ in model.outward():
@@ -83,7 +83,7 @@ def carried(carry: Operator, M: Any) -> Any:
     return M
 
 
-def factorize(model: Model, M: Array) -> tuple[Array, list[Any]]:
+def factorize(model: Tree, M: Array) -> tuple[Array, list[Any]]:
     """Return U, unit upper triangular, and D, a list, with M = U D U^T.
 
     Mohan and Saha, eq. (26), from the last joint inwards, so that no branch fills the zeros of
@@ -148,7 +148,7 @@ def inverted(U: Array, D: list[Any]) -> Array:
     return inverse
 
 
-def pivots(model: Model) -> Callable[[int, Any], Any]:
+def pivots(model: Tree) -> Callable[[int, Any], Any]:
     """Return a function of a coordinate k and its pivot that returns the pivot, guarded.
 
     The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
@@ -163,12 +163,10 @@ def pivots(model: Model) -> Callable[[int, Any], Any]:
     return pivot
 
 
-def bounds_of_pivots(model: Model) -> tuple[list[str], list[float]]:
+def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
-    known: Model = model.with_numbers
-    locked = known.kernels.get(_locked)
-    if locked is None:  # loops are traced several times
-        locked = known.kernels[_locked] = _locked(known)
+    known = model.model.without_payloads()
+    locked = model.model.compiled.once(_locked, lambda: _locked(Tree(known)))  # of many traces
     said = [
         f"the mass matrix is singular: joint {name!r} moves no inertia"
         for name in model.joint_names
@@ -176,13 +174,11 @@ def bounds_of_pivots(model: Model) -> tuple[list[str], list[float]]:
     return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
 
 
-def _locked(model: Model) -> list[float]:
+def _locked(model: Tree) -> list[float]:
     """Return the inertia that each coordinate moves at q = 0 while all others are locked."""
     rep = BodyFixed(model, np.zeros(model.n))
     locked = [0.0] * model.n
     for i, M in enumerate(composite_inertias(model, rep)[:-1]):
         joint, S = model.bodies[i].joint, rep.screw(i)
-        felt = joint.ratio**2 * (S @ (M @ S))
-        if isinstance(felt, float):  # with a payload it is a symbol
-            locked[joint.coordinate] += felt
+        locked[joint.coordinate] += joint.ratio**2 * (S @ (M @ S))
     return locked

@@ -13,8 +13,8 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, dynamic_moves
+from mbs_dynamics.representation.tree import Tree
 
 
 class Loads(NamedTuple):
@@ -33,7 +33,7 @@ NO_LOADS = Loads()
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def inverse_dynamics(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -64,7 +64,7 @@ def inverse_dynamics(
 
 
 @algorithm(invariant=True, of_joints=True, generic=True)
-def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
+def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
 
     Inverse dynamics without motion. q (..., n); the result is in N m or N.
@@ -76,7 +76,7 @@ def gravity_torques(model: Model, q: ArrayLike, *, representation: str = "auto")
 
 @algorithm(invariant=True, of_joints=True, generic=True)
 def bias_torques(
-    model: Model, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+    model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
     """Return the joint torques h(q, qd) (..., n) at qdd = 0: Coriolis, centrifugal, gravity.
 
@@ -86,8 +86,21 @@ def bias_torques(
     return newton_euler(model, q, qd, np.zeros(model.n), representation)
 
 
+@algorithm(invariant=True, of_joints=True, generic=True)
+def coriolis_torques(
+    model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+) -> FloatArray:
+    """Return the Coriolis and centrifugal torques C(q, qd) qd (..., n), without gravity.
+
+    Inverse dynamics without acceleration and gravity: with :func:`coriolis_matrix`, C qd, and
+    :func:`bias_torques` less :func:`gravity_torques`. q, qd (..., n); the result is in N m or N.
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    return newton_euler(model.under(np.zeros(3)), q, qd, np.zeros(model.n), representation)
+
+
 def newton_euler(
-    model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
+    model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the torques (n,) of the recursive Newton-Euler algorithm."""
     tau = joint_torques(model, q, qd, qdd, representation, loads)
@@ -95,7 +108,7 @@ def newton_euler(
 
 
 def joint_torques(
-    model: Model, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
+    model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> Any:
     """Return for each body the torque of its joint."""
     rep = dynamic_moves(representation, model, q)
@@ -107,7 +120,7 @@ def joint_torques(
 
 
 def recursion(
-    model: Model, rep: Representation, qd: Array, qdd: Array, loads: Loads
+    model: Tree, rep: Representation, qd: Array, qdd: Array, loads: Loads
 ) -> tuple[list[Array], list[Array], list[Array]]:
     """Return twists, accelerations and transmitted wrenches; those of the ground at index -1.
 
@@ -127,7 +140,7 @@ def recursion(
     return V, Vd, W
 
 
-def ground_motion(model: Model, rep: Representation, loads: Loads) -> tuple[Array, Array]:
+def ground_motion(model: Tree, rep: Representation, loads: Loads) -> tuple[Array, Array]:
     """Return the twist of the ground and its acceleration less that of free fall.
 
     The four twists of the base are one and the same, because the inertial frame coincides with it;

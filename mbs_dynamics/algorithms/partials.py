@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +16,13 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import Representation, moves, screws_at
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=False)
 def jacobian_derivative(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     body: str,
     joints: Sequence[int | str],
@@ -55,7 +56,7 @@ def jacobian_derivative(
 
 @algorithm(invariant=False, generic=True)
 def kinematic_hessian(
-    model: Model, q: ArrayLike, body: str, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the partial derivatives H (..., 6, n, n) of the Jacobian, H[:, j, k] = dJ_j / dq_k.
 
@@ -92,7 +93,7 @@ def changes(
     return (change, none) if kind in ("body_fixed", "mixed") else (none, change)
 
 
-def coordinates(model: Model, joints: Sequence[int | str]) -> tuple[int, ...]:
+def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
     """Return the indices of coordinates, given as such or by the names of their joints."""
     if isinstance(joints, (str, int)):
         raise ArgumentError(f"joints must be a sequence of indices or names; got {joints!r}")
@@ -117,7 +118,7 @@ class Columns:
     Columns are per unit of the coordinates: those of mimic joints have the ratio as a factor.
     """
 
-    def __init__(self, model: Model, q: Array, body: str, representation: str) -> None:
+    def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
         self.frame = model.frame(body)
         self.kind = moves(representation, model, q).name
         turning = self.kind in ("hybrid", "mixed")
@@ -127,7 +128,7 @@ class Columns:
         """The representation of what the angular part is made of."""
         self.turning = self._per_unit(self.of_turning) if self.kind == "mixed" else self.S
 
-    def _per_unit(self, rep: Representation) -> list[Array]:
+    def _per_unit(self, rep: Representation) -> Any:
         model = rep.model
         S, of_joints = model.per_body(), screws_at(rep, self.frame)
         for i, _ in model.outward_to(self.frame.body):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities and Jacobians of points fixed to bodies, and of frames offset from them.
+"""Velocities, accelerations and Jacobians of points fixed to bodies, and of frames at them.
 
 A point is an array, so that the kernels take it as an input: another point compiles nothing.
 """
@@ -10,18 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyFixed, moves, screws_at
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=False)
 def offset_twist(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     point: ArrayLike,
@@ -50,7 +51,7 @@ def offset_twist(
 
 @algorithm(invariant=False)
 def offset_jacobian(
-    model: Model, q: ArrayLike, point: ArrayLike, body: str, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, point: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the Jacobian J (..., 6, n) of the frame at a point of a body: V = J qd.
 
@@ -66,13 +67,9 @@ def offset_jacobian(
     return J
 
 
-_offset_twist = algorithm_of(offset_twist).equations
-_offset_jacobian = algorithm_of(offset_jacobian).equations
-
-
 @algorithm(invariant=True)
 def point_velocity(
-    model: Model, q: ArrayLike, qd: ArrayLike, point: ArrayLike, body: str
+    model: Tree, q: ArrayLike, qd: ArrayLike, point: ArrayLike, body: str
 ) -> FloatArray:
     """Return the velocity (..., 3) in m/s of a point fixed to a body, in the inertial frame.
 
@@ -82,7 +79,7 @@ def point_velocity(
     q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     frame, rep = model.frame(body), BodyFixed(model, q)
-    V = _offset_twist(model, q, qd, point, body, representation="body_fixed")
+    V = offset_twist(model, q, qd, point, body, representation="body_fixed")
     velocity: Array = frame.placement[:3, :3] @ V[3:]
     for i in reversed(model.path(frame.body)):  # into the axes of body after body
         velocity = rep.carry(i).back(velocity)
@@ -90,7 +87,23 @@ def point_velocity(
 
 
 @algorithm(invariant=True)
-def point_jacobian(model: Model, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
+def point_acceleration(
+    model: Tree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, point: ArrayLike, body: str
+) -> FloatArray:
+    """Return the acceleration (..., 3) in m/s^2 of a point fixed to a body, in the inertial frame.
+
+    The time derivative of :func:`point_velocity`, without gravity; ``point`` (..., 3) in m is given
+    in the frame of the body or link. By truncated Taylor series along the motion.
+
+    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    motion = q, qd, qdd
+    velocity = point_velocity(model, series_of(motion[:2]), series_of(motion[1:]), point, body)
+    return np.asarray(derivative_of(velocity, 1))
+
+
+@algorithm(invariant=True)
+def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
     """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
 
     The velocity is :func:`point_velocity`, with ``point`` (..., 3) in m in the frame of the body or
@@ -98,12 +111,12 @@ def point_jacobian(model: Model, q: ArrayLike, point: ArrayLike, body: str) -> F
 
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    J = _offset_jacobian(model, q, point, body, representation="hybrid")
+    J = offset_jacobian(model, q, point, body, representation="hybrid")
     rows: FloatArray = J[3:]
     return rows
 
 
-def _frame_at(model: Model, point: Array, body: str) -> Frame:
+def _frame_at(model: Tree, point: Array, body: str) -> Frame:
     """Return the frame at a point of a body or link, parallel to the frame of that."""
     frame = model.frame(body)
     return Frame(frame.name, frame.body, frame.placement @ se3.pose(np.eye(3), point))

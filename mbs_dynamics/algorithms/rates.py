@@ -14,20 +14,17 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms._algorithm import algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import jacobian, twists
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
-
-_twists = algorithm_of(twists).equations
-_jacobian = algorithm_of(jacobian).equations
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=False, generic=True)
 def accelerations(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -50,7 +47,7 @@ def accelerations(
 
 @algorithm(invariant=False, generic=True)
 def jerks(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -73,7 +70,7 @@ def jerks(
 
 @algorithm(invariant=False, generic=True)
 def twist_derivatives(
-    model: Model,
+    model: Tree,
     motion: ArrayLike,
     order: int,
     *,
@@ -94,7 +91,7 @@ def twist_derivatives(
 
 @algorithm(invariant=False, generic=True)
 def jacobian_rate(
-    model: Model, q: ArrayLike, qd: ArrayLike, body: str, *, representation: str = "body_fixed"
+    model: Tree, q: ArrayLike, qd: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the time derivative Jdot (..., 6, n) of the Jacobian of a body or link.
 
@@ -109,7 +106,7 @@ def jacobian_rate(
 
 @algorithm(invariant=False, generic=True)
 def jacobian_second_rate(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -128,18 +125,18 @@ def jacobian_second_rate(
 
 
 def _derivative_of_twists(
-    model: Model, motion: Sequence[Array], bodies: Sequence[str] | None, representation: str
+    model: Tree, motion: Sequence[Array], bodies: Sequence[str] | None, representation: str
 ) -> FloatArray:
     """Return the derivative of the twists of the order that the last entry of motion allows."""
     q, qd = series_of(motion[:-1]), series_of(motion[1:])
-    V = _twists(model, q, qd, bodies=bodies, representation=representation)
+    V = twists(model, q, qd, bodies=bodies, representation=representation)
     derivative: FloatArray = derivative_of(V, len(motion) - 2)
     return derivative
 
 
 def _derivative_of_jacobian(
-    model: Model, motion: Sequence[Array], body: str, representation: str
+    model: Tree, motion: Sequence[Array], body: str, representation: str
 ) -> FloatArray:
-    J = _jacobian(model, series_of(motion), body, representation=representation)
+    J = jacobian(model, series_of(motion), body, representation=representation)
     derivative: FloatArray = derivative_of(J, len(motion) - 1)
     return derivative

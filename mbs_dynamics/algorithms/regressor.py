@@ -14,8 +14,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, meeting
+from mbs_dynamics.representation.tree import Tree
 
 PARAMETERS = 10
 """Number of inertial parameters of a body."""
@@ -23,7 +24,7 @@ PARAMETERS = 10
 
 @algorithm(invariant=True, generic=True)
 def inverse_dynamics_regressor(
-    model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    model: Tree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
 ) -> FloatArray:
     """Return the regressor Y (..., n, 10 nb) with tau = Y pi for :func:`inertial_parameters` pi.
 

@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.partials import Columns, changes
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import moves, parameters_at
+from mbs_dynamics.representation.tree import Tree
 
 FEW = 2
 """To carry so many parameters from body to body takes fewer operations than to join the moves."""
@@ -33,7 +33,7 @@ FEW = 2
 
 @algorithm(invariant=False)
 def pose_sensitivity(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     screws: ArrayLike,
     body: str,
@@ -59,7 +59,7 @@ def pose_sensitivity(
 
 @algorithm(invariant=False)
 def jacobian_sensitivity(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     screws: ArrayLike,
     body: str,

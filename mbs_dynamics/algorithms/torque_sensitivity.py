@@ -15,13 +15,13 @@ from mbs_dynamics.algorithms.derivatives import motion_of
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation import BodyAxes, meeting
+from mbs_dynamics.representation.tree import Tree
 
 
 @algorithm(invariant=True)
 def torque_sensitivity(
-    model: Model,
+    model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,

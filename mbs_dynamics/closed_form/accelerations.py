@@ -17,7 +17,7 @@ from mbs_dynamics.closed_form.kinematics import System, shift, turn, vector
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 class MovingSystem(System):

@@ -22,7 +22,7 @@ from mbs_dynamics.closed_form.kinematics import turn
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad, ad_dual
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 class DynamicSystem(MovingSystem):

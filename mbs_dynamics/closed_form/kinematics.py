@@ -21,8 +21,9 @@ from mbs_dynamics.compiler import Symbol
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import checked
+from mbs_dynamics.representation.tree import Tree
 
 
 class System:
@@ -37,7 +38,7 @@ class System:
 
     def __init__(self, model: Model, q: ArrayLike) -> None:
         self.model = model
-        self.position = model.joint_positions(vector("q", q, model.n))
+        self.position = Tree(model).joint_positions(vector("q", q, model.n))
         self.paths = [model.path(i) for i in range(model.nb)]
         spatial = model.screws(frame="spatial")
         self.home: Array = spatial.homes
@@ -266,7 +267,9 @@ class System:
 
     def over_parents(self, block: Callable[[int, int], Array]) -> Array:
         """Return the matrix with ``block(i, p)`` wherever body p is the parent of body i."""
-        return self.matrix({(i, p): block(i, p) for i, p in self.model.outward() if p != GROUND})
+        return self.matrix(
+            {(i, p): block(i, p) for i, p in enumerate(self.model.parents) if p != GROUND}
+        )
 
     def diagonal(self, given: Sequence[Array] | Array) -> Array:
         """Return the block-diagonal matrix of nb matrices (6, 6), or of nb columns (6,)."""

@@ -4,7 +4,7 @@
 
 from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
-from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, trace
+from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, named_results, trace
 from mbs_dynamics.compiler.frontend.series import Series, derivative_of, series_of
 from mbs_dynamics.compiler.runtime.dispatch import Dispatcher
 from mbs_dynamics.compiler.runtime.kernel import (
@@ -31,6 +31,7 @@ __all__ = [
     "default_backend",
     "derivative_of",
     "less",
+    "named_results",
     "positive",
     "select",
     "series_of",

@@ -13,8 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.drive import State
 from mbs_dynamics.integrate.groups import Group
-from mbs_dynamics.integrate.joint_forces import position_limits
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 EventFunction = Callable[..., float]
 """Time and state of one simulation to a number; the event is where it changes its sign."""
@@ -35,7 +34,7 @@ def stop_events(model: Model) -> dict[str, EventFunction]:
     They serve :func:`simulate` and :func:`simulate_floating`.
     """
     found: dict[str, EventFunction] = {}
-    for end, limits in zip(("lower", "upper"), position_limits(model), strict=True):
+    for end, limits in (("lower", model.lower), ("upper", model.upper)):
         for k, (name, limit) in enumerate(zip(model.joint_names, limits, strict=True)):
             if np.isfinite(limit):
                 found[f"{name} at its {end} limit"] = _distance(k - model.n, float(limit))

@@ -22,7 +22,7 @@ from mbs_dynamics.integrate.motion import (
     checked_single,
 )
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 FIGURES = (".png", ".svg", ".pdf")
 """Kinds of files of figures."""

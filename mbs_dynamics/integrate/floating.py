@@ -23,7 +23,7 @@ from mbs_dynamics.integrate.motion import Event, FloatingMotion
 from mbs_dynamics.integrate.run import Course, Record, Run
 from mbs_dynamics.integrate.schemes import tolerances
 from mbs_dynamics.integrate.simulation import batched, check_forces
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 SEEN = "C, V, q, qd"
 """What laws see after t."""

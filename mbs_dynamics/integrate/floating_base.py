@@ -10,13 +10,11 @@ that makes it so: in G nothing changes but the direction of gravity.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.algorithms import (
-    algorithm_of,
     center_of_mass,
     forward_kinematics,
     jacobian,
@@ -31,7 +29,8 @@ from mbs_dynamics.integrate.groups import SE3
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 FACTORS = ("/x", "/y", "/z", "/rx", "/ry", "/rz")
 """Ends of the names of the joints that make up a free joint, in their order."""
@@ -39,14 +38,11 @@ FACTORS = ("/x", "/y", "/z", "/rx", "/ry", "/rz")
 BASE = 5
 """Index of the body that is the base."""
 
-_forward_kinematics = algorithm_of(forward_kinematics).equations
-_twists = algorithm_of(twists).equations
-
 
 class Local(NamedTuple):
     """A state in the local coordinates of the base, all zero."""
 
-    model: Model
+    model: Tree
     """Under gravity as it is seen from G."""
     q: Array
     qd: Array
@@ -90,17 +86,17 @@ class Base:
 
     # -- equations, on numbers and on symbols ------------------------------------------------------
 
-    def local(self, model: Model, C: Array, q: Array, V: Array, qd: Array) -> Local:
+    def local(self, model: Tree, C: Array, q: Array, V: Array, qd: Array) -> Local:
         """Return a state as a model sees it that is traced, or the own one."""
         G = C @ self._from_home
-        turned = replace(model, gravity=G[:3, :3].T @ np.asarray(model.gravity))
+        turned = model.under(G[:3, :3].T @ np.asarray(model.gravity))
         zero = np.zeros(6)
         return Local(turned, np.concatenate([zero, q]), np.concatenate([self.rates @ V, qd]), G)
 
     def moved(self, at: Local, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
         """Return C, q, V, qd of other coordinates and rates, seen from the same G."""
-        C = SE3.product(at.G, np.asarray(_forward_kinematics(at.model, q))[BASE])
-        V = np.asarray(_twists(at.model, q, qd, representation="body_fixed"))[BASE]
+        C = SE3.product(at.G, np.asarray(forward_kinematics(at.model, q))[BASE])
+        V = np.asarray(twists(at.model, q, qd, representation="body_fixed"))[BASE]
         return C, q[6:], V, qd[6:]
 
     # -- of many states at once --------------------------------------------------------------------
@@ -123,7 +119,7 @@ class Base:
         """Return kinetic and potential energy (...), spatial momentum and first moment (..., 3)."""
         model, (x, u) = self.model, self.coordinates(V, q, qd)
         G = C @ self._from_home
-        mass = sum(body.inertia.mass for body in model.loaded().bodies)
+        mass = model.total_mass
         c = (G[..., :3, :3] @ center_of_mass(model, x)[..., None])[..., 0] + G[..., :3, 3]
         local = momenta(model, x, u, representation="spatial").sum(axis=-2)
         P = (np.swapaxes(se3.Ad(se3.inverse(G)), -1, -2) @ local[..., None])[..., 0]

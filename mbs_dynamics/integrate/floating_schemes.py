@@ -38,7 +38,8 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms import accelerations, algorithm_of, forward_dynamics, mass_matrix
+from mbs_dynamics.algorithms import accelerations, forward_dynamics, mass_matrix
+from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.integrate.charts import GroupChart, pose_of
@@ -65,19 +66,14 @@ from mbs_dynamics.integrate.schemes import (
     Scheme,
     Task,
 )
-from mbs_dynamics.integrate.traced import model_kernel
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.representation.tree import Tree
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 POSE = 16
 """Entries of a pose."""
-
-_accelerations = algorithm_of(accelerations).equations
-_forward_dynamics = algorithm_of(forward_dynamics).equations
-_mass_matrix = algorithm_of(mass_matrix).equations
 
 
 class FloatingLayout(Layout):
@@ -160,7 +156,7 @@ class Equations:
         features, keep = self.problem.features, self.keep_momentum
 
         def equations(
-            model: Model,
+            model: Tree,
             x: Array,
             effort: Array,
             h: Any,
@@ -183,7 +179,7 @@ class Equations:
         features, solver = self.problem.features, self.problem.solver
 
         def equations(
-            model: Model, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
+            model: Tree, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
         ) -> Array:
             C, q, V, qd = self._parts(x)
             at = self.base.local(model, C, q, V, qd)
@@ -191,10 +187,10 @@ class Equations:
             if joints is not None:
                 tau = tau + joint_torques(joints, features, at.q, at.qd)
             form = "body_fixed"
-            qdd = _forward_dynamics(
+            qdd = forward_dynamics(
                 at.model, at.q, at.qd, tau, wrenches, method=solver, representation=form
             )
-            Vd = np.asarray(_accelerations(at.model, at.q, at.qd, qdd, representation=form))
+            Vd = np.asarray(accelerations(at.model, at.q, at.qd, qdd, representation=form))
             return np.concatenate([V, qd, Vd[BASE], qdd[6:]])
 
         inputs: Shapes = {"x": (self.size,)}
@@ -223,7 +219,7 @@ class Equations:
     ) -> tuple[Kernel, Arguments]:
         problem = self.problem
         every = {**inputs, **problem.shapes(step)}
-        kernel = model_kernel(
+        kernel = compiled_on(
             problem.model, (key, tuple(every)), function, every, name=name, backend=problem.backend
         )
         return kernel, problem.arguments(kernel, step)
@@ -240,7 +236,7 @@ class Equations:
         """Return the efforts (6 + m,), those of the base zero."""
         return np.concatenate([np.zeros(6), effort])
 
-    def _kept(self, model: Model, x: Array, after: tuple[Array, ...], h: Any) -> Array:
+    def _kept(self, model: Tree, x: Array, after: tuple[Array, ...], h: Any) -> Array:
         """Return the state after a step with the twist that the momentum demands, D (79)."""
         P, moment = x[-9:-3], x[-3:]
         g, mass = np.asarray(model.gravity), sum(body.inertia.mass for body in model.bodies)
@@ -249,7 +245,7 @@ class Equations:
         moment = moment + h * P[3:] + (0.5 * h * h * mass) * g
         C, q, V, qd = after
         at = self.base.local(model, C, q, V, qd)
-        M = np.asarray(_mass_matrix(at.model, at.q, representation="body_fixed"))
+        M = np.asarray(mass_matrix(at.model, at.q, representation="body_fixed"))
         J = self.base.jacobian
         rates = eliminated(M[:6, :6], J.T @ (se3.Ad(C).T @ P_new) - M[:6, 6:] @ qd)
         return np.concatenate([_flat((C, q, J @ rates, qd)), P_new, moment])
@@ -262,7 +258,7 @@ class Equations:
 
     def _midpoint(
         self,
-        model: Model,
+        model: Tree,
         x: Array,
         v: Array,
         effort: Array,

@@ -4,8 +4,10 @@
 
     tau_joint = - d qd - F tanh(qd / s) - k (q - bound) - c qd
 
-with viscous damping d, Coulomb friction F that is smooth within some s of standstill, and beyond a
-bound of the joint a spring k with a damper c that acts while the joint moves further in.
+with viscous damping d, Coulomb friction F that is smooth within some s of standstill (at s it has
+risen to 76 %), and beyond a bound of the joint a spring k with a damper c that acts while the joint
+moves further in. All are of coordinates: what a joint that follows another one with a ratio adds to
+them is in :mod:`mbs_dynamics.model.coordinates`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.coordinates import resistance_of
+from mbs_dynamics.model.model import Model
 
 FRICTION_SPEED = 0.01
 """Speed s in rad/s or m/s within which friction is smooth, unless told otherwise."""
@@ -100,24 +103,29 @@ class JointForces:
         time = checks.number("stop_time", stop_time)
         if time <= 0.0:
             raise ArgumentError(f"stop_time must be positive; got {time:g} s")
-        stated_damping, stated_friction = np.zeros(model.n), np.zeros(model.n)
-        for joint in (body.joint for body in model.bodies):
-            stated_damping[joint.coordinate] += joint.ratio**2 * joint.damping
-            stated_friction[joint.coordinate] += abs(joint.ratio) * joint.friction
+        stated = resistance_of([body.joint for body in model.bodies], model.n)
         lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
         inertia = np.zeros(model.n)
         if stops:
-            lower, upper = position_limits(model)
+            lower, upper = model.lower, model.upper
             inertia = np.diag(mass_matrix(model, middle(lower, upper))).copy()
         return cls(
-            _each(model, "damping", stated_damping if damping is None else damping),
-            _each(model, "friction", stated_friction if friction is None else friction),
+            _each(model, "damping", stated.damping if damping is None else damping),
+            _each(model, "friction", stated.friction if friction is None else friction),
             _each(model, "friction_speed", friction_speed),
             lower,
             upper,
             inertia / time**2,
             2.0 * inertia / time,
         )
+
+    def resistance(self, qd: FloatArray) -> FloatArray:
+        """Return the torques (..., n) of damping and friction at rates qd (..., n), without stops.
+
+        At rest there are none: what a joint that sticks bears is not known.
+        """
+        coulomb = self.friction * np.tanh(qd / self.friction_speed)
+        return np.asarray(-(self.damping * qd + coulomb))
 
     @property
     def features(self) -> Features:
@@ -137,14 +145,6 @@ class Features(NamedTuple):
     damping: bool = False
     friction: bool = False
     stops: bool = False
-
-
-def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper limits (n,) of the coordinates, infinite where none is stated."""
-    limits = [joint.limits for joint in model.joints]
-    lower = np.array([-np.inf if x.lower is None else x.lower for x in limits], dtype=float)
-    upper = np.array([np.inf if x.upper is None else x.upper for x in limits], dtype=float)
-    return lower, upper
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.algorithms import (
-    algorithm_of,
     coriolis_matrix,
     forward_dynamics,
     gravity_torques,
     mass_matrix,
 )
+from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
@@ -36,17 +36,12 @@ from mbs_dynamics.integrate.schemes import (
     Task,
 )
 from mbs_dynamics.integrate.stepper import Stepper
-from mbs_dynamics.integrate.traced import model_inputs, model_kernel
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate` and :func:`simulate_floating`."""
-
-_forward_dynamics = algorithm_of(forward_dynamics).equations
-_mass_matrix = algorithm_of(mass_matrix).equations
-_gravity_torques = algorithm_of(gravity_torques).equations
-_coriolis_matrix = algorithm_of(coriolis_matrix).equations
 
 
 class Problem(NamedTuple):
@@ -106,11 +101,11 @@ class RateKernel:
         features = problem.features
 
         def equations(
-            model: Model, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
+            model: Tree, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
         ) -> Array:
             q, qd = state
             tau = effort if joints is None else effort + joint_torques(joints, features, q, qd)
-            qdd = _forward_dynamics(
+            qdd = forward_dynamics(
                 model, q, qd, tau, wrenches, method=problem.solver, representation="body_fixed"
             )
             return np.array([qd, qdd])
@@ -118,7 +113,7 @@ class RateKernel:
         model = problem.model
         inputs = {"state": (2, model.n), **problem.shapes(step=False)}
         key = features, not problem.wrenches, problem.solver
-        self.kernel = model_kernel(
+        self.kernel = compiled_on(
             model, key, equations, inputs, name="state_rate", backend=problem.backend
         )
         self.arguments = problem.arguments(self.kernel, step=False)
@@ -199,15 +194,15 @@ def _midpoint_kernel(problem: Problem, finished: bool) -> tuple[Kernel, Argument
     name = "midpoint_step" if finished else "midpoint_rates"
     equations = partial(_midpoint, finished=finished)
     key = tuple(inputs)
-    kernel = model_kernel(model, key, equations, inputs, name=name, backend=problem.backend)
+    kernel = compiled_on(model, key, equations, inputs, name=name, backend=problem.backend)
     return kernel, problem.arguments(kernel)
 
 
 def applied_force(
-    model: Model, q: Array, v: Array, effort: Array, wrenches: Any, joints: Any
+    model: Tree, q: Array, v: Array, effort: Array, wrenches: Any, joints: Any
 ) -> Array:
     """Return the generalized force (n,) of motors, gravity, wrenches and damping."""
-    gravity = _gravity_torques(model, q, representation="body_fixed")
+    gravity = gravity_torques(model, q, representation="body_fixed")
     f = effort - gravity
     if wrenches is not None:
         rest = np.zeros(model.n)
@@ -218,13 +213,13 @@ def applied_force(
     return np.asarray(f)
 
 
-def inertial_force(model: Model, q: Array, v: Array) -> Array:
+def inertial_force(model: Tree, q: Array, v: Array) -> Array:
     """Return C^T v (n,): with what is applied, the rate of the momenta M v."""
-    return np.asarray(_coriolis_matrix(model, q, v)).T @ v
+    return np.asarray(coriolis_matrix(model, q, v)).T @ v
 
 
 def _midpoint(
-    model: Model,
+    model: Tree,
     x: Array,
     v: Array,
     effort: Array,
@@ -244,6 +239,6 @@ def _midpoint(
     return np.array([q, solve_mass(model, q, p), p, v])
 
 
-def solve_mass(model: Model, q: Array, p: Array) -> Array:
+def solve_mass(model: Tree, q: Array, p: Array) -> Array:
     """Return M(q)^-1 p."""
-    return solve(*factorize(model, _mass_matrix(model, q, representation="body_fixed")), p)
+    return solve(*factorize(model, mass_matrix(model, q, representation="body_fixed")), p)

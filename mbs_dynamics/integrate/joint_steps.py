@@ -34,19 +34,12 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms import (
-    algorithm_of,
-    forward_dynamics,
-    mass_matrix,
-)
+from mbs_dynamics.algorithms import forward_dynamics, mass_matrix
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.integrate.joint_forces import Features, Stiff, stiff_forces
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
-
-_forward_dynamics = algorithm_of(forward_dynamics).equations
-_mass_matrix = algorithm_of(mass_matrix).equations
+from mbs_dynamics.representation.tree import Tree
 
 
 class Step:
@@ -54,7 +47,7 @@ class Step:
 
     def __init__(
         self,
-        model: Model,
+        model: Tree,
         features: Features,
         representation: str,
         *,
@@ -75,7 +68,7 @@ class Step:
         if self.features.damping and self.joints is not None:
             tau = tau - self.joints[0] * v
         form = self.representation
-        found: Array = _forward_dynamics(self.model, q, v, tau, self.wrenches, representation=form)
+        found: Array = forward_dynamics(self.model, q, v, tau, self.wrenches, representation=form)
         return found
 
     def stiff(self, v: Array, ahead: Array) -> Stiff | None:
@@ -104,7 +97,7 @@ class Step:
 
     def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
         """Return delta (n,) of (M + h D + h^2 K) delta = h (f - D v - K excess)."""
-        M = np.array(_mass_matrix(self.model, q, representation="body_fixed"), dtype=object)
+        M = np.array(mass_matrix(self.model, q, representation="body_fixed"), dtype=object)
         right = []
         for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
             M[k, k] = M[k, k] + h * d + (h * h) * spring

@@ -21,7 +21,7 @@ from mbs_dynamics.integrate.joint_schemes import METHODS, Problem, RateKernel, j
 from mbs_dynamics.integrate.motion import Event, Motion
 from mbs_dynamics.integrate.run import Course, Record, Run
 from mbs_dynamics.integrate.schemes import tolerances
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 def simulate(

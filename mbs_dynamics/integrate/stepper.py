@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
+from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.joint_forces import Features, JointForces
 from mbs_dynamics.integrate.joint_steps import STEPS, Step
-from mbs_dynamics.integrate.traced import model_inputs, model_kernel
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import checked
+from mbs_dynamics.representation.tree import Tree
 
 
 class Stepper:
@@ -66,7 +67,7 @@ class Stepper:
             inputs["wrenches"] = (nb, 6)
         if any(self._features):
             inputs["joints"] = (7, n)
-        self.kernel = model_kernel(
+        self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
         """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state (2, n)."""
@@ -82,11 +83,14 @@ class Stepper:
 
     @model.setter
     def model(self, model: Model) -> None:
-        if not isinstance(model, Model) or model.kernels is not self._model.kernels:
+        if (
+            not isinstance(model, Model)
+            or model.compiled.kernels is not self._model.compiled.kernels
+        ):
             raise ArgumentError(
                 "model must be one made from the stepper's own by with_gravity or with_payload"
             )
-        if model.carriers != self._model.carriers:
+        if model.loaded_bodies != self._model.loaded_bodies:
             raise ArgumentError("the same bodies must carry payloads; make another Stepper")
         self._model = model
         self._constants = self._parameters()
@@ -163,7 +167,7 @@ class Stepper:
 
     def _equations(
         self,
-        model: Model,
+        model: Tree,
         state: Array,
         effort: Array,
         h: Any,

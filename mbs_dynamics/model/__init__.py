@@ -4,15 +4,15 @@
 
 from mbs_dynamics.model import dh, macro_joints, screws
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.doubts import Doubt
+from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.inertia import Inertia, spatial_inertia
 from mbs_dynamics.model.joint import Joint, Limits
-from mbs_dynamics.model.tree import Model, State
+from mbs_dynamics.model.model import Model, State
 
 __all__ = [
     "GROUND",
     "Body",
-    "Doubt",
+    "Diagnostic",
     "Frame",
     "Inertia",
     "Joint",

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
@@ -46,8 +47,20 @@ class Frame(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """A load fixed to a body, beside the body's own inertia."""
+    """A load fixed to a link, beside the inertia of the body."""
 
+    link: str
+    """Name of the frame that it is fixed to; a link carries one load."""
     body: int
+    """Index of the body that moves with it."""
     parameters: FloatArray
     """(10,) :attr:`Inertia.parameters` in the frame of that body."""
+
+
+def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
+    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
+    found = list(bodies)
+    for i, parameters in loads:
+        inertia = found[i].inertia + Inertia.from_parameters(parameters)
+        found[i] = replace(found[i], inertia=inertia)
+    return tuple(found)

@@ -36,10 +36,10 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.doubts import Doubt, doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.screws import assemble
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
 
 SCREWS = {
     "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
@@ -136,7 +136,7 @@ def from_dh(
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]))}
     g = checks.numbers("gravity", gravity, (3,))
-    return warn_of_doubts(Model(described.name, bodies, g, frames, tuple(_doubts(bodies, rows))))
+    return warn(Model(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows))))
 
 
 def link_shape(row: DHRow) -> FloatArray:
@@ -212,13 +212,13 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     return DHRow(**values, kind=row.kind)
 
 
-def _doubts(bodies: Sequence[Body], rows: Sequence[DHRow]) -> list[Doubt]:
+def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow]) -> list[Diagnostic]:
     said = []
     for body, row in zip(bodies, rows, strict=True):
         link = f"link {body.name!r}"
         if row.mass > 0.0 and row.a == row.b == 0.0:
             said.append(
-                Doubt(
+                Diagnostic(
                     link,
                     f"has a mass of {row.mass:g} kg but no length (a = b = 0): taken as a point at "
                     "the origin of its frame, without inertia about it",
@@ -227,9 +227,9 @@ def _doubts(bodies: Sequence[Body], rows: Sequence[DHRow]) -> list[Doubt]:
         for angle in ("alpha", "theta"):
             if abs(getattr(row, angle)) > 2 * pi:
                 turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
-                said.append(Doubt(link, f"{turns}; are these degrees?"))
-        if body.inertia.doubts():  # rods and points are real bodies: this is the hub
+                said.append(Diagnostic(link, f"{turns}; are these degrees?"))
+        if body.inertia.violations():  # rods and points are real bodies: this is the hub
             message = "has a hub inertia about the joint axis alone; no distribution of mass has"
-            said.append(Doubt(link, message, "note"))  # meant so by the paper: no warning
-    from_hubs = {message for body in bodies for message in body.inertia.doubts()}
-    return said + [doubt for doubt in doubts_about_bodies(bodies) if doubt.message not in from_hubs]
+            said.append(Diagnostic(link, message, "note"))  # meant so by the paper: no warning
+    from_hubs = {message for body in bodies for message in body.inertia.violations()}
+    return said + [each for each in diagnose(bodies) if each.message not in from_hubs]

@@ -29,7 +29,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 PARALLEL = 0.05
 """Sine below which the common normal of two axes is not looked for: it may be far away."""
@@ -55,7 +55,7 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = ()) -> Model:
 def regrouped(model: Model) -> Model:
     """Return the model with inertia that joints do not feel moved to the parents."""
     inertias = [body.inertia for body in model.bodies]
-    for i, p in model.inward():
+    for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
         inertias[i], moved = _split(inertias[i], body.joint.screw)
         if p != GROUND:
@@ -147,7 +147,7 @@ def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
     F: list[FloatArray] = [np.eye(4)] * (model.nb + 1)  # the new frames in the old ones
     bodies = list(model.bodies)
     next_axes = _next_axes(model)
-    for i, p in model.outward():
+    for i, p in enumerate(model.parents):
         body = model.bodies[i]
         X, parent = body.joint.screw, se3.inverse(body.home_rel) @ F[p]
         offset = 0.0
@@ -163,7 +163,7 @@ def _next_axes(model: Model) -> list[_Line | None]:
     """Return for each body the axis, in its frame, about which the largest branch beyond turns."""
     size = [1] * model.nb
     found: list[tuple[int, _Line | None]] = [(0, None)] * (model.nb + 1)
-    for i, p in model.inward():
+    for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
         X, axis = body.joint.screw, found[i][1]
         if X[:3].any():

@@ -56,7 +56,7 @@ class Inertia(Value):
 
         Raises ArgumentError for wrong shapes and non-finite numbers, ModelError for a negative mass
         or a tensor that is not symmetric. Whether the tensor is positive semidefinite is asked by
-        :meth:`doubts`.
+        :meth:`violations`.
         """
         m = checks.number("mass", mass)
         d = checks.numbers("com", com, (3,))
@@ -88,9 +88,9 @@ class Inertia(Value):
                 f"M_body is not positive semidefinite: its mass is {inertia.mass:g} kg, its first "
                 f"moment {inertia.moment.tolist()} kg m"
             )
-        doubts = inertia.doubts()
-        if doubts and "semidefinite" in doubts[0]:
-            raise ModelError(f"M_body: {doubts[0]}")
+        violations = inertia.violations()
+        if violations and "semidefinite" in violations[0]:
+            raise ModelError(f"M_body: {violations[0]}")
         return inertia
 
     @classmethod
@@ -170,7 +170,7 @@ class Inertia(Value):
         """
         return self.rotated(C[:3, :3]).shifted(C[:3, 3])
 
-    def doubts(self) -> list[str]:
+    def violations(self) -> list[str]:
         """What contradicts physics here, the worst first; empty for the inertia of a real body."""
         said = []
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
@@ -198,7 +198,7 @@ def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> F
     or an inertia that is not symmetric and positive semidefinite.
     """
     inertia = Inertia.from_com(mass, com, inertia_at_com)
-    for doubt in inertia.doubts():
-        if "semidefinite" in doubt:
-            raise ModelError(f"inertia_at_com: {doubt}")
+    for message in inertia.violations():
+        if "semidefinite" in message:
+            raise ModelError(f"inertia_at_com: {message}")
     return np.asarray(inertia.matrix())

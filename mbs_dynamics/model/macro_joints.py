@@ -50,10 +50,10 @@ from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.doubts import doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.diagnostics import diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 INDEPENDENT_TOLERANCE = 1e-6
 """Singular value, relative to the largest, below which axes or screws count as dependent."""
@@ -234,8 +234,7 @@ def from_joints(
             index[body.name] = parent
             bodies.append(body)
     g = checks.numbers("gravity", gravity, (3,))
-    doubts = tuple(doubts_about_bodies(bodies))
-    return warn_of_doubts(Model(name, tuple(bodies), g, doubts=doubts))
+    return warn(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose(bodies))))
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 def depth_first(model: Model) -> tuple[Model, list[int]]:

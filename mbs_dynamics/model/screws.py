@@ -31,10 +31,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.doubts import doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.diagnostics import diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 FRAMES = ("spatial", "body_fixed", "parent")
 """The frames in which :func:`from_screws` and :func:`screws` describe a mechanism."""
@@ -103,7 +103,7 @@ def from_screws(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn_of_doubts(Model(name, bodies, g, doubts=tuple(doubts_about_bodies(bodies))))
+    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose(bodies))))
 
 
 def from_joint_frames(
@@ -142,7 +142,7 @@ def from_joint_frames(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn_of_doubts(Model(name, bodies, g, doubts=tuple(doubts_about_bodies(bodies))))
+    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose(bodies))))
 
 
 def screws(model: Model, frame: str) -> Screws:
@@ -158,10 +158,10 @@ def screws(model: Model, frame: str) -> Screws:
         raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
     B, X = model.home_rel, model.screw_body
     if frame == "spatial":
-        A = model.per_body(np.eye(4))
-        for i, p in model.outward():
-            A[i] = A[p] @ B[i]  # (11)
-        homes = np.array(A[:GROUND])
+        A: list[FloatArray] = []
+        for B_i, p in zip(B, model.parents, strict=True):
+            A.append(B_i if p == GROUND else A[p] @ B_i)  # (11)
+        homes = np.array(A)
         given = np.array([Ad(homes[i]) @ X[i] for i in range(model.nb)])  # (12)
     else:
         homes = B

@@ -17,15 +17,15 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.doubts import Doubt, doubts_about_bodies, warn_of_doubts
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
-from mbs_dynamics.model.urdf_joint import doubts_about_joint, driver, dynamics, factors, limits
-from mbs_dynamics.model.urdf_tree import Part, Tree, part_of, tree_of
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.urdf_joint import diagnose_joint, driver, dynamics, factors, limits
+from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 
 
-def model_from_urdf(
+def from_urdf(
     source: str | bytes | os.PathLike[str],
     *,
     root: str | None = None,
@@ -62,27 +62,28 @@ def model_from_urdf(
 
     Raises UrdfError, naming the source and the link or joint, for what cannot be read or is no
     tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
-    for a ``tip`` that is not below ``root``. What is doubtful about the physics is said by name as
-    one ModelWarning; it stands in ``Model.doubts``, with notes of what was merged or left out.
+    for a ``tip`` that is not below ``root``. Implausible physics is reported by link and joint
+    as one ModelWarning; ``Model.diagnostics`` holds the same, and notes on what was merged or left
+    out.
     """
     from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
 
     where, robot = urdf_xml.read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return warn_of_doubts(_Assembly(tree, part).model(gravity))
+    return warn(_Assembly(tree, part).model(gravity))
 
 
 class _Assembly:
-    """The bodies, frames and doubts that a part of a URDF becomes."""
+    """The bodies, frames and diagnostics that a part of a URDF becomes."""
 
-    def __init__(self, tree: Tree, part: Part) -> None:
+    def __init__(self, tree: LinkTree, part: Part) -> None:
         self.tree = tree
         self.part = part
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
-        self.doubts: list[Doubt] = []
+        self.diagnostics: list[Diagnostic] = []
         owners = [joint for joint in part.joints if joint.type != "fixed" and joint.mimic is None]
         names = [joint.name + suffix for joint in owners for suffix in factors(tree.where, joint)]
         self.coordinates = {name: k for k, name in enumerate(names)}
@@ -96,10 +97,10 @@ class _Assembly:
                     f"{part.root!r}"
                 )
             said = "has no joint that moves; a free body needs a floating joint to the ground"
-            self.doubts.append(Doubt(f"robot {tree.name!r}", said))
+            self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", said))
         self.merge(part.root, GROUND, np.eye(4), "")
         for joint in part.joints:
-            self.doubts += doubts_about_joint(tree, joint)
+            self.diagnostics += diagnose_joint(tree, joint)
             parent = self.frames[joint.parent]
             pose = parent.placement @ _pose(joint.origin)
             if joint.type == "fixed":
@@ -108,12 +109,13 @@ class _Assembly:
                 self.move(joint, parent.body, pose)
         self.say_what_is_left_out()
         known = {  # of the links already, before they were merged
-            Doubt(f"link {body.name!r}", message)
+            Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
-            for message in body.inertia.doubts()
+            for message in body.inertia.violations()
         }
-        self.doubts += [doubt for doubt in doubts_about_bodies(self.bodies) if doubt not in known]
-        return Model(tree.name, tuple(self.bodies), gravity, self.frames, tuple(self.doubts))
+        self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
+        g = checks.numbers("gravity", gravity, (3,))
+        return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
 
     def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:
         """Fix a link to a body, or to the ground."""
@@ -127,8 +129,8 @@ class _Assembly:
         if inertia.mass > 0.0:
             verb = "fixed to" if body == GROUND else "merged into"
             message = f"{inertia.mass:g} kg {verb} {into}{how}"
-            self.doubts.append(Doubt(f"link {link!r}", message, "note"))
-        self.doubt_link(link)
+            self.diagnostics.append(Diagnostic(f"link {link!r}", message, "note"))
+        self.diagnose_link(link)
 
     def move(self, joint: Any, parent: int, pose: FloatArray) -> None:
         """Add the bodies that a joint moves, all but the last one massless."""
@@ -147,7 +149,7 @@ class _Assembly:
             self.bodies.append(Body(name, parent, pose, self.factor(joint, suffix, screw), inertia))
             parent, pose = len(self.bodies) - 1, np.eye(4)
         self.frames[joint.child] = Frame(joint.child, parent, pose)
-        self.doubt_link(joint.child)
+        self.diagnose_link(joint.child)
 
     def factor(self, joint: Any, suffix: str, screw: FloatArray) -> Joint:
         """Return the joint of one degree of freedom that a joint is, or one factor of it."""
@@ -172,17 +174,17 @@ class _Assembly:
             friction=dynamics(joint, "friction"),
         )
 
-    def doubt_link(self, link: str) -> None:
-        """Say what is doubtful about the inertia of one link."""
-        doubts = self.inertias[link].doubts()
+    def diagnose_link(self, link: str) -> None:
+        """Add the diagnostics of the inertia of one link."""
+        found = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
         if inertial is not None and math.isnan(inertial.mass):
-            doubts.append("has an <inertial> without a mass; taken to be 0 kg")
+            found.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
-            doubts.append(
+            found.append(
                 f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
             )
-        self.doubts += [Doubt(f"link {link!r}", doubt) for doubt in doubts]
+        self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in found]
 
     def say_what_is_left_out(self) -> None:
         """Say the mass of what ``root`` and ``tip`` cut off."""
@@ -191,12 +193,12 @@ class _Assembly:
             message = (
                 f"left out, as is all that is not below {part.root!r}: {self.masses(part.outside)}"
             )
-            self.doubts.append(Doubt(f"link {self.tree.root!r}", message, "note"))
+            self.diagnostics.append(Diagnostic(f"link {self.tree.root!r}", message, "note"))
         for links in part.dropped:
             message = f"dropped with all beyond it: {self.masses(links)}"
             massless = not any(self.inertias[link].mass for link in links)
-            self.doubts.append(
-                Doubt(f"link {links[0]!r}", message, "note" if massless else "warning")
+            self.diagnostics.append(
+                Diagnostic(f"link {links[0]!r}", message, "note" if massless else "warning")
             )
 
     def masses(self, links: Sequence[str]) -> str:

@@ -11,10 +11,10 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownJointError, UrdfError
-from mbs_dynamics.model.doubts import Doubt
+from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.macro_joints import MacroJoint, macro_joint
-from mbs_dynamics.model.urdf_tree import Tree
+from mbs_dynamics.model.urdf_tree import LinkTree
 
 MACRO_JOINTS = ("planar", "floating")
 
@@ -30,7 +30,7 @@ class Driver(NamedTuple):
 def factors(where: str, joint: Any) -> dict[str, FloatArray]:
     """Return the joint screws X (6,) of a joint that moves, by what is put after its name.
 
-    See :func:`mbs_dynamics.model.urdf.model_from_urdf` for the directions of the macro joints.
+    See :func:`mbs_dynamics.model.urdf.from_urdf` for the directions of the macro joints.
     """
     made = macro_joint("free") if joint.type == "floating" else _along_axis(where, joint)
     return dict(zip(made.factors, made.screws, strict=True))
@@ -59,7 +59,7 @@ def limits(where: str, joint: Any) -> Limits:
     return Limits(lower, upper, _stated(joint.limit.velocity), _stated(joint.limit.effort))
 
 
-def driver(tree: Tree, joint: Any) -> Driver:
+def driver(tree: LinkTree, joint: Any) -> Driver:
     """Return the joint whose coordinate drives this one: itself, or the end of a chain of mimics.
 
     Raises UrdfError for a mimic of what is missing, has not one coordinate, or goes in a circle.
@@ -83,7 +83,7 @@ def driver(tree: Tree, joint: Any) -> Driver:
     return Driver(joint, ratio, offset)
 
 
-def mimicked(tree: Tree, joint: Any) -> Any:
+def mimicked(tree: LinkTree, joint: Any) -> Any:
     """Return the joint that a mimic joint names, in full or without the prefix of its own name."""
     name = joint.mimic.joint
     if name in tree.joints:
@@ -98,8 +98,8 @@ def mimicked(tree: Tree, joint: Any) -> Any:
     return tree.joints[meant[0]]
 
 
-def doubts_about_joint(tree: Tree, joint: Any) -> list[Doubt]:
-    """Return what a joint states that is doubtful or is left out."""
+def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
+    """Return diagnostics of what a joint states that is implausible or left out."""
     subject = f"joint {joint.name!r}"
     ignored = {
         "fixed": ("mimic",),
@@ -108,7 +108,7 @@ def doubts_about_joint(tree: Tree, joint: Any) -> list[Doubt]:
     }
     if joint.type in ignored:
         return [
-            Doubt(subject, f"is {joint.type}; its <{tag}> is left out", "note")
+            Diagnostic(subject, f"is {joint.type}; its <{tag}> is left out", "note")
             for tag in ignored[joint.type]
             if getattr(joint, tag) is not None
         ]
@@ -117,11 +117,13 @@ def doubts_about_joint(tree: Tree, joint: Any) -> list[Doubt]:
         meant = mimicked(tree, joint).name
         if meant != joint.mimic.joint:
             message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
-            said.append(Doubt(subject, message))
+            said.append(Diagnostic(subject, message))
     for what in ("damping", "friction"):
         value = dynamics(joint, what)
         if value < 0.0:
-            said.append(Doubt(subject, f"has the negative {what} {value:g}: it feeds in energy"))
+            said.append(
+                Diagnostic(subject, f"has the negative {what} {value:g}: it feeds in energy")
+            )
     return said
 
 

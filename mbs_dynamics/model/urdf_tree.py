@@ -12,7 +12,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class LinkTree:
     """Links and joints by name, in the order of the file, that hang together in one tree."""
 
     where: str
@@ -57,7 +57,7 @@ class Part:
     """The links of each subtree that moves relative to the chain to the tip, its top first."""
 
 
-def tree_of(where: str, robot: Any) -> Tree:
+def tree_of(where: str, robot: Any) -> LinkTree:
     """Return the tree of a ``urdf_parser_py`` robot, or raise UrdfError if it is not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
@@ -85,7 +85,7 @@ def tree_of(where: str, robot: Any) -> Tree:
             f"{where}: robot {robot.name!r} has {len(roots)} root links, {', '.join(roots)}; "
             "valid is one: connect them with joints"
         )
-    tree = Tree(where, robot.name, links, joints, roots[0] if roots else "", above, below)
+    tree = LinkTree(where, robot.name, links, joints, roots[0] if roots else "", above, below)
     reached = {joint.child for joint in tree.joints_below(tree.root)} if roots else set()
     for link in links:
         if link not in reached and link != tree.root:
@@ -93,7 +93,7 @@ def tree_of(where: str, robot: Any) -> Tree:
     return tree
 
 
-def part_of(tree: Tree, root: str | None, tip: str | None) -> Part:
+def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
     """Return the part of a tree below ``root``, and only the chain to ``tip`` if one is given.
 
     Raises UnknownBodyError for names of no link, ArgumentError for a tip not below the root.

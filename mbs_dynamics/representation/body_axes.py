@@ -13,8 +13,8 @@ import numpy as np
 
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
 from mbs_dynamics.representation.moves import REPRESENTATIONS, BodyFixed, Representation, checked
+from mbs_dynamics.representation.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def _matrix(V: Array, A: Array) -> Array:
     return so3.hat(A[:3]) + _square(V[:3])
 
 
-def dynamic_moves(representation: str, model: Model, q: Array) -> Representation:
+def dynamic_moves(representation: str, model: Tree, q: Array) -> Representation:
     """Return the moves for algorithms that ask for wrenches or joint accelerations.
 
     Their accelerations are those of the named representation, or of the origin if body-fixed.

@@ -23,7 +23,8 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 AUTO = "auto"
 """The representation that needs the fewest operations."""
@@ -89,8 +90,8 @@ class Representation(ABC):
     of_origin: ClassVar[bool] = False
     """Whether the linear part of an acceleration is that of the origin of the body."""
 
-    def __init__(self, model: Model, q: Array) -> None:
-        self.model = model
+    def __init__(self, model: Model | Tree, q: Array) -> None:
+        self.model = model = Tree(model) if isinstance(model, Model) else model
         self._position = model.joint_positions(q)
         self._kept: dict[tuple[str, int], Any] = {}
         self._poses = model.per_body(np.eye(4))
@@ -330,7 +331,7 @@ REPRESENTATIONS: dict[str, type[Representation]] = {
 }
 
 
-def moves(representation: str, model: Model, q: Array) -> Representation:
+def moves(representation: str, model: Model | Tree, q: Array) -> Representation:
     """Return the moves of the named representation at q; UnknownRepresentationError if unknown."""
     return REPRESENTATIONS[checked(representation)](model, q)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 LARGEST = 1e9
 """A state of this length, in rad, m, rad/s or m/s, is no measurement; its torques may overflow.
@@ -237,10 +237,7 @@ class JointInput:
         fixed: Mapping[str, float] = {},
     ) -> JointInput:
         """Return the input of a model: its coordinates' joints, without those that mimic others."""
-        wraps = [
-            joint.kind == "revolute" and joint.limits.lower is None and joint.limits.upper is None
-            for joint in model.joints
-        ]
+        wraps = [model.turns_endlessly(k) for k in range(model.n)]
         return cls(
             model.joint_names,
             wraps=wraps,

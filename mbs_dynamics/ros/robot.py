@@ -16,10 +16,10 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
+from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
-from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.settings import Settings, check_gravity
 
@@ -136,17 +136,17 @@ def check_load(load: Load) -> None:
     if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
         raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
     try:
-        doubts = Inertia.from_com(load.mass, load.com, load.inertia_at_com).doubts()
+        violations = Inertia.from_com(load.mass, load.com, load.inertia_at_com).violations()
     except MbsError as error:
         raise ModelError(f"{what}: {error}") from error
-    if doubts:
-        raise ModelError(f"{what}: {doubts[0]}")
+    if violations:
+        raise ModelError(f"{what}: {violations[0]}")
     if load.mass == 0.0 and np.any(load.inertia_at_com):
         raise ModelError(f"{what}: there is no inertia without mass")
 
 
 def under_load(model: Model, load: Load) -> Model:
-    """Return the model with a load in place of the present one of the body that carries it.
+    """Return the model with a load in place of the present one of the link that carries it.
 
     Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does not
     move and for a load that cannot exist.
@@ -182,9 +182,9 @@ class Robot:
             model.joint(joint)  # or UnknownJointError
         fixed_coordinates(model.joint_names, settings.fixed)
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
-        self.friction = (
-            JointFriction(model, settings.friction_speed) if settings.joint_friction else None
-        )
+        self.friction: JointForces | None = None
+        if settings.joint_friction:
+            self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
         self.backend = default_backend()
         self._rest = np.zeros(model.n)
         self._compile()
@@ -251,7 +251,7 @@ class Robot:
 
         It compiles only if bodies carry loads that carried none before.
         """
-        if model.carriers != self.model.carriers:
+        if model.loaded_bodies != self.model.loaded_bodies:
             return Robot(model, self.settings)
         changed = copy.copy(self)
         changed.model = model
@@ -314,7 +314,7 @@ class Robot:
         """Return the accelerations (n,) that the efforts cause, or None and why not."""
         if not efforts.complete:
             return None, efforts.why_not
-        friction = self.friction.torques(qd) if self.friction is not None else 0.0
+        friction = self.friction.resistance(qd) if self.friction is not None else 0.0
         try:
             return mbs.forward_dynamics(self.model, q, qd, efforts.tau + friction), ""
         except SingularError as error:

@@ -34,7 +34,7 @@ from std_srvs.srv import Trigger
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
 from mbs_dynamics.integrate import Stepper
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
@@ -87,11 +87,11 @@ class SimulatorNode(CarefulNode):
         if not text.lstrip().startswith("<"):
             raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
+            warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
             model = Model.from_urdf(text).with_gravity(self._settings.gravity)
-        for doubt in model.doubts:
-            if doubt.severity == "warning":
-                self.get_logger().warning(str(doubt))
+        for each in model.diagnostics:
+            if each.severity == "warning":
+                self.get_logger().warning(str(each))
         return model
 
     def _advertise(self, text: str) -> None:

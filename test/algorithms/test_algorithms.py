@@ -136,6 +136,9 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(g, reference.gravity_torques())
     h = mbs.bias_torques(mechanism.model, q, qd, representation=representation)
     assert_close(h, reference.inverse_dynamics(qd, 0.0 * qd))
+    c = mbs.coriolis_torques(mechanism.model, q, qd, representation=representation)
+    assert_close(c, h - g)
+    assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
 # -- auto -----------------------------------------------------------------------------------------
@@ -354,6 +357,7 @@ def test_a_batch_is_its_states_one_by_one(name):
         (mbs.inverse_dynamics, (q, qd, qdd, W)),
         (mbs.gravity_torques, (q,)),
         (mbs.bias_torques, (q, qd)),
+        (mbs.coriolis_torques, (q, qd)),
     ]:
         batch = function(model, *arrays)
         for at in np.ndindex(2, 5):

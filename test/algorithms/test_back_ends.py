@@ -32,6 +32,7 @@ FUNCTIONS = {
     mbs.inverse_dynamics: ("q", "qd", "qdd", "wrenches"),
     mbs.gravity_torques: ("q",),
     mbs.bias_torques: ("q", "qd"),
+    mbs.coriolis_torques: ("q", "qd"),
     mbs.twists: ("q", "qd"),
     mbs.jacobian: ("q",),
 }

@@ -20,8 +20,8 @@ from mechanisms import MECHANISMS, TREE, random_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import derivative_of, series_of
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -61,7 +61,7 @@ def state(name):
 
 def gradients(function, model, arrays, wrenches, **options):
     """The derivatives (n, n) of a function of three arrays (n,) by each of them."""
-    equations = algorithm_of(function).equations
+    tree = Tree(model)
     if wrenches is None:
         options["representation"] = "hybrid"
     else:
@@ -71,7 +71,7 @@ def gradients(function, model, arrays, wrenches, **options):
         columns = []
         for unit in np.eye(model.n):
             moved = [series_of([x, unit * (j == k)]) for j, x in enumerate(arrays)]
-            value = equations(model, *moved, wrenches, **options)
+            value = function(tree, *moved, wrenches, **options)
             columns.append(np.asarray(derivative_of(value, 1), dtype=float))
         found.append(np.array(columns).T)
     return found

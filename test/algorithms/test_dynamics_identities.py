@@ -24,9 +24,9 @@ from robots import robot
 from urdf_reference import load
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.compiler import derivative_of, series_of
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -64,7 +64,7 @@ def state(name):
 def rate_of(function, model, *motion, **options):
     """The time derivative of a function of q, or of q and qd, along q, qd, qdd."""
     arguments = [series_of(motion[k : k + 2]) for k in range(len(motion) - 1)]
-    value = algorithm_of(function).equations(model, *arguments, **options)
+    value = function(Tree(model), *arguments, **options)
     return np.asarray(derivative_of(value, 1), dtype=float)
 
 
@@ -89,7 +89,7 @@ def test_factors_of_the_mass_matrix(name):
     """M = U D U^T, where U couples a joint with its ancestors only."""
     mechanism, *_, reference = state(name)
     model, M = mechanism.model, reference.mass_matrix()
-    U, D = factorize(model, M)
+    U, D = factorize(Tree(model), M)
     U, D = np.array(U, dtype=float), np.array(D, dtype=float)
     assert_close(U @ np.diag(D) @ U.T, M, 1e-14)
     np.testing.assert_array_equal(U, np.triu(U))
@@ -320,11 +320,11 @@ def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
     ]
     for function, arrays in calls:
         function(empty, *arrays)  # compiled for any gravity and any load on that body
-    kernels = set(model.kernels)
+    kernels = set(model.compiled.kernels)
     for function, arrays in calls:
         found, expected = function(model, *arrays), function(heavy, *arrays)
         assert_close(found, expected, 1e-10, function.__name__)
-    assert set(model.kernels) == kernels
+    assert set(model.compiled.kernels) == kernels
 
 
 # -- models without joints ------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from mbs_dynamics.algorithms.frames import (
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import from_body_fixed
+from mbs_dynamics.representation.tree import Tree
 
 GROUND = None
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
@@ -189,8 +190,9 @@ def test_links_of_real_robots_against_pinocchio(name):
     rng = np.random.default_rng(10)
     q, qd = rng.uniform(-1.0, 1.0, (2, model.n))
     names = [body.joint.name for body in model.bodies]
-    position = dict(zip(names, model.joint_positions(q), strict=True))
-    rate = dict(zip(names, model.joint_rates(qd), strict=True))
+    tree = Tree(model)
+    position = dict(zip(names, tree.joint_positions(q), strict=True))
+    rate = dict(zip(names, tree.joint_rates(qd), strict=True))
     pin_q, pin_qd = pin.neutral(pin_model), np.zeros(pin_model.nv)
     for joint_name, joint in zip(pin_model.names[1:], pin_model.joints[1:], strict=True):
         x, pin_qd[joint.idx_v] = position[joint_name], rate[joint_name]

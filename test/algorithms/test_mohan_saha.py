@@ -21,6 +21,7 @@ from mbs_dynamics.closed_form.rigid_body import hybrid_wrench
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable
 from mbs_dynamics.representation import moves
+from mbs_dynamics.representation.tree import Tree
 
 ARMS = {
     "puma": PUMA,
@@ -102,7 +103,7 @@ def test_dynamics_with_the_orthogonal_complement(arm):
     phi = tau - N.T @ (M_all @ (Nd_rate @ qd + upward) + gamma)  # (27)
     assert_close(phi, gim @ qdd)  # (25)
     assert_close(phi, tau - mbs.bias_torques(model, q, qd))
-    M_tilde = composite_inertias(model, moves("hybrid", model, np.asarray(q)))
+    M_tilde = composite_inertias(Tree(model), moves("hybrid", model, np.asarray(q)))
     carried = np.zeros((6, 6))
     for i in reversed(range(model.n)):  # (28), (29)
         composite = M[i] + carried
@@ -138,7 +139,7 @@ def test_recursive_forward_dynamics(arm):
         found[i] = phi_hat[i] / m_hat[i] - psi[i] @ mu
         mu = p[i] * found[i] + mu
     assert_close(found, qdd)
-    U, D = factorize(model, mbs.mass_matrix(model, q))
+    U, D = factorize(Tree(model), mbs.mass_matrix(model, q))
     assert_close(np.array(D, dtype=float), m_hat)
     assert_close(np.array(U, dtype=float) @ phi_hat, phi)  # (30)
     assert_close(np.array(solve(U, D, phi), dtype=float), qdd)

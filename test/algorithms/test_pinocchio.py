@@ -146,7 +146,7 @@ def assert_agrees(robot, algorithm, arrays, expected, backends=BACKENDS, **optio
         assert_close(kernel(*arrays), expected, TOLERANCE, backend)
         single = kernel(*[array[0] for array in arrays])
         assert_close(single, expected[0], TOLERANCE, f"{backend}, one state")
-    model.kernels.clear()  # or what was traced for a large robot stays in memory
+    model.compiled.kernels.clear()  # or what was traced for a large robot stays in memory
 
 
 def test_poses_of_all_links(robot):

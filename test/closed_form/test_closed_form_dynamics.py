@@ -13,12 +13,12 @@ from mechanisms import MECHANISMS
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.closed_form.kinematics import shift
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.se3 import Ad, ad
+from mbs_dynamics.representation.tree import Tree
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 SKEW = ["revolute chain", "screw chain", "tree", "forest", "aligned tree", "mimics"]
@@ -76,9 +76,9 @@ def test_momentum_form(name):
     mechanism, system, (q, qd, qdd, _), _ = state(name)
     momenta = mbs.momenta(mechanism.model, q, qd, representation="spatial")
     assert_close(system.bodies(system.Pi_s), momenta)
-    equations = algorithm_of(mbs.momenta).equations
+    tree = Tree(mechanism.model)
     moving = series_of(np.array([q, qd])), series_of(np.array([qd, qdd]))
-    rates = derivative_of(equations(mechanism.model, *moving, representation="spatial"), 1)
+    rates = derivative_of(mbs.momenta(tree, *moving, representation="spatial"), 1)
     assert_close(system.bodies(system.Pid_s), np.asarray(rates, dtype=float))
     acting = system.bodies(system.W_joints + system.W_gravity + system.W_app)
     for i, Pid in enumerate(system.bodies(system.Pid_s)):
@@ -174,7 +174,7 @@ def test_christoffel_symbols(name):
 def steps(system, letter):
     """For each body: i, its parent, rates of its joint, twist and acceleration, the parent's."""
     V, Vd = (system.bodies(getattr(system, f"{what}_{letter}")) for what in ("V", "Vd"))
-    for i, p in system.model.outward():
+    for i, p in enumerate(system.model.parents):
         at_rest = np.zeros(6)
         parent = (V[p], Vd[p]) if p >= 0 else (at_rest, at_rest)
         yield i, p, system.rate[i], system.rate2[i], V[i], Vd[i], *parent

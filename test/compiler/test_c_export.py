@@ -290,6 +290,4 @@ def test_command(tmp_path, capsys):
     assert "cannot write to" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["export", "arm7", "--functions", "gravity", "--output", str(tmp_path)])
-    assert (
-        "no algorithm 'gravity'; the algorithms are: forward_kinematics" in capsys.readouterr().err
-    )
+    assert "no algorithm 'gravity'" in capsys.readouterr().err

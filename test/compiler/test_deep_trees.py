@@ -15,6 +15,7 @@ from mechanisms import random_mechanism
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.representation import pairs
+from mbs_dynamics.representation.tree import Tree
 
 inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
 
@@ -68,10 +69,11 @@ def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
 def test_which_trees_are_deep():
     for n, mean, square in ((20, 10.5, 143.5), (30, 15.5, 315.2)):
         model = random_mechanism(0, range(-1, n - 1)).model
-        assert model.mean_depth() == pytest.approx(mean)
-        assert model.mean_depth(2) == pytest.approx(square, abs=0.1)
-    assert random_mechanism(0, [-1] + [0] * 40).model.mean_depth() < 2.0
-    assert mbs.Model("none", ()).mean_depth() == 0.0
+        tree = Tree(model)
+        assert tree.mean_depth() == pytest.approx(mean)
+        assert tree.mean_depth(2) == pytest.approx(square, abs=0.1)
+    assert Tree(random_mechanism(0, [-1] + [0] * 40).model).mean_depth() < 2.0
+    assert Tree(mbs.Model("none", ())).mean_depth() == 0.0
 
 
 def test_formulas_of_shallow_trees_are_no_loops(monkeypatch):

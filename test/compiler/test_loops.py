@@ -26,6 +26,7 @@ from mbs_dynamics.compiler.passes import strategy
 ALGORITHMS = (
     mbs.gravity_torques,
     mbs.bias_torques,
+    mbs.coriolis_torques,
     mbs.inverse_dynamics,
     mbs.forward_dynamics,
     mbs.mass_matrix,

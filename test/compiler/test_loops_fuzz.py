@@ -68,7 +68,7 @@ def test_loops_give_what_straight_code_gives(loops):
         kernels = []
         for on in (False, True):
             loops(on)
-            model.kernels.clear()
+            model.compiled.kernels.clear()
             backend = None if on else "python"
             kernels.append(mbs.compile(function, model, backend=backend, **options))
         straight, kernel = kernels

@@ -14,7 +14,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.joint_forces import position_limits, tanhc
+from mbs_dynamics.integrate.joint_forces import tanhc
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "rk4": 4}
@@ -142,7 +142,7 @@ def test_an_arm_falls_onto_its_stops_and_comes_to_rest(method):
     stepper = Stepper(arm, method=method, forces=forces)
     start = np.array([[0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1], np.zeros(7)])
     states = stepper.run(start, np.zeros(7), 1e-3, 10000)
-    lower, upper = position_limits(arm)
+    lower, upper = arm.lower, arm.upper
     assert np.isfinite(states).all()
     assert np.abs(states[-1, 1]).max() < 0.02
     assert (states[-1, 0] < upper + 0.05).all()
@@ -209,7 +209,7 @@ def test_forces_of_a_description():
     text = robot_path("arm7").read_text()
     arm = mbs.Model.from_urdf(text)
     forces = JointForces.of(arm, stops=True)
-    lower, upper = position_limits(arm)
+    lower, upper = arm.lower, arm.upper
     assert_close(forces.lower, lower)
     assert_close(forces.upper, upper)
     assert_close(forces.damping, [joint.damping for joint in arm.joints])

@@ -15,7 +15,7 @@ from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, from_dh, link_inertia, link_shape
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 pytestmark = pytest.mark.backend_independent
 
@@ -278,8 +278,8 @@ def test_puma_causes_no_warning_and_notes_its_hubs():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = Model.from_dh(PUMA)
-    assert {doubt.severity for doubt in model.doubts} == {"note"}
-    noted = {doubt.subject for doubt in model.doubts if "hub inertia" in doubt.message}
+    assert {each.severity for each in model.diagnostics} == {"note"}
+    noted = {each.subject for each in model.diagnostics if "hub inertia" in each.message}
     assert noted == {"link 'body4'", "link 'body5'", "link 'body6'"}
 
 
@@ -302,7 +302,7 @@ def test_names_of_a_table():
     assert from_dh(DHTable(PUMA.rows[:2])).body_names == ("body1", "body2")
 
 
-def test_a_mass_without_length_is_a_point_and_a_doubt():
+def test_a_mass_without_length_is_a_point_and_a_warning():
     rows = [DHRow(a=0.5, b=0.0, alpha=0.0, mass=1.0), DHRow(0.0, 0.0, 0.0, mass=2.0, hub_inertia=1)]
     with pytest.warns(ModelWarning, match="'body2'.*2 kg but no length") as said:
         model = Model.from_dh(rows)
@@ -311,13 +311,13 @@ def test_a_mass_without_length_is_a_point_and_a_doubt():
     np.testing.assert_array_equal(model.M_body[1], expected)
 
 
-def test_a_chain_without_inertia_at_its_end_is_a_doubt():
+def test_a_chain_without_inertia_at_its_end_is_a_warning():
     with pytest.warns(ModelWarning, match="'body2'.*singular"):
         from_dh([DHRow(0.5, 0.0, 0.0, mass=1.0), DHRow(0.1, 0.2, 0.0)])
 
 
 @pytest.mark.parametrize("angle", ["alpha", "theta"])
-def test_an_angle_in_degrees_is_a_doubt(angle):
+def test_an_angle_in_degrees_is_a_warning(angle):
     row = PUMA.rows[1]._replace(**{angle: 90.0})
     with pytest.warns(ModelWarning, match=f"{angle} is 90 rad.*degrees"):
         from_dh([row])

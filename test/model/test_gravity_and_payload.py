@@ -29,11 +29,11 @@ def test_gravity_changes_without_compiling():
         lambda m: mbs.forward_kinematics(m, q, bodies=["tool"]),
     ]
     before = [call(model) for call in calls]
-    count = len(model.kernels)
+    count = len(model.compiled.kernels)
     turned = model.with_gravity(g)
     found = [call(turned) for call in calls]
-    assert turned.kernels is model.kernels
-    assert len(model.kernels) == count
+    assert turned.compiled.kernels is model.compiled.kernels
+    assert len(model.compiled.kernels) == count
     fresh = Model.from_urdf(ARM_URDF, gravity=g)
     for call, result, old in zip(calls, found, before, strict=True):
         assert_close(result, call(fresh), 1e-14)
@@ -98,26 +98,33 @@ def test_payloads_change_without_compiling():
     empty = mbs.gravity_torques(model, q)
     first = model.with_payload("tool", **LOAD)
     one = mbs.gravity_torques(first, q)
-    count = len(model.kernels)
+    count = len(model.compiled.kernels)
     double = mbs.gravity_torques(model.with_payload("tool", 5.0, LOAD["com"]), q)
     assert_close(double - empty, 2 * (one - empty), 1e-13)
     assert_close(mbs.gravity_torques(model.with_payload("tool", 0.0), q), empty, 1e-13)
     assert_close(mbs.gravity_torques(first.with_gravity((0, 0, 0)), q), 0 * q, 1e-13)
-    assert len(model.kernels) == count
+    assert len(model.compiled.kernels) == count
     np.testing.assert_array_equal(mbs.gravity_torques(model, q), empty)
 
 
-def test_one_payload_per_body():
-    """A new one takes the place of the body's own, whichever of its links carry them."""
+def test_one_payload_per_link():
+    """A new one takes the place of the link's own; those of several links of one body add up."""
     model = Model.from_urdf(ARM_URDF)
     q = model.random_state(1).q
-    once = model.with_payload("tool", **LOAD).with_payload("lower", 1.0)
-    assert_close(
-        mbs.gravity_torques(once, q), mbs.gravity_torques(model.with_payload("lower", 1), q)
-    )
+    empty = mbs.gravity_torques(model, q)
+    tool, lower = model.with_payload("tool", **LOAD), model.with_payload("lower", 1.0)
+    twice = tool.with_payload("tool", 5.0).with_payload("tool", **LOAD)
+    assert twice == tool
+    both = tool.with_payload("lower", 1.0)
+    assert [load.link for load in both.payloads] == ["lower", "tool"]
+    assert both == lower.with_payload("tool", **LOAD)
+    assert both.loaded_bodies == tool.loaded_bodies
+    each = [mbs.gravity_torques(one, q) - empty for one in (tool, lower)]
+    assert_close(mbs.gravity_torques(both, q) - empty, each[0] + each[1], 1e-13)
+    assert_close(mbs.gravity_torques(both.loaded(), q), mbs.gravity_torques(both, q), 1e-13)
     pair = model.with_payload("lower", **LOAD).with_payload("upper", 1.0)
     riap = model.with_payload("upper", 1.0).with_payload("lower", **LOAD)
-    assert pair.carriers == riap.carriers == (0, 1)
+    assert pair.loaded_bodies == riap.loaded_bodies == (0, 1)
     np.testing.assert_array_equal(pair.payload_parameters, riap.payload_parameters)
     alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
     upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)

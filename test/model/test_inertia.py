@@ -178,7 +178,7 @@ def test_traced(backend):
         close(Inertia.from_parameters(p).matrix(), M)
 
 
-# -- doubts ----------------------------------------------------------------------------------------
+# -- violations ------------------------------------------------------------------------------------
 
 
 def solids() -> Any:
@@ -194,31 +194,31 @@ def solids() -> Any:
     yield Inertia.from_com(1.0, (0, 0, 0), np.diag([0.0, 2.0, 2.0]))  # a rod, exactly
 
 
-def test_real_bodies_raise_no_doubts():
+def test_real_bodies_violate_nothing():
     for inertia in solids():
-        assert inertia.doubts() == []
+        assert inertia.violations() == []
         close(Inertia.from_matrix(inertia.matrix()).matrix(), inertia.matrix(), 1e-15)
 
 
-def test_doubts():
+def test_violations():
     R = pose(34)[:3, :3]
     for turn in (np.eye(3), R):
         negative = Inertia.from_com(2.0, (0.1, 0.2, 0.3), turn @ np.diag([-0.5, 1.0, 1.2]) @ turn.T)
         said = "inertia is not positive semidefinite (principal moments -0.5, 1, 1.2 kg m^2)"
-        assert negative.doubts() == [said]
+        assert negative.violations() == [said]
         flat = Inertia.from_com(2.0, (0.1, 0.2, 0.3), turn @ np.diag([1.0, 1.5, 2.75]) @ turn.T)
         said = (
             "inertia breaks the triangle inequality: no distribution of mass has the principal "
             "moments 1, 1.5, 2.75 kg m^2"
         )
-        assert flat.doubts() == [said]
+        assert flat.violations() == [said]
 
 
-def test_the_centre_of_mass_counts_for_doubts():
+def test_the_centre_of_mass_counts_for_violations():
     """A tensor about the origin may be fine while that about the centre of mass is not."""
     inertia = Inertia(2.0, np.array([2.0, 0.0, 0.0]), np.diag([1.0, 1.5, 1.5]))
     assert np.linalg.eigvalsh(inertia.tensor).min() > 0.0
-    assert "not positive semidefinite" in inertia.doubts()[0]
+    assert "not positive semidefinite" in inertia.violations()[0]
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_rounding_in_the_tensor_is_evened_out():
 def test_spatial_inertia_wants_a_semidefinite_tensor_and_no_triangle():
     with pytest.raises(ModelError, match=r"inertia_at_com: .* not positive semidefinite"):
         spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, -0.1]))
-    spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, 3.0]))  # a doubt, and no error
+    spatial_inertia(1.0, (0, 0, 0), np.diag([1.0, 1.0, 3.0]))  # a violation, and no error
 
 
 def but(M: Any, *changes: tuple[int, int, float]) -> Any:
@@ -294,12 +294,12 @@ def test_wrong_matrices(error, matrix, message):
 
 
 @pytest.mark.backend_independent
-def test_rounding_of_a_small_body_far_from_its_frame_is_no_doubt():
+def test_rounding_of_a_small_body_far_from_its_frame_is_no_violation():
     """Its tensor about the centre of mass is a small difference of large numbers."""
     coms = np.random.default_rng(8).uniform(-1e3, 1e3, (20, 3))
     coms[::2, 1:] = 0.0
     for com in coms:
         for tensor in (np.zeros((3, 3)), np.diag([1e-9, 1e-9, 2e-9])):
-            assert Inertia.from_com(3.0, com, tensor).doubts() == []
-            assert Inertia.from_com(3.0, 0.0 * com, tensor).shifted(com).doubts() == []
-    assert Inertia.from_com(3.0, (1.0, 2.0, 3.0), np.diag([1.0, 1.0, 2.1])).doubts()
+            assert Inertia.from_com(3.0, com, tensor).violations() == []
+            assert Inertia.from_com(3.0, 0.0 * com, tensor).shifted(com).violations() == []
+    assert Inertia.from_com(3.0, (1.0, 2.0, 3.0), np.diag([1.0, 1.0, 2.1])).violations()

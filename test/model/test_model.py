@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model: what it says of a mechanism, what it refuses, and what it doubts."""
+"""The model: what it says of a mechanism, what it refuses, and its diagnostics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
-from mbs_dynamics.model.doubts import doubts_about_bodies
+from mbs_dynamics.model.diagnostics import diagnose
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
 
@@ -43,8 +44,9 @@ def test_numbers_and_names():
     assert model.leaves == ("body5", "body6", "body7")
     assert [model.path(i) for i in (0, 3, 5, 6)] == [[0], [0, 2, 3], [0, 1, 5], [0, 2, 3, 6]]
     assert model.path(GROUND) == []
-    assert list(model.outward()) == list(enumerate(TREE))
-    assert list(model.inward()) == list(enumerate(TREE))[::-1]
+    tree = Tree(model)
+    assert list(tree.outward()) == list(enumerate(TREE))
+    assert list(tree.inward()) == list(enumerate(TREE))[::-1]
     np.testing.assert_allclose(model.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
     np.testing.assert_allclose(model.screw_body, MECHANISM.screws, rtol=0, atol=1e-14)
     np.testing.assert_allclose(model.M_body, MECHANISM.inertias, rtol=0, atol=1e-14)
@@ -117,10 +119,11 @@ def test_mimics_share_coordinates():
     assert (model.n, model.nb) == (2, 3)
     assert model.joint_names == ("to_b", "to_c")
     assert model.joint("to_a").mimics == "to_c"
-    assert model.joint_positions([10.0, 3.0]) == [-5.5, 10.0, 3.0]
-    assert model.joint_rates([10.0, 3.0]) == [-6.0, 10.0, 3.0]
-    assert model.generalized([1.0, 20.0, 300.0]) == [20.0, 298.0]
-    M = model.generalized_matrix(np.arange(1.0, 10.0).reshape(3, 3))
+    tree = Tree(model)
+    assert tree.joint_positions([10.0, 3.0]) == [-5.5, 10.0, 3.0]
+    assert tree.joint_rates([10.0, 3.0]) == [-6.0, 10.0, 3.0]
+    assert tree.generalized([1.0, 20.0, 300.0]) == [20.0, 298.0]
+    M = tree.generalized_matrix(np.arange(1.0, 10.0).reshape(3, 3))
     T = np.array([[0.0, -2.0], [1.0, 0.0], [0.0, 1.0]])
     np.testing.assert_array_equal(M, T.T @ np.arange(1.0, 10.0).reshape(3, 3) @ T)
 
@@ -189,18 +192,18 @@ def test_arrays_given_are_copied():
         np.testing.assert_allclose(made.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
 
 
-# -- doubts ---------------------------------------------------------------------------------------
+# -- diagnostics ----------------------------------------------------------------------------------
 
 
 def said_of(*bodies, severity="warning"):
-    return [str(doubt) for doubt in doubts_about_bodies(bodies) if doubt.severity == severity]
+    return [str(each) for each in diagnose(bodies) if each.severity == severity]
 
 
-def test_sound_bodies_raise_no_doubts():
-    assert doubts_about_bodies([body("a", limits=Limits(effort=2.0))]) == []
+def test_sound_bodies_have_no_diagnostics():
+    assert diagnose([body("a", limits=Limits(effort=2.0))]) == []
 
 
-def test_doubts_about_inertias():
+def test_diagnostics_of_inertias():
     bodies = [
         replace(body("a"), inertia=Inertia.from_com(1.0, np.zeros(3), np.diag(moments)))
         for moments in ([1.0, 1.0, -1.0], [1.0, 1.0, 3.0], [1.0, 1.0, 2.0])
@@ -210,7 +213,7 @@ def test_doubts_about_inertias():
     assert said_of(bodies[2]) == []
 
 
-def test_doubts_about_singular_mass_matrices():
+def test_diagnostics_of_singular_mass_matrices():
     nothing = Inertia.from_com(0.0, np.zeros(3), np.zeros((3, 3)))
     on_axis = Inertia.from_com(2.0, (0, 0, 0.3), np.diag([1.0, 1.0, 0.0]))
     empty = replace(body("a"), inertia=nothing)
@@ -235,21 +238,21 @@ def test_inertia_along_a_joint_is_compared_with_that_of_the_body(size):
     assert said_of(replace(body("a"), inertia=little)) == []
 
 
-def test_doubts_about_efforts_are_notes():
+def test_diagnostics_of_efforts_are_notes():
     assert "has no effort limit" in said_of(body("a"), severity="note")[0]
     zero = body("a", limits=Limits(effort=0.0))
     assert "has an effort limit of 0" in said_of(zero, severity="note")[0]
 
 
-def test_doubts_are_one_warning_where_the_model_is_made():
+def test_diagnostics_are_one_warning_where_the_model_is_made():
     masses = [0.0, 0.0]
     inertias = [mbs.spatial_inertia(m, np.zeros(3), np.zeros((3, 3))) for m in masses]
     args = ([-1, -1], [np.eye(4)] * 2, [[0, 0, 1, 0, 0, 0]] * 2, inertias)
-    with pytest.warns(ModelWarning, match=r"2 doubt\(s\)") as caught:
+    with pytest.warns(ModelWarning, match=r"2 warning\(s\)") as caught:
         model = Model.from_screws(*args, frame="body_fixed")
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert len([doubt for doubt in model.doubts if doubt.severity == "warning"]) == 2
+    assert len([each for each in model.diagnostics if each.severity == "warning"]) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.with_gravity((0, 0, 0)).with_payload("body1", 1.0).loaded()

@@ -14,8 +14,8 @@ import pytest
 
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.inertia import spatial_inertia
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.screws import FRAMES, from_joint_frames, from_screws, screws
-from mbs_dynamics.model.tree import Model
 
 pytestmark = pytest.mark.backend_independent
 
@@ -233,7 +233,7 @@ def test_names_gravity_and_what_the_model_keeps():
     assert model.joint_names == ("joint1", "joint2", "joint3")
     assert model.name == "mechanism"
     np.testing.assert_array_equal(model.gravity, (0.0, 0.0, -9.81))
-    assert not [doubt for doubt in model.doubts if doubt.severity == "warning"]
+    assert not [each for each in model.diagnostics if each.severity == "warning"]
     named = Model.from_screws(
         **arguments(),
         gravity=(0.0, 1.62, 0.0),
@@ -365,7 +365,7 @@ def impossible():
 
 
 @pytest.mark.parametrize("constructor", ["from_screws", "from_joint_frames"])
-def test_doubts_are_said_where_the_model_is_made(constructor):
+def test_diagnostics_are_issued_where_the_model_is_made(constructor):
     given = arguments(2, M_body=impossible())
     if constructor == "from_joint_frames":
         frames = {"S_parent": given["homes"], "S_body": given["homes"], "Z": given["screws"]}
@@ -375,8 +375,8 @@ def test_doubts_are_said_where_the_model_is_made(constructor):
     assert len(said) == 1
     assert said[0].filename == __file__
     assert re.search(r"'body1': .*triangle.*\n.*'body2', .*singular", str(said[0].message))
-    doubted = [doubt.subject for doubt in model.doubts if doubt.severity == "warning"]
-    assert doubted == ["link 'body1'", "joint 'joint2'"]
+    subjects = [each.subject for each in model.diagnostics if each.severity == "warning"]
+    assert subjects == ["link 'body1'", "joint 'joint2'"]
 
 
 def test_a_sound_mechanism_causes_no_warning():

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models from URDF texts written here: joints, mimics, parts of a file, and what is doubtful."""
+"""Models from URDF texts written here: joints, mimics, parts of a file, and diagnostics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from urdf_reference import (
 from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownBodyError, UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
 
@@ -176,7 +177,9 @@ def test_a_mimic_follows_the_end_of_the_chain():
     assert [body.joint.mimics for body in model.bodies] == ["first", "first", None, "first"]
     q = 0.7
     second = 3 * q + 0.5
-    assert model.joint_positions(np.array([q])) == pytest.approx([-2 * second + 0.25, second, q, q])
+    assert Tree(model).joint_positions(np.array([q])) == pytest.approx(
+        [-2 * second + 0.25, second, q, q]
+    )
 
 
 def test_a_fixed_joint_does_not_mimic():
@@ -221,7 +224,10 @@ def test_tip_keeps_the_bodies_on_the_way_whole():
 def test_tip_may_be_a_merged_link():
     model = load(tree(), tip="d")
     assert model.body_names == ("b", "c")
-    assert [d.subject for d in model.doubts if "dropped" in d.message] == ["link 'e'", "link 'f'"]
+    assert [d.subject for d in model.diagnostics if "dropped" in d.message] == [
+        "link 'e'",
+        "link 'f'",
+    ]
 
 
 def test_root_and_tip_together():
@@ -265,7 +271,7 @@ def test_a_mimic_whose_owner_is_left_out():
         load(text, root="b")
 
 
-# -- doubts ---------------------------------------------------------------------------------------
+# -- diagnostics ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["revolute", "fixed"])
@@ -279,12 +285,12 @@ def test_an_impossible_inertia_is_said_once_of_the_link_that_has_it(kind):
         joint("k", "b", "c", kind),
     )
     model = load(text)
-    assert any(body.inertia.doubts() for body in model.bodies)
+    assert any(body.inertia.violations() for body in model.bodies)
     (said,) = notes(model, "warning")
     assert said.startswith("link 'c': inertia breaks the triangle inequality")
 
 
-def test_partial_inertials_are_doubted():
+def test_partial_inertials_are_reported():
     mass = '<inertial><mass value="3"/></inertial>'
     tensor = '<inertial><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     text = urdf(link("a", ""), link("b", mass), link("c", tensor), joint("j", "a", "b"))
@@ -311,7 +317,7 @@ def test_a_chain_that_ends_without_mass_is_a_warning():
         Model.from_urdf(urdf(link("a"), link("b", ""), joint("j", "a", "b")))
 
 
-def test_negative_damping_and_friction_are_doubted():
+def test_negative_damping_and_friction_are_reported():
     model = load(chain(("j", "revolute", '<dynamics damping="-0.1" friction="-2"/>')))
     assert notes(model, "warning") == [
         "joint 'j': has the negative damping -0.1: it feeds in energy",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 pytestmark = pytest.mark.backend_independent
 

@@ -27,7 +27,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelWarning, UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
 
@@ -76,7 +77,7 @@ class TestRealRobot:
             q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
             positions = {
                 body.joint.name: position
-                for body, position in zip(model.bodies, model.joint_positions(q), strict=True)
+                for body, position in zip(model.bodies, Tree(model).joint_positions(q), strict=True)
             }
             assert_same_poses(model, reference, q, pin_positions(reference, positions))
 

@@ -13,7 +13,7 @@ from lxml import etree
 from urdf_reference import joint, link, load, notes, tree, urdf
 
 from mbs_dynamics.errors import ArgumentError, UrdfError
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 pytestmark = pytest.mark.backend_independent
 

@@ -13,6 +13,7 @@ from mbs_dynamics.algorithms.newton_euler import NO_LOADS, Loads, recursion
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.se3 import ad, ad_dual
 from mbs_dynamics.representation import BodyAxes, BodyFixed
+from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
 
@@ -21,8 +22,8 @@ every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 
 def motions(name, loads=NO_LOADS):
     """Return a model, the moves of both kinds, and what the recursion makes of each."""
-    model = MECHANISMS[name].model
-    q, qd, qdd = model.random_state(7)
+    model = Tree(MECHANISMS[name].model)
+    q, qd, qdd = model.model.random_state(7)
     moves = BodyFixed(model, q), BodyAxes(model, q)
     return model, moves, [recursion(model, rep, qd, qdd, loads) for rep in moves]
 
@@ -52,8 +53,8 @@ def test_the_recursion_of_the_paper_transmits_the_same_wrenches(name):
 @every_mechanism
 def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
     model, (_, rep), (_, (V, A, _)) = motions(name)
-    rate = model.joint_rates(model.random_state(7).qd)
-    acceleration = model.joint_rates(model.random_state(7).qdd)
+    rate = model.joint_rates(model.model.random_state(7).qd)
+    acceleration = model.joint_rates(model.model.random_state(7).qdd)
     for i, p in model.outward():
         M = rep.inertia(i)
         np.testing.assert_allclose(

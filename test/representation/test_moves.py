@@ -42,9 +42,9 @@ def test_twists_and_accelerations_follow_from_those_of_the_parent(representation
     Cdd = np.einsum("ijklm,j,k->ilm", reference.ddC, qd, qd)
     Cdd = Cdd + np.einsum("iklm,k->ilm", reference.dC, qdd)
     rep = mbs.REPRESENTATIONS[representation](model, q)
-    rate, rate2 = model.joint_rates(qd), model.joint_rates(qdd)
+    rate, rate2 = rep.model.joint_rates(qd), rep.model.joint_rates(qdd)
     V, Vd = [np.zeros((model.nb + 1, 6)) for _ in range(2)]  # the last one is the ground
-    for i, p in model.outward():
+    for i, p in rep.model.outward():
         motion = reference.C[i], Cd[i], Cdd[i]
         V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
         assert_close(V[i], twist(*motion[:2], representation))

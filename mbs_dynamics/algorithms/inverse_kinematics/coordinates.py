@@ -12,7 +12,8 @@ from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 TURN = 2.0 * np.pi
 
@@ -38,17 +39,12 @@ class Coordinates:
     def of(cls, model: Model, body: str) -> Coordinates:
         """Return those of a model, or raise ModelError if limits leave a coordinate no value."""
         moved = moving_coordinates(model, body)
-        lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
+        lower, upper = model.lower, model.upper
         periodic, slides = np.isin(np.arange(model.n), moved), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
-            k, limits = joint.coordinate, joint.limits
+            k = joint.coordinate
             periodic[k] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
             slides[k] |= joint.kind == "prismatic"
-            if joint.ratio != 0.0:
-                low = -np.inf if limits.lower is None else limits.lower
-                high = np.inf if limits.upper is None else limits.upper
-                ends = sorted((end - joint.offset) / joint.ratio for end in (low, high))
-                lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
         for k in moved:
             if lower[k] > upper[k]:
                 raise ModelError(
@@ -86,7 +82,7 @@ class Coordinates:
         return ((q < self.lower) | (q > self.upper))[..., self.moved]
 
 
-def reach(model: Model, body: str) -> float:
+def reach(model: Model | Tree, body: str) -> float:
     """Return the length in m of the path from the first joint to a body; 1 if that is zero."""
     frame = model.frame(body)
     links = [model.bodies[i].home_rel[:3, 3] for i in model.path(frame.body)[1:]]

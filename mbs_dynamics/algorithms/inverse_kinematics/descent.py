@@ -17,8 +17,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import sqrt
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, square
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, screws_at
+from mbs_dynamics.representation.tree import Tree
 
 FIRST_DAMPING, LEAST_DAMPING = 0.1, 1e-12
 """Damping relative to the mean of the diagonal of J^T J."""
@@ -29,7 +30,7 @@ HOPELESS_DAMPING = 1e8
 
 @algorithm(invariant=True)
 def residual(
-    model: Model, q: ArrayLike, target: ArrayLike, body: str, *, position_only: bool = False
+    model: Tree, q: ArrayLike, target: ArrayLike, body: str, *, position_only: bool = False
 ) -> Any:
     """Return the error e (..., m) of a body's pose, J (..., m, p) with de = -J dq, and the gap.
 

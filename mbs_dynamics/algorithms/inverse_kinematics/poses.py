@@ -22,7 +22,7 @@ from mbs_dynamics.algorithms.inverse_kinematics.descent import Found, Task, desc
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
 

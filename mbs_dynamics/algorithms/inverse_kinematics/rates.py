@@ -12,7 +12,7 @@ from mbs_dynamics.algorithms.inverse_kinematics.arguments import batch_of, numbe
 from mbs_dynamics.algorithms.kinematics import jacobian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 
 
 def inverse_differential_kinematics(

@@ -33,6 +33,7 @@ class LoopProgram(Program):
         outputs: tuple[Port, ...],
         guards: tuple[str, ...],
         expand: Callable[[], Program],
+        result_type: Any = None,
     ) -> None:
         given = {
             "name": module.name,
@@ -42,6 +43,7 @@ class LoopProgram(Program):
             "outputs": outputs,
             "guards": tuple((0.0, text) for text in guards),
             "_expand": expand,
+            "result_type": result_type,
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -50,7 +52,7 @@ class LoopProgram(Program):
         """Return what it is made of."""
         texts = tuple(text for _, text in self.guards)
         given = self.module, self.forest, self.inputs, self.outputs, texts
-        return LoopProgram, (*given, self._expand)  # type: ignore[attr-defined]
+        return LoopProgram, (*given, self._expand, self.result_type)  # type: ignore[attr-defined]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LoopProgram):

@@ -32,7 +32,7 @@ from mbs_dynamics.compiler.frontend.loops import (
     Scope,
     Unsuitable,
 )
-from mbs_dynamics.compiler.frontend.program import Port, Program
+from mbs_dynamics.compiler.frontend.program import Port, Program, named_results
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import (
     INPUT,
@@ -113,13 +113,13 @@ def trace_loops(
         layouts.update(loops.inferred)
     else:
         raise Unsuitable
-    results = result if isinstance(result, Mapping) else {name: result}
+    results, result_type = named_results(name, result)
     nest = _Nest(loops, results)
     body = nest.body()
     used = set(Module(name, (), (), body).buffers(INPUT))
     kept = [x for x in ports if x.name not in droppable or buffers[x.name] in used]
     module = Module(name, tuple(buffers[x.name] for x in kept), nest.outputs, body)
-    return LoopProgram(module, forest, tuple(kept), nest.ports, nest.guards, expand)
+    return LoopProgram(module, forest, tuple(kept), nest.ports, nest.guards, expand, result_type)
 
 
 class _Nest:

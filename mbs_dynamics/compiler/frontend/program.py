@@ -79,6 +79,8 @@ class Program:
     """Arguments before their users, inputs included, nothing superfluous."""
     guards: tuple[tuple[Symbol, str], ...] = ()
     """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
+    result_type: Any = None
+    """The named tuple that the function returned; None if it returned an array or a mapping."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what it is made of as lists, which do not nest: graphs are deep."""
@@ -90,7 +92,8 @@ class Program:
         nodes = [(x.op, x.args if x.op == INPUT else tuple(map(plain, x.args))) for x in self.nodes]
         values = [list(map(plain, entries)) for entries in self.values]
         guards = [(plain(x), text) for x, text in self.guards]
-        return _rebuilt, (self.name, self.inputs, self.outputs, values, nodes, guards)
+        given = self.name, self.inputs, self.outputs, values, nodes, guards, self.result_type
+        return _rebuilt, given
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
@@ -128,6 +131,7 @@ def _rebuilt(
     values: list[list[Any]],
     nodes: list[tuple[str, tuple[Any, ...]]],
     guards: list[tuple[Any, str]],
+    result_type: Any,
 ) -> Program:
     """Return the program of which these are the lists."""
     graph = Graph()
@@ -148,6 +152,7 @@ def _rebuilt(
         tuple(tuple(map(node, entries)) for entries in values),
         tuple(graph.nodes),
         tuple((node(x), text) for x, text in guards),
+        result_type,
     )
 
 
@@ -166,8 +171,8 @@ def trace(
     """Call ``function(**symbols)`` once and return the program that it leaves behind.
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
-    or a mapping of names to arrays. Inputs in ``droppable`` on which no output depends are left
-    out. Where much may have to be traced, ``large`` makes it log that it takes long, if it does.
+    a named tuple of arrays, or a mapping of names to arrays. Inputs in ``droppable`` on which no
+    output depends are left out. ``large`` logs that tracing takes long, if it does.
 
     Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
@@ -227,9 +232,8 @@ def _trace(
             f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select from "
             "mbs_dynamics.compiler, which work on floats and symbols"
         ) from error
-    if not isinstance(result, Mapping):
-        result = {name: result}
-    arrays = {key: np.asarray(value, dtype=object) for key, value in result.items()}
+    named, result_type = named_results(name, result)
+    arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
     values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
     guards = tuple(graph.guards.values())
     nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
@@ -237,7 +241,14 @@ def _trace(
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
     graph.forget_but(nodes)
-    return Program(name, tuple(kept), outputs, values, nodes, guards)
+    return Program(name, tuple(kept), outputs, values, nodes, guards, result_type)
+
+
+def named_results(name: str, result: Any) -> tuple[Mapping[str, Any], Any]:
+    """Return what a function returned by name, and its type if that is a named tuple."""
+    if isinstance(result, tuple) and hasattr(result, "_asdict"):
+        return result._asdict(), type(result)
+    return (result if isinstance(result, Mapping) else {name: result}), None
 
 
 def _is_about_symbols(error: TypeError | AttributeError) -> bool:

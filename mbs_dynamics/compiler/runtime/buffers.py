@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.runtime.result_types import result_type
 
 LARGEST = 1 << 14
 """Programs with more numbers in all ports are called without copies: those would take longer."""
@@ -35,6 +36,7 @@ class Buffers:
             array[...] = default
         self._inputs = [(k, x, x.shape) for k, x in enumerate(self.arrays[:given])]
         self._outputs = self.arrays[len(program.inputs) :]
+        self._type = result_type(program)
         addresses = [array.ctypes.data for array in self.arrays]
         self._words = np.array([addresses, [0] * len(ports)], dtype=np.int64)
         self.pointers, self.no_strides = (row.ctypes.data for row in self._words)
@@ -49,10 +51,10 @@ class Buffers:
         return True
 
     def results(self) -> Any:
-        """Return new arrays with the outputs: one array, or a tuple of several."""
-        if len(self._outputs) == 1:
+        """Return new arrays with the outputs: one array, or a named tuple of several."""
+        if self._type is None:
             return self._outputs[0].copy()
-        return tuple([array.copy() for array in self._outputs])
+        return self._type._make([array.copy() for array in self._outputs])
 
 
 class BufferPool:

@@ -28,6 +28,7 @@ from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
+from mbs_dynamics.compiler.runtime.result_types import result_type
 from mbs_dynamics.compiler.runtime.views import View, aligned, view_of
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
@@ -85,8 +86,8 @@ class Kernel:
 
     Called with the inputs in order or by name. Each may carry leading batch axes, which broadcast
     as those of NumPy's ufuncs; the outputs then carry the broadcast axes. Returns one C-contiguous
-    float64 array, or a tuple of arrays if the program has several outputs. Inputs with a default
-    may be left out.
+    float64 array, or a named tuple of arrays if the program has several outputs. Inputs with a
+    default may be left out.
 
     A result is the caller's: no later call changes it while anything refers to it. When nothing
     does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
@@ -129,6 +130,8 @@ class Kernel:
         self.guards = program.guards
         self.inputs: tuple[Port, ...] = program.inputs
         self.outputs: tuple[Port, ...] = program.outputs
+        self.result_type = result_type(program)
+        """The named tuple that a call returns; None for a program with one output."""
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
         self._machine: Machine | CompiledC | None = None
@@ -148,7 +151,7 @@ class Kernel:
         machine = self._machine = Machine(program)
         if vectorcall.is_callable_type(type(self)):
             self._native = table.kernel_table(
-                program, machine.function, self.defaults, Kernel.__call__
+                program, machine.function, self.defaults, Kernel.__call__, self.result_type
             )
             vectorcall.attach(self, self._native.words, "mbs.call", emit_call)
         else:
@@ -245,7 +248,7 @@ class Kernel:
             np.array(values).reshape(port.shape)
             for values, port in zip(computed, self.outputs, strict=True)
         ]
-        return results[0] if len(results) == 1 else tuple(results)
+        return results[0] if self.result_type is None else self.result_type._make(results)
 
     # -- anything else -----------------------------------------------------------------------------
 
@@ -275,7 +278,7 @@ class Kernel:
                 target[...] = output
         if out is not None:
             return out
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return outputs[0] if self.result_type is None else self.result_type._make(outputs)
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.

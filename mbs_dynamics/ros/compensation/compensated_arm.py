@@ -13,14 +13,13 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, UrdfError
-from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
 from mbs_dynamics.ros.compensation.settings import RATE_SHARE, GravityCompensationSettings
 from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
-from mbs_dynamics.ros.robot import Gravity, Load, root_gravity
+from mbs_dynamics.ros.robot import Gravity, Load, root_gravity, under_load
 
 EFFORT_FLOOR = 0.02
 """Share of an effort limit that a measured effort may be off at any time: noise and friction."""
@@ -31,7 +30,7 @@ def parsed(text: str, settings: GravityCompensationSettings) -> Model:
     if not text.lstrip().startswith("<"):
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
+        warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
         return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)
 
 
@@ -79,7 +78,7 @@ class CompensatedArm:
         self.speeds = Speeds(model, self.joints)
         self.periods = Periods(len(self.joints))
         self.backend = default_backend()
-        self._fastest = [joint.limits.velocity or math.inf for joint in model.joints]
+        self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
         self._smooth: Sequence[float] = ()
         self._smoothed_at = 0
@@ -93,14 +92,13 @@ class CompensatedArm:
         self.law.speed = settings.friction_speed
         self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
+        stated = self.model.effort_limits.tolist()
         self.efforts = tuple(
-            settings.effort_scale * (own or self.model.joints[k].limits.effort or 0.0)
+            settings.effort_scale * (own or (stated[k] if math.isfinite(stated[k]) else 0.0))
             for own, k in zip(settings.effort_limits, self.joints, strict=True)
         )
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
-        self.heaviest = settings.max_payload or float(
-            sum(body.inertia.mass for body in self.model.bodies)
-        )
+        self.heaviest = settings.max_payload or self.model.total_mass
 
     def _springs(self, settings: GravityCompensationSettings) -> Springs:
         return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
@@ -139,31 +137,23 @@ class CompensatedArm:
         """
         return root_gravity(self.model, gravity)
 
-    def body(self, load: Load) -> int:
-        """Return the body that carries a load.
-
-        Raises UnknownBodyError for an unknown link, ModelError for one that does not move.
-        """
-        frame = self.model.frame(load.link)
-        if frame.body == GROUND:
-            raise ModelError(f"a payload at {load.link!r} has no effect: that link does not move")
-        return frame.body
-
     def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
-        """Return the inertial parameters (nb, 10) of loads, one a body.
+        """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
 
-        Raises what :meth:`body` raises, and ModelError for one that is too heavy.
+        Raises what :func:`under_load` raises, and ModelError if they are too heavy together.
         """
-        goal = np.zeros((self.model.nb, 10))
+        mass = sum(load.mass for load in loads)
+        if mass > self.heaviest:
+            links = " and ".join(repr(load.link) for load in loads)
+            raise ModelError(
+                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"{self.heaviest:.4g}, see max_payload. Are these grams?"
+            )
+        carrying = self.model.without_payloads()
         for load in loads:
-            if load.mass > self.heaviest:
-                raise ModelError(
-                    f"the payload at {load.link!r} has a mass of {load.mass:g} kg; valid is at "
-                    f"most {self.heaviest:.4g}, see max_payload. Are these grams?"
-                )
-            inertia = Inertia.from_com(load.mass, load.com, load.inertia_at_com)
-            placed = inertia.transformed(self.model.frame(load.link).placement)
-            goal[self.body(load)] = placed.parameters
+            carrying = under_load(carrying, load)
+        goal = np.zeros((self.model.nb, 10))
+        goal[list(carrying.loaded_bodies)] = carrying.payload_parameters
         return goal
 
     def overload(

@@ -62,7 +62,7 @@ class Compensator:
         self.refused = ""
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
-        """What is doubtful about the robot in force, and what could not be carried over to it."""
+        """Warnings about the robot in use, and what could not be carried over to it."""
         self.pending: str | None = None
         """A description that waits until no torque is commanded or held."""
         self.gravity = Gravity("", settings.gravity)
@@ -128,7 +128,7 @@ class Compensator:
         try:
             model = parsed(text, self.settings)
             arm = CompensatedArm(model, self.settings)
-            remarks = [str(doubt) for doubt in model.doubts if doubt.severity == "warning"]
+            remarks = [str(each) for each in model.diagnostics if each.severity == "warning"]
             gravity, loads = self._carried_over(arm, now, remarks)
         except MbsError as error:
             self.refused = str(error)
@@ -142,7 +142,8 @@ class Compensator:
         self, arm: CompensatedArm, now: float, remarks: list[str]
     ) -> tuple[Gravity, list[Load]]:
         """Return gravity and loads of before, as far as another robot can have them."""
-        gravity, loads = self.gravity, []
+        gravity = self.gravity
+        loads: list[Load] = []
         try:
             goal = arm.gravity_goal(gravity)
         except MbsError as error:
@@ -152,7 +153,7 @@ class Compensator:
         arm.law.gravity.aim(goal, now, 0.0)
         for load in self.loads:
             try:
-                arm.loads_goal([load])
+                arm.loads_goal([*loads, load])
                 loads.append(load)
             except MbsError as error:
                 remarks.append(f"the payload at {load.link!r} is dropped: {error}")
@@ -198,12 +199,9 @@ class Compensator:
             raise ModelError(f"the arm could not be held: {over}")
 
     def set_load(self, load: Load, now: float) -> None:
-        """Move to another load of the body that carries it. Raises MbsError if it cannot be."""
+        """Move to another load of the link that carries it. Raises MbsError if it cannot be."""
         check_load(load)
         others = [other for other in self.loads if other.link != load.link]
-        if self.arm is not None:
-            body = self.arm.body(load)
-            others = [other for other in others if self.arm.body(other) != body]
         loads = [*others, load] if load.mass > 0.0 else others
         if self.arm is not None:
             goal = self.arm.loads_goal(loads)

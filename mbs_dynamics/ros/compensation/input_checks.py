@@ -8,7 +8,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
 
 SLACK = 0.05
@@ -106,13 +106,10 @@ class Envelope:
     def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
         self._rows = []
         for k in joints:
-            joint = model.joints[k]
-            lower, upper = joint.limits.lower, joint.limits.upper
-            if lower is not None and lower == upper:
-                lower = upper = None
-            low = -math.inf if lower is None else lower - margin
-            high = math.inf if upper is None else upper + margin
-            self._rows.append((joint.name, k, low, high))
+            lower, upper = float(model.lower[k]), float(model.upper[k])
+            if lower == upper:
+                lower, upper = -math.inf, math.inf
+            self._rows.append((model.joint_names[k], k, lower - margin, upper + margin))
 
     def check(self, positions: Sequence[float]) -> Fault | None:
         """Return what is beyond a limit at these positions (n,), or None."""
@@ -141,13 +138,11 @@ class Speeds:
         self._rows = []
         self.unlimited: list[str] = []
         for k in joints:
-            joint = model.joints[k]
-            limits = joint.limits
-            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
-            if limits.velocity:
-                self._rows.append((joint.name, k, limits.velocity, turns))
+            name, fastest = model.joint_names[k], float(model.velocity_limits[k])
+            if math.isfinite(fastest):
+                self._rows.append((name, k, fastest, model.turns_endlessly(k)))
             else:
-                self.unlimited.append(joint.name)
+                self.unlimited.append(name)
         self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
@@ -205,11 +200,11 @@ class Continuity:
 
     def __init__(self, model: Model) -> None:
         self._rows = []
-        for k, joint in enumerate(model.joints):
-            limits = joint.limits
-            turns = joint.kind == "revolute" and limits.lower is None and limits.upper is None
-            if limits.velocity:
-                self._rows.append((joint.name, k, limits.velocity, turns))
+        for k, (name, fastest) in enumerate(
+            zip(model.joint_names, model.velocity_limits.tolist(), strict=True)
+        ):
+            if math.isfinite(fastest):
+                self._rows.append((name, k, fastest, model.turns_endlessly(k)))
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.tree import STANDARD_GRAVITY
+from mbs_dynamics.model.model import STANDARD_GRAVITY
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.settings import DescribedSettings, check_gravity, check_once, setting
 

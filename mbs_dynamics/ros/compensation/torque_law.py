@@ -23,7 +23,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
-from mbs_dynamics.model.tree import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 SETTLING = 0.1
 """Seconds in which the settling damping takes a speed to a third."""
@@ -95,8 +95,8 @@ class Springs:
         """Place among the commanded joints, coordinate, and where its springs begin."""
         self._zone = zone
         for place, k in enumerate(joints if frequency and zone else ()):
-            lower, upper = model.joints[k].limits.lower, model.joints[k].limits.upper
-            if lower is not None and upper is not None and lower < upper:
+            lower, upper = float(model.lower[k]), float(model.upper[k])
+            if model.limits.bounded[k]:
                 width = min(zone, 0.25 * (upper - lower))
                 self._rows.append((place, k, lower + width, upper - width))
 

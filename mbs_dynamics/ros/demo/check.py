@@ -11,7 +11,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.model import Model
+from mbs_dynamics.model import GROUND, Model
 
 STEP = 1e-4
 """Step of the central differences, in rad or m. Their error goes with its square."""
@@ -22,11 +22,12 @@ TOLERANCE = 1e-6
 
 def poses(model: Model, q: FloatArray) -> list[FloatArray]:
     """Return the poses of all bodies: C_i = C_p B_i exp(X_i q_i), Mueller (kinematics), eq. (8)."""
-    positions = model.joint_positions(q)
-    C: list[FloatArray] = model.per_body(np.eye(4))
-    for i, p in model.outward():
-        body = model.bodies[i]
-        C[i] = C[p] @ body.home_rel @ np.asarray(se3.exp(body.joint.screw * positions[i]))
+    C: list[FloatArray] = []
+    for body in model.bodies:
+        joint = body.joint
+        angle = joint.ratio * q[joint.coordinate] + joint.offset
+        parent = np.eye(4) if body.parent == GROUND else C[body.parent]
+        C.append(parent @ body.home_rel @ np.asarray(se3.exp(joint.screw * angle)))
     return C
 
 

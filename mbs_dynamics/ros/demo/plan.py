@@ -59,11 +59,11 @@ class Plan:
     @classmethod
     def of(cls, model: Model) -> Plan:
         """Return the plan for a model with at least one joint."""
-        speeds = np.array([joint.limits.velocity or 1.0 for joint in model.joints])
+        speeds = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, 1.0)
         postures = _postures(model)
         gravity = np.abs(mbs.gravity_torques(model, postures))
-        stated = [joint.limits.effort or 0.0 for joint in model.joints]
-        efforts = np.array([limit or max(AMPLE * gravity.max(), 1.0) for limit in stated])
+        stated = model.effort_limits
+        efforts = np.where(np.isfinite(stated), stated, max(AMPLE * gravity.max(), 1.0))
         share = gravity / efforts
         fits = (share <= NEEDED).all(axis=1)
         weighs = np.linalg.norm(share, axis=1)
@@ -106,9 +106,7 @@ def _tip(model: Model) -> str:
 
 def _postures(model: Model) -> FloatArray:
     """Return postures in the inner halves of the ranges; joints without limits within +-1."""
-    limits = [(joint.limits.lower, joint.limits.upper) for joint in model.joints]
-    bounded = [low is not None and high is not None and low < high for low, high in limits]
-    pairs = zip(limits, bounded, strict=True)
-    lower, upper = np.array([x if good else (-1.0, 1.0) for x, good in pairs], float).T
+    bounded = model.limits.bounded
+    lower, upper = np.where(bounded, model.lower, -1.0), np.where(bounded, model.upper, 1.0)
     random = np.random.default_rng(0).uniform(-1.0, 1.0, (CANDIDATES, model.n))
     return np.asarray(0.5 * (lower + upper) + 0.25 * (upper - lower) * random)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.ros.joint_friction import JointFriction
+from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.ros.robot import Momentum
 
 JUST_STARTED = "the observer has just started: it needs two messages"
@@ -50,9 +50,7 @@ class MomentumObserver:
     observer starts anew. ``friction`` is taken off the efforts; None takes nothing off.
     """
 
-    def __init__(
-        self, *, gain: float, longest: float, friction: JointFriction | None = None
-    ) -> None:
+    def __init__(self, *, gain: float, longest: float, friction: JointForces | None = None) -> None:
         self.gain = gain
         self.longest = longest
         self.friction = friction
@@ -117,5 +115,5 @@ class MomentumObserver:
     ) -> _Sample:
         rate = tau + momentum.rate
         if self.friction is not None:
-            rate += self.friction.torques(qd)
+            rate += self.friction.resistance(qd)
         return _Sample(stamp, q, qd, momentum.p, rate)

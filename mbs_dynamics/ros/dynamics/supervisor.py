@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.robot import Gravity, Load, Robot, check_load, under_gravity, under_load
 from mbs_dynamics.ros.settings import Settings, check_gravity
 
@@ -27,7 +27,7 @@ class Supervisor:
         self.refused = ""
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
-        """What is doubtful about the robot in force, and what could not be carried over to it."""
+        """Warnings about the robot in use, and what could not be carried over to it."""
         self.gravity = Gravity("", settings.gravity)
         self.loads: list[Load] = []
         self._text: str | None = None
@@ -69,7 +69,7 @@ class Supervisor:
         self.gravity = gravity
 
     def set_load(self, load: Load) -> None:
-        """Put a load in force, in place of the present one of the same body.
+        """Put a load in force, in place of the present one of the same link.
 
         The first load at a body compiles once, another one there does not. Without a robot it waits
         for one.
@@ -78,14 +78,12 @@ class Supervisor:
         others = [other for other in self.loads if other.link != load.link]
         if self.robot is not None:
             self.robot = self.robot.under(under_load(self.robot.model, load))
-            body = self.robot.model.frame(load.link).body
-            others = [o for o in others if self.robot.model.frame(o.link).body != body]
         self.loads = [*others, load] if load.mass > 0.0 else others
 
     def _build(self, text: str) -> None:
         try:
             model = _parsed(text, self.settings)
-            remarks = [str(doubt) for doubt in model.doubts if doubt.severity == "warning"]
+            remarks = [str(each) for each in model.diagnostics if each.severity == "warning"]
             gravity, loads = self.gravity, []
             try:
                 model = under_gravity(model, gravity)
@@ -112,5 +110,5 @@ def _parsed(text: str, settings: Settings) -> Model:
     if not text.lstrip().startswith("<"):
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # they are among the model's doubts
+        warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
         return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)

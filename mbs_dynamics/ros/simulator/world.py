@@ -12,10 +12,9 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.joint_forces import position_limits
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.robot import Load, under_load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
@@ -50,14 +49,13 @@ class World:
         """Why the simulation stands still until a reset; empty while it does not."""
         self.loads: list[Load] = []
         self.forces = joint_forces(model, settings)
-        limits = [joint.limits.effort for joint in model.joints]
-        limited = [limit if settings.limit_efforts and limit else np.inf for limit in limits]
-        self.effort_limits = np.array(limited, dtype=float)
+        unlimited = np.full(n, np.inf)
+        self.effort_limits = model.effort_limits if settings.limit_efforts else unlimited
         """(n,) in N m or N; infinite where the description states none, or zero."""
         q = for_each("initial_positions", settings.initial_positions, n)
         qd = for_each("initial_velocities", settings.initial_velocities, n)
         if q is None:
-            q = np.clip(np.zeros(n), *position_limits(model))
+            q = np.clip(np.zeros(n), model.lower, model.upper)
         self.initial = np.array([q, np.zeros(n) if qd is None else qd])
         self.state = self.initial.copy()
         """(2, n) positions and velocities."""
@@ -142,7 +140,7 @@ class World:
         self._sum_pushes()
 
     def loaded(self, load: Load) -> Stepper:
-        """Return what advances the robot with a load, in place of the one that its body carries.
+        """Return what advances the robot with a load, in place of the one that its link carries.
 
         The first load at a body that carries others compiles, which takes longer than a period:
         another thread may do it, as nothing changes here before :meth:`hang`. At the last bodies of
@@ -150,7 +148,7 @@ class World:
         :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
-        if model.carriers == self.model.carriers:
+        if model.loaded_bodies == self.model.loaded_bodies:
             stepper = copy.copy(self._stepper)
             stepper.model = model
             return stepper
@@ -162,8 +160,7 @@ class World:
             self._stepper = stepper
         else:  # they were changed meanwhile
             self._stepper = self._stepper_of(stepper.model)
-        body = self.model.frame(load.link).body
-        others = [x for x in self.loads if self.model.frame(x.link).body != body]
+        others = [other for other in self.loads if other.link != load.link]
         self.loads = [*others, load] if load.mass > 0.0 else others
 
     def saturated(self) -> list[str]:

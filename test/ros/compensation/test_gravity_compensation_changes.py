@@ -45,17 +45,20 @@ def test_changes_are_ramped(what):
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
 
 
-def test_a_payload_replaces_that_of_the_same_body_and_none_takes_it_off():
+def test_a_payload_replaces_that_of_the_same_link_and_none_takes_it_off():
     bench = Bench()
-    bench.core.set_load(load(5.0, "link7"), bench.now)
-    bench.core.set_load(load(2.0, "tool"), bench.now)  # the same body by another name
+    bench.core.set_load(load(0.5, "link7"), bench.now)
+    bench.core.set_load(load(5.0, "tool"), bench.now)  # the same body by another name
+    bench.core.set_load(load(2.0, "tool"), bench.now)
     bench.core.set_load(load(1.0, "link4"), bench.now)
-    assert [one.link for one in bench.core.loads] == ["tool", "link4"]
+    assert [one.link for one in bench.core.loads] == ["link7", "tool", "link4"]
     bench.enabled()
     carrying = MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    carrying = carrying.with_payload("link7", 0.5, (0.0, 0.02, 0.05))
     carrying = carrying.with_payload("link4", 1.0, (0.0, 0.02, 0.05))
     np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
     bench.core.set_load(load(0.0), bench.now)
+    bench.core.set_load(load(0.0, "link7"), bench.now)
     bench.core.set_load(load(0.0, "link4"), bench.now)
     bench.run(1.2)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)

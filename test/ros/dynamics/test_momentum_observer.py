@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.dynamics.tool_wrench import tool_wrench
-from mbs_dynamics.ros.joint_friction import JointFriction
 from mbs_dynamics.ros.joint_input import JointInput, Reading
 from mbs_dynamics.ros.robot import Momentum
 
@@ -21,7 +21,7 @@ START = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 PERIOD = 0.002
 GAIN = 20.0
 FORWARD = mbs.compile(mbs.forward_dynamics, ARM, wrenches=True).call
-FRICTION = JointFriction(ARM, 0.1)
+FRICTION = JointForces.of(ARM, friction_speed=0.1)
 PUSH = np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
 """A wrench on the last body, moment first, in its axes."""
 
@@ -30,7 +30,7 @@ def stepped(q, qd, tau, wrenches, dt, friction):
     """Return the state after dt, by the classical Runge-Kutta method; effort is held."""
 
     def rate(x):
-        effort = tau + friction.torques(x[N:]) if friction else tau
+        effort = tau + friction.resistance(x[N:]) if friction else tau
         return np.concatenate([x[N:], FORWARD(x[:N], x[N:], effort, wrenches)])
 
     x = np.concatenate([q, qd])
@@ -287,9 +287,9 @@ def test_friction_opposes_motion_through_mimic_joints_too():
       <joint name="b" type="continuous"><parent link="palm"/><child link="right"/>
         <axis xyz="0 0 1"/><mimic joint="a" multiplier="-2"/><dynamics damping="1"/></joint>
       </robot>"""
-    friction = JointFriction(mbs.Model.from_urdf(text), 0.01)
-    assert friction.torques(np.zeros(1)) == pytest.approx(0.0)
-    assert friction.torques(np.array([0.5])) == pytest.approx(-(2.0 * 0.5 + 3.0 + 4.0 * 0.5))
+    friction = JointForces.of(mbs.Model.from_urdf(text), friction_speed=0.01)
+    assert friction.resistance(np.zeros(1)) == pytest.approx(0.0)
+    assert friction.resistance(np.array([0.5])) == pytest.approx(-(2.0 * 0.5 + 3.0 + 4.0 * 0.5))
 
 
 def test_fewer_than_six_joints_do_not_feel_all_of_a_tool_wrench():

@@ -41,7 +41,7 @@ def results(made, q=0.3, qd=-0.2):
 
 def compiled(made):
     """Return the kernels that a model keeps: those that differ in loads stand together."""
-    kept = made.robot.model.kernels.values()
+    kept = made.robot.model.compiled.kernels.values()
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
@@ -76,7 +76,7 @@ def test_switched_off_is_not_computed():
         publish_jacobians=False,
     )
     assert results(made) == Results(None, None, None, ())
-    assert not made.robot.model.kernels
+    assert not made.robot.model.compiled.kernels
 
 
 EXTRAS = {
@@ -112,7 +112,7 @@ def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
     found = made.robot.evaluate(reading(q, qd, tau))
     screws = mbs.Model.from_urdf(ARM7).screw_body[[1, 5]]
     torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
-    friction = made.robot.friction.torques(qd) if joint_friction else np.zeros(7)
+    friction = made.robot.friction.resistance(qd) if joint_friction else np.zeros(7)
     np.testing.assert_allclose(torques, (tau + friction)[[1, 5]], atol=1e-9)
 
 
@@ -351,17 +351,23 @@ def test_another_mass_at_a_loaded_body_compiles_nothing():
     assert compiled(made) == kernels
 
 
-def test_loads_at_links_of_one_body_replace_each_other():
+def test_loads_at_links_of_one_body_add_up():
     made = supervisor()
     plain = results(made).gravity_torques
     made.set_load(Load("tool", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
     made.set_load(Load("link7", 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
     made.set_load(Load("link3", 4.0, (0.0, 0.0, 0.0), NO_INERTIA))
-    assert [load.link for load in made.loads] == ["link7", "link3"]
+    assert [load.link for load in made.loads] == ["tool", "link7", "link3"]
     loaded = results(made).gravity_torques
+    each = []
+    for link, mass, com in (("tool", 1.0, 0.0), ("link7", 2.0, 0.1), ("link3", 4.0, 0.0)):
+        alone = supervisor()
+        alone.set_load(Load(link, mass, (0.0, 0.0, com), NO_INERTIA))
+        each.append(results(alone).gravity_torques - plain)
+    np.testing.assert_allclose(loaded - plain, sum(each), rtol=1e-10, atol=1e-12)
     made.describe(ARM7 + "\n")
     np.testing.assert_allclose(results(made).gravity_torques, loaded, rtol=1e-12)
-    for link in ("tool", "link3"):
+    for link in ("tool", "link7", "link3"):
         made.set_load(Load(link, 0.0, (0.0, 0.0, 0.0), NO_INERTIA))
     assert made.loads == []
     np.testing.assert_allclose(results(made).gravity_torques, plain, rtol=1e-12, atol=1e-12)

@@ -11,9 +11,9 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
+from mbs_dynamics.integrate.joint_forces import joint_torques
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
-from mbs_dynamics.ros.joint_friction import JointFriction
 from mbs_dynamics.ros.robot import Load, Robot
 from mbs_dynamics.ros.settings import Settings
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
@@ -141,7 +141,9 @@ def test_its_friction_is_that_of_the_momentum_observer():
     rates = np.linspace(-0.05, 0.05, N)
     forces = JointForces.of(ARM, friction_speed=0.02)
     expected = -forces.damping * rates - forces.friction * np.tanh(rates / 0.02)
-    np.testing.assert_allclose(JointFriction(ARM, 0.02).torques(rates), expected, rtol=1e-12)
+    np.testing.assert_allclose(forces.resistance(rates), expected, rtol=1e-12)
+    simulated = joint_torques(forces.table, forces.features, np.zeros(N), rates)
+    np.testing.assert_allclose(simulated.astype(float), expected, rtol=1e-12)
 
 
 def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
@@ -309,7 +311,8 @@ def test_a_robot_without_joints_is_refused():
 
 def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else():
     simulated = world(initial_positions=START, friction_speed=0.05, disturbance_duration=10.0)
-    observer = MomentumObserver(gain=20.0, longest=1.0, friction=JointFriction(ARM, 0.05))
+    friction = JointForces.of(ARM, friction_speed=0.05)
+    observer = MomentumObserver(gain=20.0, longest=1.0, friction=friction)
     robot = Robot(ARM, Settings(publish_external_torques=True))
     push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
 

@@ -28,7 +28,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, STATES_PER_THREAD
 from mbs_dynamics.compiler.runtime.native import arguments, python, results
 from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
-from mbs_dynamics.compiler.runtime.native.layout import ALIGNED
+from mbs_dynamics.compiler.runtime.native.layout import ALIGNED, TUPLE
 from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_PORTS
 
 EVALUATE = Prototype("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64)
@@ -94,6 +94,9 @@ def call(offset: int) -> Function:
             attempt.leave_if(several == NULL)
             with f.loop(outputs) as output:
                 f.call(python.TUPLE_SET_ITEM, several, output, made[output])
+            # a named tuple has the layout of a tuple, and no more than that
+            f.call(python.INC_REF, kernel.result_type)
+            several.to(Pointer(TUPLE)).type = kernel.result_type
             f.ret(several)
         with f.loop(count.value) as output:
             f.call(python.DEC_REF, made[output])

@@ -48,6 +48,7 @@ lanes."""
 KERNEL = Struct.of_words(
     function=BODY,
     fallback=PTR,
+    result_type=PTR,
     vector=Pointer(VECTOR),
     required=I64,
     inputs=I64,
@@ -55,8 +56,9 @@ KERNEL = Struct.of_words(
     ports=Inline(PORT),
 )
 """A kernel: its machine code; the Python function that is called with the kernel and the arguments
-of all other calls; its vector code, null if there is none yet or while it runs; how many inputs
-there are without a default, how many inputs and how many outputs; and these in order."""
+of all other calls; the named tuple of its results, if there are several; its vector code, null if
+there is none yet or while it runs; how many inputs there are without a default, how many inputs and
+how many outputs; and these in order."""
 
 
 def suits(program: Program) -> bool:
@@ -94,8 +96,12 @@ def kernel_table(
     function: int,
     defaults: Sequence[FloatArray],
     fallback: Callable[..., Any],
+    result_type: Any = None,
 ) -> KernelTable:
-    """Return the table of the kernel with code at an address and this Python function."""
+    """Return the table of the kernel with code at an address and this Python function.
+
+    ``result_type`` is the named tuple of its results, if it has several.
+    """
     inputs, outputs = len(program.inputs), len(program.outputs)
     required = inputs - len(defaults)
     shapes = [np.array(x.shape, np.int64) for x in (*program.inputs, *program.outputs)]
@@ -105,6 +111,7 @@ def kernel_table(
     words = KERNEL.words(
         function=function,
         fallback=id(fallback),
+        result_type=id(result_type),
         vector=0,
         required=required,
         inputs=inputs,
@@ -122,4 +129,4 @@ def kernel_table(
             results=result,
         )
     table = np.array(words, dtype=np.int64)
-    return KernelTable(table, (*shapes, *defaults, *kept, fallback))
+    return KernelTable(table, (*shapes, *defaults, *kept, fallback, result_type))

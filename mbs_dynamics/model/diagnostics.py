@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Doubts about the physics of a model: what its user should know, said by name."""
+"""Diagnostics of a model: implausible inertias, missing limits, singular mass matrices."""
 
 from __future__ import annotations
 
@@ -15,47 +15,48 @@ from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.joint import Joint
 
 if TYPE_CHECKING:
-    from mbs_dynamics.model.tree import Model
+    from mbs_dynamics.model.model import Model
 
 SINGULAR_TOLERANCE = 1e-13
 """Inertia along a joint, relative to the body's largest entry, that counts as none."""
 
 
-class Doubt(NamedTuple):
-    """Something about a model that its user should know."""
+class Diagnostic(NamedTuple):
+    """A warning or a note about a link or joint."""
 
     subject: str
     """``"link 'forearm'"`` or ``"joint 'elbow'"``."""
     message: str
     severity: str = "warning"
-    """``"warning"`` where physics is doubtful, ``"note"`` where something was merged."""
+    """``"warning"`` for implausible physics, ``"note"`` for what was merged or is missing."""
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.message}"
 
 
-def warn_of_doubts(model: Model) -> Model:
-    """Say the doubts about a model's physics as one ModelWarning, and return the model."""
-    worries = [str(doubt) for doubt in model.doubts if doubt.severity == "warning"]
-    if worries:
-        text = f"model {model.name!r} has {len(worries)} doubt(s):\n  " + "\n  ".join(worries)
+def warn(model: Model) -> Model:
+    """Issue the warnings about a model as one ModelWarning, and return the model."""
+    warned = [str(each) for each in model.diagnostics if each.severity == "warning"]
+    if warned:
+        text = f"model {model.name!r} has {len(warned)} warning(s):\n  " + "\n  ".join(warned)
         warnings.warn(text, ModelWarning, stacklevel=4)
     return model
 
 
-def doubts_about_bodies(bodies: Sequence[Body]) -> list[Doubt]:
-    """Return what is doubtful about the inertias of the bodies and the efforts of their joints."""
+def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
+    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates."""
     said = []
     for body in bodies:
-        said += [Doubt(f"link {body.name!r}", message) for message in body.inertia.doubts()]
+        link = f"link {body.name!r}"
+        said += [Diagnostic(link, message) for message in body.inertia.violations()]
         if body.inertia.mass == 0.0:
-            said.append(Doubt(f"link {body.name!r}", "moves but has no mass of its own", "note"))
+            said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
     for joint, moved in _coordinates(bodies):
-        said += _doubts_about_mass(joint, moved, bodies)
+        said += _diagnose_mass(joint, moved, bodies)
         effort = joint.limits.effort
         if effort is None or effort <= 0.0:
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
-            said.append(Doubt(f"joint {joint.name!r}", f"has {stated}", "note"))
+            said.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
     return said
 
 
@@ -67,8 +68,8 @@ def _coordinates(bodies: Sequence[Body]) -> Iterator[tuple[Joint, list[int]]]:
             yield body.joint, [i for i, b in enumerate(bodies) if b.joint.coordinate == k]
 
 
-def _doubts_about_mass(joint: Joint, moved: list[int], bodies: Sequence[Body]) -> list[Doubt]:
-    """Return a doubt if the motion of one coordinate meets no inertia at all."""
+def _diagnose_mass(joint: Joint, moved: list[int], bodies: Sequence[Body]) -> list[Diagnostic]:
+    """Return a warning if a coordinate moves no inertia."""
     beyond = set(moved)
     for i, body in enumerate(bodies):  # parents come first
         if body.parent in beyond:
@@ -81,7 +82,7 @@ def _doubts_about_mass(joint: Joint, moved: list[int], bodies: Sequence[Body]) -
         return []
     links = ", ".join(repr(bodies[i].name) for i in moved)
     message = f"moves link {links}, but {what}: the mass matrix is singular"
-    return [Doubt(f"joint {joint.name!r}", message)]
+    return [Diagnostic(f"joint {joint.name!r}", message)]
 
 
 def _moved_inertia(body: Body) -> float:

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,21 +17,18 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError, UnknownBodyError, UnknownJointError
-from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, Body, Frame, Payload
-from mbs_dynamics.model.doubts import Doubt
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.body import GROUND, Body, Frame, Payload, loaded
+from mbs_dynamics.model.compiled import Compiled
+from mbs_dynamics.model.coordinates import CoordinateLimits, limits_of
+from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.tree_loops import TreeLoops
-from mbs_dynamics.model.values import Recent, Value
+from mbs_dynamics.model.values import Value
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
-
-
-MOST_KERNELS = 500
-"""So many kernels, programs and other results are kept for a model and those made from it."""
 
 
 class State(NamedTuple):
@@ -42,7 +40,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model(Value, TreeLoops):
+class Model(Value):
     """A mechanism with tree topology: n coordinates, nb bodies, one or several roots.
 
     Make one with :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
@@ -54,18 +52,20 @@ class Model(Value, TreeLoops):
 
     name: str
     bodies: tuple[Body, ...]
-    gravity: Array = STANDARD_GRAVITY
+    gravity: FloatArray = STANDARD_GRAVITY  # type: ignore[assignment]
     """(3,) free-fall acceleration in the inertial frame, m/s^2."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
     """All names under which a frame can be asked for; the bodies' own are added by themselves."""
-    doubts: tuple[Doubt, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Warnings about implausible physics, and notes on what the description left out."""
     payloads: tuple[Payload, ...] = ()
-    kernels: dict[Any, Any] = field(init=False, repr=False)
-    """Compiled kernels by algorithm and options; shared by the models made from this one."""
-    bound: dict[Any, Any] = field(init=False, repr=False)
-    """By algorithm and options, as called on this very model: the kernel and its model inputs."""
-    lock: threading.RLock = field(init=False, repr=False)
-    """Held while a kernel is compiled, so that no thread compiles what another one does already."""
+    """Loads, at most one for each link, in the order of the bodies that carry them."""
+    joints: tuple[Joint, ...] = field(init=False)
+    """The n joints that own a coordinate, in the order of q."""
+    parents: tuple[int, ...] = field(init=False)
+    """Index of each body's parent; GROUND (-1) for a root."""
+    compiled: Compiled = field(init=False)
+    """Kernels by algorithm and options; shared by the models made from this one by other loads."""
 
     # -- making one ------------------------------------------------------------------------------
 
@@ -78,10 +78,8 @@ class Model(Value, TreeLoops):
         tip: str | None = None,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> Model:
-        """Return the model of a URDF; see :func:`mbs_dynamics.model.urdf.model_from_urdf`."""
-        from mbs_dynamics.model.urdf import model_from_urdf
-
-        return model_from_urdf(source, root=root, tip=tip, gravity=gravity)
+        """Return the model of a URDF; see :func:`mbs_dynamics.model.urdf.from_urdf`."""
+        return _builder("urdf", "from_urdf")(source, root=root, tip=tip, gravity=gravity)
 
     @classmethod
     def from_screws(
@@ -96,9 +94,8 @@ class Model(Value, TreeLoops):
         **names: Any,
     ) -> Model:
         """Return the model from joint screws; see :func:`mbs_dynamics.model.screws.from_screws`."""
-        from mbs_dynamics.model.screws import from_screws
-
-        return from_screws(parents, homes, screws, M_body, frame=frame, gravity=gravity, **names)
+        build = _builder("screws", "from_screws")
+        return build(parents, homes, screws, M_body, frame=frame, gravity=gravity, **names)
 
     @classmethod
     def from_joint_frames(
@@ -113,15 +110,8 @@ class Model(Value, TreeLoops):
         **names: Any,
     ) -> Model:
         """Return the model from joint frames; see :mod:`mbs_dynamics.model.screws`."""
-        from mbs_dynamics.model.screws import from_joint_frames
-
-        return from_joint_frames(parents, S_parent, S_body, Z, M_body, gravity=gravity, **names)
-
-    def screws(self, *, frame: str) -> Any:
-        """Return the model as screws; see :func:`mbs_dynamics.model.screws.screws`."""
-        from mbs_dynamics.model.screws import screws
-
-        return screws(self, frame)
+        build = _builder("screws", "from_joint_frames")
+        return build(parents, S_parent, S_body, Z, M_body, gravity=gravity, **names)
 
     @classmethod
     def from_joints(
@@ -132,16 +122,16 @@ class Model(Value, TreeLoops):
         name: str = "mechanism",
     ) -> Model:
         """Return the model from joints of any kind; see :mod:`mbs_dynamics.model.macro_joints`."""
-        from mbs_dynamics.model.macro_joints import from_joints
-
-        return from_joints(connections, gravity=gravity, name=name)
+        return _builder("macro_joints", "from_joints")(connections, gravity=gravity, name=name)
 
     @classmethod
     def from_dh(cls, table: Any, *, gravity: ArrayLike = STANDARD_GRAVITY) -> Model:
         """Return the model from Denavit-Hartenberg parameters; see :mod:`mbs_dynamics.model.dh`."""
-        from mbs_dynamics.model.dh import from_dh
+        return _builder("dh", "from_dh")(table, gravity=gravity)
 
-        return from_dh(table, gravity=gravity)
+    def screws(self, *, frame: str) -> Any:
+        """Return the model as screws; see :func:`mbs_dynamics.model.screws.screws`."""
+        return _builder("screws", "screws")(self, frame)
 
     def __post_init__(self) -> None:
         for what, given in (
@@ -177,8 +167,9 @@ class Model(Value, TreeLoops):
         for i, body in enumerate(self.bodies):
             frames[body.name] = Frame(body.name, i, checks.snap(np.eye(4)))
         object.__setattr__(self, "frames", frames)
-        if not (isinstance(self.gravity, np.ndarray) and self.gravity.dtype == object):  # symbols
-            object.__setattr__(self, "gravity", _constant("gravity", self.gravity, (3,)))
+        gravity = checks.numbers("gravity", self.gravity, (3,))
+        gravity.flags.writeable = False
+        object.__setattr__(self, "gravity", gravity)
         self._complete()
 
     def _owners(self) -> list[Joint]:
@@ -191,10 +182,7 @@ class Model(Value, TreeLoops):
         object.__setattr__(self, "frames", MappingProxyType(self.frames))
         object.__setattr__(self, "joints", tuple(owners))
         object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        object.__setattr__(self, "bound", {})
-        object.__setattr__(self, "kernels", Recent(MOST_KERNELS))
-        object.__setattr__(self, "lock", threading.RLock())
-        object.__setattr__(self, "carriers", tuple(load.body for load in self.payloads))
+        object.__setattr__(self, "compiled", Compiled())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what it is made of, without what is compiled."""
@@ -208,12 +196,8 @@ class Model(Value, TreeLoops):
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {self.n} coordinates, {self.nb} bodies>"
 
-    joints: tuple[Joint, ...] = field(init=False)
-    """The n joints that own a coordinate, in the order of q."""
-    parents: tuple[int, ...] = field(init=False)
-    """Index of each body's parent; GROUND (-1) for a root."""
-    carriers: tuple[int, ...] = field(init=False)
-    """The bodies that carry a payload, in order."""
+    def __str__(self) -> str:
+        return str(_builder("text", "text")(self))
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -280,17 +264,98 @@ class Model(Value, TreeLoops):
             i = self.bodies[i].parent
         return path[::-1]
 
+    @property
+    def lower(self) -> FloatArray:
+        """(n,) lower limits in rad or m, -inf for none; those of mimic joints bind as well."""
+        return self.limits.lower
+
+    @property
+    def upper(self) -> FloatArray:
+        """(n,) upper limits in rad or m, inf for none; those of mimic joints bind as well."""
+        return self.limits.upper
+
+    @property
+    def velocity_limits(self) -> FloatArray:
+        """(n,) in rad/s or m/s, inf for none; those of mimic joints bind as well."""
+        return self.limits.velocity
+
+    @property
+    def effort_limits(self) -> FloatArray:
+        """(n,) in N m or N, inf for none; a limit of zero counts as none."""
+        return self.limits.effort
+
+    @cached_property
+    def limits(self) -> CoordinateLimits:
+        """The limits of the coordinates; see :mod:`mbs_dynamics.model.coordinates`."""
+        return limits_of([body.joint for body in self.bodies], self.n)
+
+    def turns_endlessly(self, k: int) -> bool:
+        """Whether coordinate k is an angle that no limit bounds: a sensor may wrap it around."""
+        return (
+            self.joints[k].kind == "revolute"
+            and not np.isfinite([self.lower[k], self.upper[k]]).any()
+        )
+
+    @property
+    def total_mass(self) -> float:
+        """Mass in kg of all that moves, loads included."""
+        return float(sum(body.inertia.mass for body in self.loaded().bodies))
+
     def random_state(self, seed: int = 0) -> State:
         """Return a random state: positions within the limits where they are finite, else +-pi."""
         rng = np.random.default_rng(seed)
-        lower, upper = [], []
-        for joint in self.joints:
-            low, high = joint.limits.lower, joint.limits.upper
-            bounded = low is not None and high is not None and low < high
-            lower.append(low if bounded else -np.pi)
-            upper.append(high if bounded else np.pi)
-        q = rng.uniform(np.array(lower, float), np.array(upper, float))
+        bounded = self.limits.bounded
+        q = rng.uniform(np.where(bounded, self.lower, -np.pi), np.where(bounded, self.upper, np.pi))
         return State(q, rng.uniform(-1.0, 1.0, self.n), rng.uniform(-1.0, 1.0, self.n))
+
+    # -- arrays by name --------------------------------------------------------------------------
+
+    def vector(self, values: Mapping[str, float], rest: float = 0.0) -> FloatArray:
+        """Return positions, rates or torques (n,) from those of joints by name.
+
+        ``rest`` is for the joints that are not named. Raises UnknownJointError, which lists the
+        joints that own a coordinate; ArgumentError for what is no mapping of names to numbers.
+        """
+        if not isinstance(values, Mapping):
+            raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
+        found, places = np.full(self.n, float(rest)), self._coordinates
+        for name, value in values.items():
+            if name not in places:
+                raise UnknownJointError(name, places)
+            found[places[name]] = checks.number(f"the value of joint {name!r}", value)
+        return found
+
+    def by_joint(self, values: ArrayLike) -> dict[str, float]:
+        """Return positions, rates or torques (n,) as a mapping from joint names."""
+        array = checks.numbers("values", values, (self.n,))
+        return dict(zip(self.joint_names, array.tolist(), strict=True))
+
+    def wrenches(self, by_link: Mapping[str, ArrayLike]) -> FloatArray:
+        """Return body-fixed wrenches (nb, 6) on the bodies from wrenches (6,) on links by name.
+
+        Each, the moment in N m first, then the force in N, acts in the origin and the axes of its
+        link; those on links of one body add up. Raises UnknownBodyError; ModelError for a link that
+        does not move.
+        """
+        if not isinstance(by_link, Mapping):
+            raise ArgumentError(f"by_link must be a mapping of link names; got {by_link!r}")
+        found = np.zeros((self.nb, 6))
+        for link, wrench in by_link.items():
+            frame = self._moving("a wrench", link)
+            W = checks.numbers(f"the wrench on {link!r}", wrench, (6,))
+            found[frame.body] += se3.Ad(se3.inverse(frame.placement)).T @ W
+        return found
+
+    @property
+    def _coordinates(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.joint_names)}
+
+    def _moving(self, what: str, link: str) -> Frame:
+        """Return the frame of a link, or raise ModelError if it does not move."""
+        frame = self.frame(link)
+        if frame.body == GROUND:
+            raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
+        return frame
 
     # -- models made from this one ---------------------------------------------------------------
 
@@ -300,59 +365,76 @@ class Model(Value, TreeLoops):
 
     def with_payload(
         self,
-        body: str,
+        link: str,
         mass: float,
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia_at_com: ArrayLike | None = None,
     ) -> Model:
-        """Return this model with a load fixed to a body or link, in place of its present load.
+        """Return this model with a load fixed to a link, in place of the load that this link has.
 
-        mass in kg, com (3,) in m in the frame of ``body``, inertia_at_com (3, 3) in kg m^2 about
-        the centre of mass (default: a point mass). No kernel is compiled again when only these
-        change.
+        mass in kg, com (3,) in m in the frame of ``link``, inertia_at_com (3, 3) in kg m^2 about
+        the centre of mass (default: a point mass). Loads on several links of one body add up. No
+        kernel is compiled again unless a body carries a load that carried none before.
 
         Raises UnknownBodyError; ArgumentError or ModelError for a load that cannot exist or hangs
         on a link that does not move.
         """
-        frame = self.frame(body)
-        if frame.body == GROUND:
-            raise ModelError(f"a payload at {body!r} has no effect: that link does not move")
+        frame = self._moving("a payload", link)
         tensor = np.zeros((3, 3)) if inertia_at_com is None else inertia_at_com
         inertia = Inertia.from_com(mass, com, tensor)
-        for doubt in inertia.doubts():
-            raise ModelError(f"payload at {body!r}: {doubt}")
+        for message in inertia.violations():
+            raise ModelError(f"payload at {link!r}: {message}")
         parameters = inertia.transformed(frame.placement).parameters
-        load = Payload(frame.body, checks.snap(parameters))
-        others = [payload for payload in self.payloads if payload.body != frame.body]
-        loads = tuple(sorted([*others, load], key=lambda load: load.body))
-        return self._sharing_kernels(payloads=loads)
+        load = Payload(link, frame.body, checks.snap(parameters))
+        others = [payload for payload in self.payloads if payload.link != link]
+        loads = sorted([*others, load], key=lambda load: (load.body, load.link))
+        return self._sharing_kernels(payloads=tuple(loads))
 
     def without_payloads(self) -> Model:
         """Return this model without its loads."""
         return self._sharing_kernels(payloads=())
 
+    def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
+        """Return this model with a further frame, such as that of a tool, fixed to a link.
+
+        pose (4, 4) is its pose in the frame of the link ``parent``, in m. What takes the name of a
+        body or link takes this name then. Raises UnknownBodyError; ArgumentError for what is no
+        pose or no name; ModelError for a name that is in use.
+        """
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"name must be that of a frame; got {name!r}")
+        base, C = self.frame(parent), checks.pose("pose", checks.numbers("pose", pose, (4, 4)))
+        if name in self.frames:
+            raise ModelError(f"there is a frame {name!r} already; choose another name")
+        frame = Frame(name, base.body, base.placement @ C)
+        return replace(self, frames={**self.frames, name: frame})
+
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with another gravity or other loads, which kernels take as inputs."""
         model = replace(self, **changes)
-        object.__setattr__(model, "kernels", self.kernels)
-        object.__setattr__(model, "lock", self.lock)
+        object.__setattr__(model, "compiled", Compiled(self.compiled))
         return model
+
+    @cached_property
+    def loaded_bodies(self) -> tuple[int, ...]:
+        """The k bodies that carry loads, in order."""
+        return tuple(sorted({load.body for load in self.payloads}))
 
     @property
     def payload_parameters(self) -> FloatArray:
-        """(k, 10) parameters of the k payloads, in the order of the bodies that carry them."""
-        return np.array([load.parameters for load in self.payloads]).reshape(-1, 10)
+        """(k, 10) parameters of the loads of the k bodies that carry any, in the bodies' order."""
+        sums = {i: np.zeros(10) for i in self.loaded_bodies}
+        for load in self.payloads:
+            sums[load.body] += load.parameters
+        return np.array(list(sums.values())).reshape(-1, 10)
 
     def loaded(self) -> Model:
         """Return the model with its payloads added to the bodies that carry them."""
-        bodies = list(self.bodies)
-        for load in self.payloads:
-            inertia = bodies[load.body].inertia + Inertia.from_parameters(load.parameters)
-            bodies[load.body] = replace(bodies[load.body], inertia=inertia)
-        return replace(self, bodies=tuple(bodies), payloads=())
+        loads = zip(self.loaded_bodies, self.payload_parameters, strict=True)
+        return replace(self, bodies=loaded(self.bodies, loads), payloads=())
 
 
-def _constant(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    array = checks.numbers(name, value, shape)
-    array.flags.writeable = False
-    return array
+def _builder(file: str, function: str) -> Callable[..., Model]:
+    """Return a function of a file that imports this one, imported when it is first called."""
+    module = importlib.import_module(f"mbs_dynamics.model.{file}")
+    return getattr(module, function)  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model as loops see it that are traced once: one body stands for all of its kind.
+"""The tree as loops see it that are traced once: one body stands for all of its kind.
 
-It has what algorithms ask of a :class:`Model`, with tables in place of the constants of the bodies
+It has what equations ask of a :class:`Tree`, with tables in place of the constants of the bodies
 and containers in place of lists. Bodies are of one kind if they have the same kind of joint and the
 same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.compiler.frontend.loops`.
 """
@@ -32,7 +32,8 @@ from mbs_dynamics.compiler.frontend.loops import (
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.tree import Model
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
@@ -80,14 +81,13 @@ class _Body:
     inertia: Inertia
 
 
-class GenericModel:
+class GenericTree(Tree):
     """A model numbered depth first, or the path to a frame of one, within loops.
 
     The position of each joint is a coordinate of its own, of the ``n`` that the whole model has.
     ``payload`` has an entry for each body that carries one.
     """
 
-    payloads = ()
     positions_are_coordinates = True
 
     def __init__(
@@ -101,14 +101,14 @@ class GenericModel:
     ) -> None:
         self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
         self._loaded = {loops.forest.kinds[i] for i in carriers}
-        self.with_numbers, self.joint_names = model, model.joint_names
+        self.joint_names = model.joint_names
         self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)
         self.parents = _Lookup(lambda i: i.parent)
         self._columns = _constants(model)
         self._known: dict[Member, _Body] = {}
 
-    def _body(self, i: Member) -> _Body:
+    def _body(self, i: Any) -> _Body:
         if i.kind is None or self.loops.scope is None:
             raise Unsuitable
         if i not in self._known:
@@ -128,8 +128,6 @@ class GenericModel:
             self._known[i] = _Body(i.parent, home_rel, joint, inertia)
         return self._known[i]
 
-    # -- what algorithms ask of a model ----------------------------------------------------------
-
     def outward(self) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent), parents before children."""
         return self.loops.rows(OUTWARD)
@@ -147,42 +145,38 @@ class GenericModel:
             raise Unsuitable
         return frame._replace(body=Member(LAST))  # type: ignore[arg-type]
 
-    def outward_to(self, i: Member) -> Iterator[tuple[Any, Any]]:
+    def outward_to(self, i: Any) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent) along a path."""
         if i.row != LAST:
             raise Unsuitable
         return self.outward()
 
-    def supporting(self, i: Member) -> Iterator[tuple[Any, Any]]:
+    def supporting(self, i: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the bodies between body i and the ground.
 
         Each comes with what stands for its child on the way to i, of which nothing is known.
         """
         return ((j, Member(UNKNOWN)) for j in self.loops.pairs(i))
 
-    def inward_to(self, i: Member) -> Iterator[tuple[Any, Any]]:
+    def inward_to(self, i: Any) -> Iterator[tuple[Any, Any]]:
         """Raise Unsuitable: nothing is handed on from body to body but by containers."""
         raise Unsuitable
 
-    def depth(self, i: Member) -> int:
+    def depth(self, i: Any) -> int:
         """Return how many joints move the body at the end of a path."""
         if i.row != LAST:
             raise Unsuitable
         return self.nb
 
-    def mean_depth(self, power: int = 1) -> float:
-        """Return the mean number of joints that move a body, or the mean of its powers."""
-        return self.model.mean_depth(power)
-
-    def columns(self, i: Member, domain: str) -> Iterator[Any]:
+    def columns(self, i: Any, domain: str) -> Iterator[Any]:
         """Yield columns, of which there is one for each body; see :meth:`Loops.columns`."""
         return self.loops.columns(i, domain)
 
-    def unit(self, i: Member, k: Member) -> Any:
+    def unit(self, i: Any, k: Member) -> Any:
         """Return an entry of the identity matrix."""
         return self.loops.unit(i, k)
 
-    def path(self, i: Member) -> list[Member]:
+    def path(self, i: Any) -> list[Member]:
         """Return the body alone: within a loop those before it are done with."""
         return [i]
 

@@ -4,49 +4,57 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
-from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.body import GROUND, Frame, loaded
+from mbs_dynamics.model.model import Model
 
 
-class TreeLoops:
-    """The part of a model that algorithms are written with.
+class Tree:
+    """A model as equations see it: its bodies with their loads, and what loops over them take.
 
-    A :class:`mbs_dynamics.model.generic.GenericModel` has the same methods for one body in place of
-    all of its kind.
+    Gravity (3,) and loads, (10,) for each of :attr:`Model.loaded_bodies`, are numbers or symbols;
+    by default those of the model. A :class:`mbs_dynamics.representation.generic_tree.GenericTree`
+    has one body in place of all of its kind.
     """
 
-    if TYPE_CHECKING:
-        bodies: tuple[Body, ...]
-        parents: tuple[int, ...]
-        path: Callable[[int], list[int]]
+    def __init__(self, model: Model, gravity: Any = None, loads: Any = None) -> None:
+        self.model = model
+        self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
+        self.gravity: Any = model.gravity if gravity is None else gravity
+        self.loads: Any = model.payload_parameters if loads is None else loads
+        self.bodies: Any = loaded(model.bodies, zip(model.loaded_bodies, self.loads, strict=True))
+        self.parents: Any = model.parents
 
-        @property
-        def joint_names(self) -> tuple[str, ...]:
-            """Names of the joints that own a coordinate."""
+    def under(self, gravity: Any) -> Tree:
+        """Return this tree under another gravity (3,), in m/s^2, inertial frame."""
+        tree = copy.copy(self)
+        tree.gravity = gravity
+        return tree
 
-        @property
-        def n(self) -> int:
-            """Number of coordinates."""
+    def frame(self, name: str) -> Frame:
+        """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
+        return self.model.frame(name)
 
-        @property
-        def nb(self) -> int:
-            """Number of moving bodies."""
+    def path(self, i: Any) -> list[Any]:
+        """Return the bodies from the root to body i, both included."""
+        return self.model.path(i)
 
-    def outward(self) -> Iterator[tuple[int, int]]:
+    def outward(self) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent), parents before children."""
         return enumerate(self.parents)
 
-    def inward(self) -> Iterator[tuple[int, int]]:
+    def inward(self) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent), children before parents."""
-        return reversed(list(enumerate(self.parents)))
+        return iter(list(self.outward())[::-1])
 
     def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from the root to body i, both included."""
@@ -62,7 +70,7 @@ class TreeLoops:
 
     def mean_depth(self, power: int = 1) -> float:
         """Return the mean number of joints that move a body, or the mean of its powers."""
-        depths = [float(self.depth(i)) for i in range(self.nb)]
+        depths = [float(len(self.model.path(i))) for i in range(self.nb)]
         return float(np.mean(np.power(depths or [0.0], power)))
 
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
@@ -80,22 +88,18 @@ class TreeLoops:
         yield j, j
         yield from self.supporting(j)
 
-    def per_body(self, ground: Any = None) -> list[Any]:
+    def per_body(self, ground: Any = None) -> Any:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
 
-    def per_pair(self, *entries: int) -> Array:
-        """Return an array (nb, nb) of zeros for each pair of bodies, or of so many each."""
-        return np.full((self.nb, self.nb, *entries), 0.0, dtype=object)
+    def per_pair(self, entries: int = 1) -> Any:
+        """Return an array of zeros, one for each pair of bodies (nb, nb), or so many each."""
+        shape = (self.nb, self.nb) if entries == 1 else (self.nb, self.nb, entries)
+        return np.full(shape, 0.0, dtype=object)
 
-    def vector_per_pair(self, size: int) -> Array:
+    def vector_per_pair(self, size: int) -> Any:
         """Return what holds a vector for each pair of bodies, zero at first."""
         return self.per_pair(size)
-
-    @property
-    def with_numbers(self) -> Any:
-        """The model of which the bodies have numbers for constants: itself."""
-        return self
 
     @property
     def positions_are_coordinates(self) -> bool:
@@ -103,7 +107,7 @@ class TreeLoops:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == self.nb
 
-    def per_column(self, size: int) -> dict[tuple[int, int], Array]:
+    def per_column(self, size: int) -> Any:
         """Return what holds a vector for each body and column, zero at first."""
         return defaultdict(lambda: np.zeros(size))
 
@@ -160,7 +164,7 @@ class TreeLoops:
                 moved[k] = None
         return moved
 
-    def unit(self, i: int, k: int) -> float:
+    def unit(self, i: Any, k: Any) -> Any:
         """Return an entry of the identity matrix."""
         return float(i == k)
 
@@ -168,17 +172,17 @@ class TreeLoops:
         """Return what has these values, in the order of the coordinates."""
         return values
 
-    def joint_positions(self, q: Array) -> list[Any]:
+    def joint_positions(self, q: Any) -> Any:
         """Return the position of each body's joint from the coordinates, mimic joints included."""
         joints = [body.joint for body in self.bodies]
         return [joint.ratio * q[joint.coordinate] + joint.offset for joint in joints]
 
-    def joint_rates(self, qd: Array) -> list[Any]:
+    def joint_rates(self, qd: Any) -> Any:
         """Return the rate (or acceleration) of each body's joint from those of the coordinates."""
         joints = [body.joint for body in self.bodies]
         return [joint.ratio * qd[joint.coordinate] for joint in joints]
 
-    def generalized(self, tau_joint: Sequence[Any]) -> list[Any]:
+    def generalized(self, tau_joint: Any) -> Any:
         """Return the forces of the n coordinates from those of the nb joints.
 
         What may follow those, for the ground, is left out.
@@ -197,7 +201,7 @@ class TreeLoops:
         rows = [row.reshape(-1) for row in Y_joint]
         return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
 
-    def generalized_columns(self, S: Sequence[Array | None]) -> Array:
+    def generalized_columns(self, S: Any) -> Array:
         """Return (6, n), the columns of the coordinates from those of the joints that have one."""
         columns: list[Array] = [np.zeros(6) for _ in range(self.n)]
         for body, S_j in zip(self.bodies, S[: self.nb], strict=True):
@@ -206,11 +210,11 @@ class TreeLoops:
                 columns[k] = columns[k] + body.joint.ratio * S_j
         return np.asarray(np.array(columns).reshape(-1, 6).T)
 
-    def by_body(self, values: Sequence[Array]) -> Array:
+    def by_body(self, values: Any) -> Array:
         """Return (nb, 6), what the bodies have in their order; that of the ground is left out."""
         return np.array(values[: self.nb]).reshape(-1, 6)
 
-    def by_coordinate(self, values: Sequence[Any]) -> Array:
+    def by_coordinate(self, values: Any) -> Array:
         """Return what bodies have that each own a coordinate, in the order of the coordinates."""
         ordered: list[Any] = [0.0] * self.n
         for body, value in zip(self.bodies, values[: self.nb], strict=True):

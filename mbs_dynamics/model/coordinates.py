@@ -1,0 +1,85 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What limits, damping and friction of joints mean for the coordinates that drive them.
+
+A joint is at ``ratio * q + offset`` and moves at ``ratio * qd``. So the limits of a joint that
+mimics another one bound the coordinate of that one as well, and its friction brakes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.joint import Joint
+
+
+class CoordinateLimits(NamedTuple):
+    """Limits of the n coordinates, each (n,), infinite where none is stated."""
+
+    lower: FloatArray
+    """rad or m; above ``upper`` where the joints of a coordinate have no common position."""
+    upper: FloatArray
+    velocity: FloatArray
+    """rad/s or m/s."""
+    effort: FloatArray
+    """N m or N, of the joints that own the coordinates: those that follow have no motor."""
+
+    @property
+    def bounded(self) -> Array:
+        """(n,) bool: whether there are two ends with room between them."""
+        return np.isfinite(self.lower) & np.isfinite(self.upper) & (self.lower < self.upper)
+
+
+class Resistance(NamedTuple):
+    """What brakes the n coordinates, each (n,)."""
+
+    damping: FloatArray
+    """Viscous damping, N m s/rad or N s/m."""
+    friction: FloatArray
+    """Coulomb friction, N m or N."""
+
+
+def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
+    """Return the limits of n coordinates, from all joints that they drive.
+
+    A velocity or effort of zero counts as not stated: exporters write it for want of a number.
+    """
+    lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
+    for joint in joints:
+        k, stated = joint.coordinate, joint.limits
+        if joint.mimics is None and stated.effort:
+            effort[k] = stated.effort
+        if joint.ratio == 0.0:  # it does not move
+            continue
+        low = -math.inf if stated.lower is None else stated.lower
+        high = math.inf if stated.upper is None else stated.upper
+        ends = [(end - joint.offset) / joint.ratio for end in (low, high)]
+        if joint.ratio < 0.0:
+            ends.reverse()
+        lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
+        if stated.velocity:
+            velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
+    return CoordinateLimits(*map(_fixed, (lower, upper, velocity, effort)))
+
+
+def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:
+    """Return damping and friction that n coordinates feel, from all joints that they drive.
+
+    The power that a joint takes at the rate v = ratio qd is d v^2 + F |v|.
+    """
+    damping, friction = np.zeros(n), np.zeros(n)
+    for joint in joints:
+        damping[joint.coordinate] += joint.ratio**2 * joint.damping
+        friction[joint.coordinate] += abs(joint.ratio) * joint.friction
+    return Resistance(_fixed(damping), _fixed(friction))
+
+
+def _fixed(values: FloatArray) -> FloatArray:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,51 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model as text: its tree of bodies, a line for each."""
+
+from __future__ import annotations
+
+import math
+
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.model import Model
+
+
+def text(model: Model) -> str:
+    """Return what ``print(model)`` shows.
+
+    A body stands below its parent, and further in only if that has other children as well.
+    """
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(model.parents):
+        children.setdefault(p, []).append(i)
+    rows = [("body", "joint", "kind", "limits", "mass")]
+    left = [(i, 0) for i in reversed(children.get(GROUND, []))]
+    while left:
+        i, indent = left.pop()
+        body = model.bodies[i]
+        names = "  " * indent + body.name, body.joint.name
+        rows.append((*names, body.joint.kind, _limits(body.joint), f"{body.inertia.mass:.4g} kg"))
+        beyond = children.get(i, [])
+        left += [(k, indent + (len(beyond) > 1)) for k in reversed(beyond)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    gravity = ", ".join(f"{x:g}" for x in model.gravity)
+    head = f"{model.name}: {model.n} coordinates, {model.nb} bodies, gravity ({gravity}) m/s^2"
+    loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in model.payloads]
+    return "\n".join([head, *lines, *loads])
+
+
+def _limits(joint: Joint) -> str:
+    if joint.mimics is not None:
+        offset = f" {joint.offset:+.4g}" if joint.offset else ""
+        return f"= {joint.ratio:.4g} {joint.mimics}{offset}"
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    low, high = joint.limits.lower, joint.limits.upper
+    if low is None and high is None:
+        return "none"
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return f"{low:.4g} to {high:.4g} {unit}"

@@ -1,0 +1,96 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Several results are a named tuple, by every back end and way of calling."""
+
+import copy
+import gc
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from mechanisms import ARM_URDF
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler import BACKENDS
+
+ARM = mbs.Model.from_urdf(ARM_URDF)
+STATE = ARM.random_state(4)
+DERIVATIVES = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_have_names(backend):
+    kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM, backend=backend)
+    batch = tuple(np.stack([x, x]) for x in STATE)
+    for found, shape in ((kernel(*STATE), ()), (kernel(*batch), (2,))):
+        assert isinstance(found, mbs.InverseDynamicsDerivatives)
+        assert found._fields == DERIVATIVES == tuple(port.name for port in kernel.outputs)
+        np.testing.assert_allclose(
+            found.dtau_dqdd, np.broadcast_to(mbs.mass_matrix(ARM, STATE.q), (*shape, ARM.n, ARM.n))
+        )
+        assert found[1] is found.dtau_dqd
+
+
+def test_functions_return_them_too():
+    q, qd, qdd = STATE
+    for _ in range(3):  # the first calls are Python, later ones machine code
+        tau = mbs.inverse_dynamics(ARM, q, qd, qdd)
+        inverse = mbs.forward_dynamics_derivatives(ARM, q, qd, tau).dqdd_dtau
+        np.testing.assert_allclose(inverse @ mbs.mass_matrix(ARM, q), np.eye(ARM.n), atol=1e-9)
+        _, B = mbs.linearize(ARM, q, qd, tau)
+        np.testing.assert_array_equal(B[ARM.n :], inverse)
+        assert type(mbs.linearize(ARM, q, qd, tau)) is mbs.Linearization
+    assert mbs.gravity_torques(ARM, q).shape == (ARM.n,)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_of_kernels_together_have_the_names_that_are_given(backend):
+    parts = {"g": mbs.gravity_torques, "M": mbs.mass_matrix}
+    kernel = mbs.compile_together(parts, ARM, backend=backend)
+    found = kernel(STATE.q)
+    assert found._fields == ("g", "M")
+    np.testing.assert_allclose(found.g, mbs.gravity_torques(ARM, STATE.q), rtol=1e-13)
+    again = pickle.loads(pickle.dumps(found))
+    assert type(again) is type(found)
+    np.testing.assert_array_equal(again.M, found.M)
+    np.testing.assert_array_equal(copy.deepcopy(found).g, found.g)
+    alone = mbs.compile_together([mbs.gravity_torques], ARM, backend=backend)(STATE.q)
+    assert isinstance(alone, np.ndarray)
+
+
+def test_out_may_be_a_former_result():
+    kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM)
+    former = kernel(*STATE)
+    expected = [x.copy() for x in former]
+    other = ARM.random_state(9)
+    kernel(*other, out=former)
+    assert np.abs(former.dtau_dq - expected[0]).max() > 1e-3
+    assert kernel(*STATE, out=former) is former
+    for found, before in zip(former, expected, strict=True):
+        np.testing.assert_array_equal(found, before)
+
+
+def test_results_are_freed_and_their_type_is_kept():
+    kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
+    kept_type = kernel.result_type
+    counts = [sys.getrefcount(kept_type)]
+    kept = [kernel(STATE.q) for _ in range(50)]
+    counts.append(sys.getrefcount(kept_type))
+    assert all(gc.is_tracked(x) for x in kept)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(kept[0])
+    del kept
+    gc.collect()
+    counts.append(sys.getrefcount(kept_type))
+    loop = [kernel(STATE.q)]
+    loop.append(loop)
+    del loop
+    gc.collect()
+    counts.append(sys.getrefcount(kept_type))
+    assert [count - counts[0] for count in counts] == [0, 50, 0, 0]
+
+
+def test_a_kernel_that_is_unpickled_returns_the_same_type():
+    kernel = pickle.loads(pickle.dumps(mbs.compile(mbs.linearize, ARM)))
+    assert type(kernel(*STATE)) is mbs.Linearization

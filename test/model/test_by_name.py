@@ -1,0 +1,135 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked for by the names of joints and links, frames that are added, and the text."""
+
+import numpy as np
+import pytest
+from mechanisms import ARM_URDF
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.lie import se3
+
+ARM = mbs.Model.from_urdf(ARM_URDF)
+WRENCH = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
+
+
+def test_vectors_by_joint():
+    first, *others = ARM.joint_names
+    q = ARM.vector({first: 0.5}, rest=-1.0)
+    assert q.tolist() == [0.5, *[-1.0] * len(others)]
+    assert ARM.by_joint(q) == dict(zip(ARM.joint_names, q.tolist(), strict=True))
+    np.testing.assert_array_equal(ARM.vector(ARM.by_joint(q)), q)
+    with pytest.raises(UnknownJointError, match=rf"did you mean '{first}'"):
+        ARM.vector({first + "x": 1.0})
+    with pytest.raises(ArgumentError, match="values must be a mapping"):
+        ARM.vector([1.0, 2.0])
+    with pytest.raises(ArgumentError, match=f"the value of joint '{first}'"):
+        ARM.vector({first: np.nan})
+    with pytest.raises(ArgumentError, match="values has shape"):
+        ARM.by_joint(np.zeros(ARM.n + 1))
+
+
+def test_wrenches_by_link_act_where_the_link_is():
+    """The torques that hold them are J^T W with the Jacobian of the link, whatever its body."""
+    q = ARM.random_state(3).q
+    rest = np.zeros(ARM.n)
+    held = mbs.gravity_torques(ARM, q)
+    expected = np.zeros(ARM.n)
+    for link in ("tool", "upper"):
+        expected -= mbs.jacobian(ARM, q, link).T @ WRENCH
+    W = ARM.wrenches({"tool": WRENCH, "upper": WRENCH})
+    tau = mbs.inverse_dynamics(ARM, q, rest, rest, W)
+    np.testing.assert_allclose(tau - held, expected, atol=1e-12)
+    same_body = ARM.wrenches({"tool": WRENCH, "lower": WRENCH})
+    np.testing.assert_allclose(
+        same_body, ARM.wrenches({"tool": WRENCH}) + ARM.wrenches({"lower": WRENCH})
+    )
+    with pytest.raises(UnknownBodyError, match="did you mean 'tool'"):
+        ARM.wrenches({"tol": WRENCH})
+    with pytest.raises(ModelError, match="does not move"):
+        ARM.wrenches({"base": WRENCH})
+    with pytest.raises(ArgumentError, match="by_link must be a mapping"):
+        ARM.wrenches(WRENCH)
+    with pytest.raises(ArgumentError, match="the wrench on 'tool'"):
+        ARM.wrenches({"tool": WRENCH[:5]})
+
+
+@pytest.mark.parametrize("parent", ["tool", "upper"])
+def test_a_frame_that_is_added_is_one_of_its_body(parent):
+    pose = se3.exp(np.array([0.3, -0.4, 0.2, 0.1, 0.2, 0.3]))
+    model, state = ARM.with_frame("tcp", parent, pose), ARM.random_state(2)
+    q, qd, qdd = state
+    C = mbs.forward_kinematics(ARM, q, bodies=[parent])[0] @ pose
+    np.testing.assert_allclose(mbs.forward_kinematics(model, q, bodies=["tcp"])[0], C, atol=1e-14)
+    to_tcp = se3.Ad(se3.inverse(pose))
+    J = mbs.jacobian(model, q, "tcp")
+    np.testing.assert_allclose(J, to_tcp @ mbs.jacobian(ARM, q, parent), atol=1e-13)
+    rate = mbs.accelerations(model, q, qd, qdd, bodies=["tcp"])[0]
+    expected = to_tcp @ mbs.accelerations(ARM, q, qd, qdd, bodies=[parent])[0]
+    np.testing.assert_allclose(rate, expected, atol=1e-12)
+    hessian = mbs.kinematic_hessian(model, q, "tcp")
+    expected = np.einsum("ab,bjk->ajk", to_tcp, mbs.kinematic_hessian(ARM, q, parent))
+    np.testing.assert_allclose(hessian, expected, atol=1e-12)
+    again = model.with_frame("tip", "tcp", se3.inverse(pose))
+    np.testing.assert_allclose(
+        again.frame("tip").placement, ARM.frame(parent).placement, atol=1e-14
+    )
+    loaded = model.with_payload("tcp", 2.0)
+    moved = ARM.with_payload(parent, 2.0, com=pose[:3, 3])
+    np.testing.assert_allclose(
+        mbs.gravity_torques(loaded, q), mbs.gravity_torques(moved, q), atol=1e-12
+    )
+
+
+def test_inverse_kinematics_of_an_added_frame():
+    model = ARM.with_frame("tcp", "tool", se3.exp(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.1])))
+    target = mbs.forward_kinematics(model, ARM.random_state(5).q, bodies=["tcp"])[0]
+    found = mbs.inverse_kinematics(model, target, "tcp")
+    assert found.success
+    reached = mbs.forward_kinematics(model, found.q, bodies=["tcp"])[0]
+    np.testing.assert_allclose(reached, target, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        (("tcp", "tol", np.eye(4)), UnknownBodyError, "did you mean 'tool'"),
+        (("tcp", "tool", np.ones((4, 4))), ArgumentError, "pose"),
+        (("tcp", "tool", np.eye(3)), ArgumentError, "pose has shape"),
+        (("", "tool", np.eye(4)), ArgumentError, "name must be"),
+        (("upper", "tool", np.eye(4)), ModelError, "there is a frame 'upper' already"),
+    ],
+)
+def test_frames_that_cannot_be_added(given, error, said):
+    with pytest.raises(error, match=said):
+        ARM.with_frame(*given)
+
+
+def test_the_text_shows_the_tree():
+    held = ARM.with_payload("tool", 1.5)
+    head, titles, *rows, load = str(held).splitlines()
+    assert head == (
+        f"{ARM.name}: {ARM.n} coordinates, {ARM.nb} bodies, gravity (0, 0, -9.81) m/s^2"
+    )
+    assert titles.split() == ["body", "joint", "kind", "limits", "mass"]
+    assert [row.split()[0] for row in rows] == list(ARM.body_names)
+    assert [row.split()[1] for row in rows] == list(ARM.joint_names)
+    assert load == "load on tool: 1.5 kg"
+    assert held.total_mass == pytest.approx(ARM.total_mass + 1.5)
+
+
+def test_branches_are_further_in_and_mimic_joints_say_so():
+    text = """<robot name="hand"><link name="palm"/><link name="a"/><link name="b"/><link name="c"/>
+      <joint name="ja" type="continuous"><parent link="palm"/><child link="a"/></joint>
+      <joint name="jb" type="prismatic"><parent link="a"/><child link="b"/>
+        <limit lower="0" upper="0.5" velocity="1" effort="1"/></joint>
+      <joint name="jc" type="revolute"><parent link="a"/><child link="c"/>
+        <mimic joint="ja" multiplier="-2" offset="0.5"/></joint></robot>"""
+    with pytest.warns(mbs.ModelWarning):
+        model = mbs.Model.from_urdf(text)
+    rows = str(model).splitlines()[2:]
+    assert [row[: row.index("j")].rstrip() for row in rows] == ["a", "  b", "  c"]
+    assert "none" in rows[0]
+    assert "0 to 0.5 m" in rows[1]
+    assert "= -2 ja +0.5" in rows[2]

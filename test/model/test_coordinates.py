@@ -1,0 +1,112 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Limits, damping and friction of coordinates, from all joints that they drive."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ModelError
+from mbs_dynamics.integrate import JointForces, simulate, stop_events
+from mbs_dynamics.model.coordinates import limits_of, resistance_of
+from mbs_dynamics.model.joint import Joint, Limits
+
+pytestmark = pytest.mark.backend_independent
+
+ABOUT_Z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+GRIPPER = """<robot name="gripper"><link name="palm"/>
+  <link name="left"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="driver" type="revolute"><parent link="palm"/><child link="left"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3" effort="5"/></joint>
+  <joint name="follower" type="revolute"><parent link="palm"/><child link="right"/>
+    <axis xyz="0 0 1"/><mimic joint="driver" multiplier="2" offset="0.1"/>
+    <limit lower="-1" upper="1" velocity="4" effort="1"/></joint></robot>"""
+"""A driver with bounds of +-2, whose follower allows it -0.55 to 0.45."""
+
+
+def joint(name, coordinate=0, **given):
+    return Joint(name, ABOUT_Z, coordinate, **given)
+
+
+def test_the_limits_of_a_follower_bound_its_driver():
+    model = mbs.Model.from_urdf(GRIPPER)
+    np.testing.assert_allclose(model.lower, [-0.55], rtol=1e-15)
+    np.testing.assert_allclose(model.upper, [0.45], rtol=1e-15)
+    assert model.velocity_limits.tolist() == [2.0]  # the follower turns twice as fast
+    assert model.effort_limits.tolist() == [5.0]  # it has no motor
+    q = np.array([model.random_state(seed).q for seed in range(50)])
+    assert (q >= -0.55).all()
+    assert (q <= 0.45).all()
+
+
+def test_all_that_takes_limits_honours_those_of_followers():
+    model = mbs.Model.from_urdf(GRIPPER)
+    forces = JointForces.of(model, stops=True)
+    np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [-0.55, 0.45])
+    events = stop_events(model)
+    assert events["driver at its lower limit"](0.0, np.array([-0.55]), np.zeros(1)) == 0.0
+    pressed = simulate(model, [0.3], duration=1.0, control=[20.0], forces=forces)
+    assert pressed.q.max() < 0.6
+    found = mbs.inverse_kinematics(model, mbs.forward_kinematics(model, [1.2])[0], "left")
+    assert not found.success
+    np.testing.assert_allclose(found.q, [0.45])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "offset", "expected"),
+    [(1.0, 0.0, (-1.0, 3.0)), (-2.0, 0.0, (-1.5, 0.5)), (2.0, 1.0, (-1.0, 1.0))],
+)
+def test_the_limits_of_one_joint(ratio, offset, expected):
+    bounds = Limits(-1.0, 3.0, velocity=4.0)
+    found = limits_of([joint("a", ratio=ratio, offset=offset, limits=bounds)], 1)
+    assert (found.lower[0], found.upper[0]) == expected
+    assert found.velocity[0] == 4.0 / abs(ratio)
+    assert found.effort[0] == math.inf
+    assert found.bounded.all()
+
+
+def test_what_does_not_bind():
+    """Limits that are not stated, of a joint that does not move, and speeds and efforts of zero."""
+    joints = [
+        joint("a", limits=Limits(velocity=0.0, effort=0.0)),
+        joint("b", mimics="a", ratio=0.0, limits=Limits(1.0, 2.0, 3.0, 4.0)),
+        joint("c", 1, limits=Limits(lower=1.0)),
+        joint("d", 2, limits=Limits(2.0, 1.0)),
+    ]
+    found = limits_of(joints, 3)
+    assert found.lower.tolist() == [-math.inf, 1.0, 2.0]
+    assert found.upper.tolist() == [math.inf, math.inf, 1.0]
+    assert not found.bounded.any()
+    assert np.isinf([found.velocity, found.effort]).all()
+    with pytest.raises(ValueError, match="read-only"):
+        found.lower[0] = 0.0
+
+
+def test_resistance_takes_the_power_of_all_joints():
+    joints = [
+        joint("a", damping=2.0, friction=3.0),
+        joint("b", mimics="a", ratio=-0.5, damping=4.0, friction=6.0),
+        joint("c", 1, damping=1.0),
+    ]
+    found = resistance_of(joints, 2)
+    rate = 0.7
+    assert found.damping[0] * rate**2 == pytest.approx(2.0 * rate**2 + 4.0 * (0.5 * rate) ** 2)
+    assert found.friction[0] * rate == pytest.approx(3.0 * rate + 6.0 * 0.5 * rate)
+    assert [*found.damping[1:], *found.friction[1:]] == [1.0, 0.0]
+
+
+def test_limits_without_a_common_position_are_refused_where_they_matter():
+    text = GRIPPER.replace('lower="-1" upper="1"', 'lower="6" upper="7"')
+    model = mbs.Model.from_urdf(text)
+    assert model.lower[0] > model.upper[0]
+    assert np.abs(model.random_state(1).q).max() <= np.pi
+    with pytest.raises(ModelError, match="leave it no position"):
+        mbs.inverse_kinematics(model, np.eye(4), "left")
+    with pytest.raises(ValueError, match="lower must not exceed upper"):
+        JointForces.of(model, stops=True)
