@@ -39,7 +39,7 @@ def offset_twist(
     q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
     UnknownRepresentationError.
     """
-    frame = _frame_at(model, point, body)
+    frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
     rate = model.joint_rates(qd)
     V: Array = np.zeros(6)
@@ -61,7 +61,7 @@ def offset_jacobian(
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
     UnknownRepresentationError.
     """
-    frame = _frame_at(model, point, body)
+    frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
     J: FloatArray = model.generalized_columns(screws_at(rep, frame))
     return J
@@ -116,7 +116,7 @@ def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> Fl
     return rows
 
 
-def _frame_at(model: Tree, point: Array, body: str) -> Frame:
+def frame_at(model: Tree, point: Array, body: str) -> Frame:
     """Return the frame at a point of a body or link, parallel to the frame of that."""
     frame = model.frame(body)
     return Frame(frame.name, frame.body, frame.placement @ se3.pose(np.eye(3), point))

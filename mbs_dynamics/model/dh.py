@@ -8,7 +8,9 @@ robots": Appendix A for the parameters, eqs. (9) to (17) for the links, Table 2 
 **Frames.** Frame i + 1 of the paper has the pose Rz(theta_i) Tz(b_i) Tx(a_i) Rx(alpha_i) in frame
 i. Z_i is the axis of joint i, X_{i+1} the common normal from Z_i to Z_{i+1}. Frame 1 is fixed to
 the ground and is the inertial frame here; frame i + 1 is fixed to link i. This is the classical
-convention: tables of the modified one (Craig), whose transformation begins with alpha, do not fit.
+convention. In the modified one (Craig, Introduction to Robotics, section 3.4) frame i, fixed to
+link i, has the pose Rx(alpha) Tx(a) Rz(theta) Tz(b) in frame i - 1, where a and alpha, which Craig
+numbers i - 1, stand in row i: ``DHTable(rows, convention="modified")``.
 
 **Body frames.** Frame i + 1 does not have the axis of joint i as its z axis. The frame of body i is
 the frame i of the paper, with its origin O_i on that axis, turned by theta_i and, if the joint is
@@ -20,6 +22,10 @@ prismatic, moved by q_i. It is fixed to link i, has the axes X_{i+1} and Z_i, an
 
 ``theta`` and ``b`` of a row are the values at q_i = 0. A revolute joint adds q_i to theta, a
 prismatic one adds it to b; the rods of a prismatic link keep their lengths at q_i = 0.
+
+In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
+i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
+``com`` there, or is a point at the origin.
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose_made, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.screws import assemble
@@ -70,6 +76,14 @@ class DHRow(NamedTuple):
     """Point mass at the end of the link, in kg: m_p of eq. (10)."""
     kind: str = "revolute"
     """``"revolute"`` or ``"prismatic"``."""
+    com: Sequence[float] | None = None
+    """(3,) centre of mass in m, in the frame that the convention fixes to the link; None: rods."""
+    inertia_at_com: Any = None
+    """(3, 3) inertia tensor in kg m^2 about ``com``, in the axes of that frame; None: a point."""
+
+
+CONVENTIONS = ("classical", "modified")
+"""The conventions of Denavit and Hartenberg, and of Craig."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,8 @@ class DHTable:
     """One name for each row; body1, body2, ... if None."""
     joint_names: tuple[str, ...] | None = None
     """One name for each row; joint1, joint2, ... if None."""
+    convention: str = "classical"
+    """``"classical"`` or ``"modified"``; see the module."""
 
 
 PUMA = DHTable(
@@ -108,27 +124,43 @@ def from_dh(
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
-    """Return the model of a serial robot with slender links from Denavit-Hartenberg parameters.
+    """Return the model of a serial robot from Denavit-Hartenberg parameters.
 
-    The frame ``"tool"`` of the model is frame n + 1, at the end of the last link. The module's
-    description says which frames the bodies have.
+    The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of the
+    last link, or in the modified convention frame n. The module's description says which frames
+    the bodies have. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
+    its row. A table without masses is a model for kinematics.
 
     :param table: a :class:`DHTable`, or its rows alone: each a :class:`DHRow`, a mapping with its
         fields, or a sequence in their order (a, b, alpha, theta, mass, ...).
     :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
         -Z_1 by default.
     :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for an
-        unknown kind of joint.
-    :raises ModelError: for a negative mass or inertia, a table without rows, or a name used twice.
+        unknown kind of joint or convention.
+    :raises ModelError: for a negative mass or inertia, an inertia without ``com``, a payload mass
+        in the modified convention, a table without rows, or a name used twice.
     """
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
-    shapes = [np.eye(4)] + [link_shape(row) for row in rows]
+    if described.convention not in CONVENTIONS:
+        raise ArgumentError(
+            f"convention must be one of {', '.join(CONVENTIONS)}; got {described.convention!r}"
+        )
+    modified = described.convention == "modified"
+    if modified:
+        shapes = [np.eye(4)] * (len(rows) + 1)
+        homes = [_Rx_Tx(row) @ _Rz(row.theta) @ _Tz(row.b) for row in rows]
+    else:
+        shapes = [np.eye(4)] + [link_shape(row) for row in rows]
+        homes = [shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)]
     bodies = assemble(
         parents=range(-1, len(rows) - 1),
-        home_rel=[shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)],
+        home_rel=homes,
         screw_body=[SCREWS[row.kind] for row in rows],
-        inertias=[link_inertia(row) for row in rows],
+        inertias=[
+            _inertia(f"table[{i}]", row, shape, modified)
+            for i, (row, shape) in enumerate(zip(rows, shapes[1:], strict=True))
+        ],
         body_names=described.body_names,
         joint_names=described.joint_names,
     )
@@ -136,7 +168,7 @@ def from_dh(
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]))}
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows))))
+    return warn(Model(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified))))
 
 
 def link_shape(row: DHRow) -> FloatArray:
@@ -173,6 +205,38 @@ def link_inertia(row: DHRow) -> Inertia:
     return rods + payload + hub
 
 
+def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inertia:
+    """Return the inertia of a link in the frame of its body; ``shape`` is the pose of its frame."""
+    if row.com is None and row.inertia_at_com is not None:
+        raise ModelError(f"{where} has an inertia_at_com without a com")
+    if modified and row.payload_mass:
+        raise ModelError(f"payload_mass of {where} is for the classical convention; add a payload")
+    if row.com is None and not modified:
+        return link_inertia(row)
+    com = np.zeros(3) if row.com is None else checks.numbers(f"com of {where}", row.com, (3,))
+    tensor = np.zeros((3, 3))
+    if row.inertia_at_com is not None:
+        given = row.inertia_at_com
+        tensor = checks.numbers(f"inertia_at_com of {where}", given, (3, 3))
+    own = Inertia.from_com(row.mass, com, tensor).transformed(shape)
+    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
+    return own + hub + Inertia.from_com(row.payload_mass, shape[:3, 3], np.zeros((3, 3)))
+
+
+def _Rx_Tx(row: DHRow) -> FloatArray:
+    """Return Rx(alpha) Tx(a), (4, 4)."""
+    c, s = cos(row.alpha), sin(row.alpha)
+    return np.array(
+        [[1.0, 0.0, 0.0, row.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    )
+
+
+def _Tz(b: float) -> FloatArray:
+    C = np.eye(4)
+    C[2, 3] = b
+    return C
+
+
 def _Rz(theta: float) -> FloatArray:
     c, s = cos(theta), sin(theta)
     return np.array(
@@ -204,32 +268,42 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     values = {
         field: checks.number(f"{field} of {argument}", getattr(row, field))
         for field in DHRow._fields
-        if field != "kind"
+        if field not in ("kind", "com", "inertia_at_com")
     }
     for field in ("mass", "hub_inertia", "payload_mass"):
         if values[field] < 0.0:
             raise ModelError(f"{field} of {argument} must not be negative; got {values[field]:g}")
-    return DHRow(**values, kind=row.kind)
+    return DHRow(**values, kind=row.kind, com=row.com, inertia_at_com=row.inertia_at_com)
 
 
-def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow]) -> list[Diagnostic]:
+def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
     said = []
     for body, row in zip(bodies, rows, strict=True):
         link = f"link {body.name!r}"
-        if row.mass > 0.0 and row.a == row.b == 0.0:
+        if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
             said.append(
                 Diagnostic(
                     link,
-                    f"has a mass of {row.mass:g} kg but no length (a = b = 0): taken as a point at "
-                    "the origin of its frame, without inertia about it",
+                    f"has a mass of {row.mass:g} kg but no {'com' if modified else 'length'}"
+                    f"{'' if modified else ' (a = b = 0)'}: taken as a point at the origin of its "
+                    "frame, without inertia about it",
                 )
             )
         for angle in ("alpha", "theta"):
             if abs(getattr(row, angle)) > 2 * pi:
                 turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
                 said.append(Diagnostic(link, f"{turns}; are these degrees?"))
-        if body.inertia.violations():  # rods and points are real bodies: this is the hub
+        if (
+            row.com is None and body.inertia.violations()
+        ):  # rods and points are real bodies: this is the hub
             message = "has a hub inertia about the joint axis alone; no distribution of mass has"
             said.append(Diagnostic(link, message, "note"))  # meant so by the paper: no warning
-    from_hubs = {message for body in bodies for message in body.inertia.violations()}
-    return said + [each for each in diagnose(bodies) if each.message not in from_hubs]
+    pairs = zip(bodies, rows, strict=True)
+    from_hubs = {
+        (f"link {body.name!r}", message)
+        for body, row in pairs
+        if row.com is None
+        for message in body.inertia.violations()
+    }
+    found = diagnose_made(bodies)
+    return said + [x for x in found if (x.subject, x.message) not in from_hubs]

@@ -60,6 +60,17 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     return said
 
 
+def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
+    """Return diagnostics of bodies that a program describes; without any mass they are no fault.
+
+    In the description of a real robot, such as a URDF, they are.
+    """
+    if not any(body.inertia.mass or body.inertia.tensor.any() for body in bodies):
+        said = "no body has mass or inertia: for kinematics only"
+        return [Diagnostic("the mechanism", said, "note")]
+    return diagnose(bodies)
+
+
 def _coordinates(bodies: Sequence[Body]) -> Iterator[tuple[Joint, list[int]]]:
     """Yield the joint that owns each coordinate, and the bodies whose joints it drives."""
     for body in bodies:

@@ -50,7 +50,7 @@ from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose, warn
+from mbs_dynamics.model.diagnostics import diagnose_made, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
@@ -234,7 +234,7 @@ def from_joints(
             index[body.name] = parent
             bodies.append(body)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose(bodies))))
+    return warn(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:

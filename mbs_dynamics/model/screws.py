@@ -31,7 +31,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose, warn
+from mbs_dynamics.model.diagnostics import diagnose_made, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
@@ -57,7 +57,7 @@ def from_screws(
     parents: Sequence[int],
     homes: ArrayLike,
     screws: ArrayLike,
-    M_body: ArrayLike,
+    M_body: ArrayLike | None = None,
     *,
     frame: str,
     gravity: ArrayLike = STANDARD_GRAVITY,
@@ -74,7 +74,7 @@ def from_screws(
     :param screws: (nb, 6) joint screws at q = 0, angular part first, in the frame that ``frame``
         names.
     :param M_body: (nb, 6, 6) inertia matrices, always in the frames of the bodies; see
-        :func:`mbs_dynamics.spatial_inertia`.
+        :func:`mbs_dynamics.spatial_inertia`. None is a model for kinematics, without masses.
     :param frame: ``"spatial"``, ``"body_fixed"`` or ``"parent"``; see the table in
         :mod:`mbs_dynamics.model.screws`.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
@@ -103,7 +103,7 @@ def from_screws(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose(bodies))))
+    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def from_joint_frames(
@@ -111,7 +111,7 @@ def from_joint_frames(
     S_parent: ArrayLike,
     S_body: ArrayLike,
     Z: ArrayLike,
-    M_body: ArrayLike,
+    M_body: ArrayLike | None = None,
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
     body_names: Sequence[str] | None = None,
@@ -129,7 +129,7 @@ def from_joint_frames(
     :param S_body: (nb, 4, 4) S_{i,i}, the joint frame's pose in the frame of body i, in m.
     :param Z: (nb, 6) joint screws in the joint frame, angular part first; (0, 0, 1, 0, 0, h) for
         the usual frame with the joint axis as its z axis, (0, 0, 0, 0, 0, 1) if prismatic.
-    :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies.
+    :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies; None for no masses.
 
     The other parameters and the errors are those of :func:`from_screws`.
     """
@@ -142,7 +142,7 @@ def from_joint_frames(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose(bodies))))
+    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def screws(model: Model, frame: str) -> Screws:
@@ -226,7 +226,9 @@ def _checked_screws(argument: str, value: ArrayLike, nb: int) -> FloatArray:
     return S
 
 
-def _checked_inertias(M_body: ArrayLike, nb: int) -> list[Inertia]:
+def _checked_inertias(M_body: ArrayLike | None, nb: int) -> list[Inertia]:
+    if M_body is None:
+        return [Inertia(0.0, np.zeros(3), np.zeros((3, 3)))] * nb
     inertias = []
     for i, M in enumerate(checks.numbers("M_body", M_body, (nb, 6, 6))):
         try:

@@ -25,7 +25,7 @@ from reference import assert_close, exponential, hat
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import descent, inverse_kinematics
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
-from mbs_dynamics.algorithms.inverse_kinematics.descent import residual
+from mbs_dynamics.algorithms.inverse_kinematics.descent import point_residual, pose_residual
 
 TOLERANCE = 1e-8
 
@@ -60,6 +60,26 @@ def test_a_thousand_reachable_positions(name):
     error = np.linalg.norm(reference.poses(found.q)[:, :3, 3] - targets, axis=-1)
     assert error.max() <= TOLERANCE + 1e-12
     assert not np.any(found.angular_error)
+
+
+def test_a_point_of_a_body_reaches_a_position():
+    model = model_of("panda")
+    point = np.array([0.05, -0.02, 0.15])
+    q = reachable(model, 20, seed=5)
+    frames = mbs.forward_kinematics(model, q, bodies=["panda_hand"])[:, 0]
+    targets = frames[:, :3, :3] @ point + frames[:, :3, 3]
+    found = inverse_kinematics(model, targets, "panda_hand", point=point)
+    assert found.success.all()
+    reached = mbs.forward_kinematics(model, found.q, bodies=["panda_hand"])[:, 0]
+    error = reached[:, :3, :3] @ point + reached[:, :3, 3] - targets
+    assert np.linalg.norm(error, axis=-1).max() <= TOLERANCE + 1e-12
+    kernels = len(model.compiled.kernels)
+    inverse_kinematics(model, targets[0], "panda_hand", point=2.0 * point)
+    assert len(model.compiled.kernels) == kernels
+    with pytest.raises(mbs.ArgumentError, match="a point is for targets"):
+        inverse_kinematics(model, frames[0], "panda_hand", point=point)
+    with pytest.raises(mbs.ArgumentError, match="point has shape"):
+        inverse_kinematics(model, targets[0], "panda_hand", point=[0.0, 1.0])
 
 
 SPATIAL_CHAINS = {
@@ -113,7 +133,7 @@ def test_the_error_is_the_logarithm(angle):
     axis = rng.normal(size=3)
     D = half_turn(axis / np.linalg.norm(axis), angle)
     D[:3, 3] = rng.uniform(-1.0, 1.0, 3)
-    e, _, gap = residual(model, q, C @ D, "panda_hand")
+    e, _, gap = pose_residual(model, q, C @ D, "panda_hand")
     e[3:] *= reach(model, "panda_hand")
     assert_close(exponential(hat(e)), D, 1e-14)
     assert gap[0] == pytest.approx(angle, abs=1e-14)
@@ -125,15 +145,19 @@ def test_the_error_is_the_logarithm(angle):
 def test_the_derivative_of_the_error(name, position_only):
     model = MECHANISMS[name].model
     body = model.body_names[4]
-    h, options = 1e-6, {"position_only": position_only}
+    h, point = 1e-6, np.array([0.1, -0.2, 0.3])
+
+    def residual(q, target):
+        if position_only:
+            return point_residual(model, q, target, point, body)
+        return pose_residual(model, q, target, body)
+
     for seed in range(5):
         q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
         target = random_poses(1, 1.0, seed)[0]
-        _, J, _ = residual(model, q, target, body, **options)
+        _, J, _ = residual(q, target)
         steps = h * np.eye(model.n)
-        ahead, behind = (
-            residual(model, p, target, body, **options)[0] for p in (q + steps, q - steps)
-        )
+        ahead, behind = (residual(p, target)[0] for p in (q + steps, q - steps))
         slopes = (behind - ahead).T / (2 * h)
         moved = np.any(mbs.jacobian(model, q, body) != 0.0, axis=0)
         assert not np.any(slopes[:, ~moved])
@@ -149,7 +173,7 @@ def test_a_half_turn_away_from_the_start(joint):
     q = q0.copy()
     q[joint] += np.pi
     target = mbs.forward_kinematics(model, q)[-1]
-    assert residual(model, q0, target, "link7")[2][0] == pytest.approx(np.pi, abs=1e-14)
+    assert pose_residual(model, q0, target, "link7")[2][0] == pytest.approx(np.pi, abs=1e-14)
     found = inverse_kinematics(model, target, "link7", q0=q0)
     assert found.success
     assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
@@ -341,10 +365,10 @@ def test_no_loop_over_targets():
 
     def counted(*args, **options):
         calls.append(np.shape(args[1]))
-        return residual(*args, **options)
+        return pose_residual(*args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(descent, "residual", counted)
+        patch.setattr(descent, "pose_residual", counted)
         again = inverse_kinematics(model, C, "link7", starts=1)
     assert np.array_equal(again.q, found.q)
     assert len(calls) <= 2 * (100 + 1)

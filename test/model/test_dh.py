@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, from_dh, link_inertia, link_shape
@@ -371,3 +372,104 @@ def test_shape_of_a_link_is_the_constant_part_of_the_transformation():
     row = DHRow(a=0.3, b=-0.2, alpha=0.7)
     expected = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
     np.testing.assert_allclose(link_shape(row), expected, atol=1e-16)
+
+
+# -- the modified convention, and links of any shape -----------------------------------------------
+
+
+def modified_row(rng):
+    return random_row(rng)._replace(payload_mass=0.0, mass=0.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_of_the_modified_convention(seed):
+    """Craig, Introduction to Robotics, eq. (3.6): Rx(alpha) Tx(a) Rz(theta) Tz(d)."""
+    rng = np.random.default_rng(seed)
+    rows = tuple(modified_row(rng) for _ in range(4))
+    model = from_dh(DHTable(rows, convention="modified"))
+    q = rng.uniform(-3.0, 3.0, 4)
+    expected, C = [], np.eye(4)
+    for row, q_i in zip(rows, q, strict=True):
+        theta = row.theta + (q_i if row.kind == "revolute" else 0.0)
+        b = row.b + (q_i if row.kind == "prismatic" else 0.0)
+        C = C @ Rx(row.alpha) @ T(row.a, 0, 0) @ Rz(theta) @ T(0, 0, b)
+        expected.append(C)
+    np.testing.assert_allclose(mbs.forward_kinematics(model, q), expected, atol=1e-14)
+    tool = mbs.forward_kinematics(model, q, bodies=["tool"])[0]
+    np.testing.assert_allclose(tool, expected[-1], atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_conventions_describe_one_robot(seed):
+    """The a and alpha of a classical row stand in the next row of the modified table."""
+    rng = np.random.default_rng(seed)
+    classical, tensors = [], []
+    for _ in range(4):
+        A = rng.normal(size=(3, 3))
+        tensors.append(A @ A.T + np.trace(A @ A.T) * np.eye(3))
+        row = random_row(rng)._replace(payload_mass=0.0, hub_inertia=0.0)
+        com = tuple(rng.uniform(-0.3, 0.3, 3))
+        classical.append(row._replace(com=com, inertia_at_com=tensors[-1]))
+    before = DHRow(0.0, 0.0, 0.0)
+    modified = []
+    for row in classical:
+        shape = T(0, 0, 0) @ T(row.a, 0, 0) @ Rx(row.alpha)  # of the end of the link, in frame i
+        com = (shape @ [*row.com, 1.0])[:3]
+        tensor = shape[:3, :3] @ row.inertia_at_com @ shape[:3, :3].T
+        row_of_craig = row._replace(
+            a=before.a, alpha=before.alpha, com=tuple(com), inertia_at_com=tensor
+        )
+        modified.append(row_of_craig)
+        before = row
+    model = from_dh(DHTable(tuple(classical)))
+    other = from_dh(DHTable(tuple(modified), convention="modified"))
+    other = other.with_frame("end", "tool", T(before.a, 0, 0) @ Rx(before.alpha))
+    state = model.random_state(seed)
+    np.testing.assert_allclose(
+        mbs.forward_kinematics(model, state.q, bodies=["tool"]),
+        mbs.forward_kinematics(other, state.q, bodies=["end"]),
+        atol=1e-13,
+    )
+    np.testing.assert_allclose(
+        mbs.inverse_dynamics(model, *state), mbs.inverse_dynamics(other, *state), atol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "said"),
+    [
+        (DHTable((DHRow(0, 1, 0),), convention="craig"), ArgumentError, "classical, modified"),
+        ([DHRow(0, 1, 0, mass=1, inertia_at_com=np.eye(3))], ModelError, "without a com"),
+        ([DHRow(0, 1, 0, mass=1, com=(0, 0))], ArgumentError, r"com of table\[0\] has shape"),
+        (
+            DHTable((DHRow(0, 1, 0, payload_mass=1),), convention="modified"),
+            ModelError,
+            "payload_mass .* classical",
+        ),
+    ],
+)
+def test_tables_that_contradict_themselves(table, error, said):
+    with pytest.raises(error, match=said):
+        from_dh(table)
+
+
+def test_mass_without_a_place_is_a_point_in_the_modified_convention():
+    table = DHTable((DHRow(0.1, 0.2, 0.3, mass=2.0),), convention="modified")
+    with pytest.warns(ModelWarning, match="no com: taken as a point"):
+        model = from_dh(table)
+    np.testing.assert_allclose(model.bodies[0].inertia.moment, 0.0)
+
+
+def test_models_for_kinematics_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = from_dh([DHRow(0.3, 0.1, pi / 2), DHRow(0.2, 0.0, 0.0)])
+        parents, homes, screws, _ = model.screws(frame="spatial")
+        again = Model.from_screws(parents, homes, screws, frame="spatial")
+    for each in (model, again):
+        assert {x.severity for x in each.diagnostics} == {"note"}
+        assert "kinematics only" in str(each.diagnostics[-1])
+    q = np.array([0.3, -0.4])
+    np.testing.assert_allclose(
+        mbs.forward_kinematics(again, q), mbs.forward_kinematics(model, q), atol=1e-14
+    )

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
+from mbs_dynamics.algorithms.points import frame_at
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import sqrt
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, square
+from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, screws_at
 from mbs_dynamics.representation.tree import Tree
@@ -29,29 +31,45 @@ HOPELESS_DAMPING = 1e8
 
 
 @algorithm(invariant=True)
-def residual(
-    model: Tree, q: ArrayLike, target: ArrayLike, body: str, *, position_only: bool = False
-) -> Any:
-    """Return the error e (..., m) of a body's pose, J (..., m, p) with de = -J dq, and the gap.
+def pose_residual(model: Tree, q: ArrayLike, target: ArrayLike, body: str) -> Any:
+    """Return the error e (..., 6) of a body's pose, J (..., 6, p) with de = -J dq, and the gap.
 
     e = log(C^-1 C_target), angular part first, and J = dexp_e^-1 J^b: Mueller (dynamics), eq. (89),
-    for an increment on the left of exp(e). For a position alone e is the error in the frame of the
-    body. Linear parts are divided by :func:`reach`, and the columns are those of the p coordinates
-    that move the body. The gap (..., 2) is the angle in rad and the distance in m.
+    for an increment on the left of exp(e). Linear parts are divided by :func:`reach`, and the
+    columns are those of the p coordinates that move the body. The gap (..., 2) is the angle in rad
+    and the distance in m.
     """
-    frame = model.frame(body)
-    rep = BodyFixed(model, q)
-    C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
-    J = model.generalized_columns(screws_at(rep, frame))
-    J = J[:, moving_coordinates(model, body)]
-    d, unit = C_error[:3, 3], 1.0 / reach(model, body)
-    distance = sqrt(square(d))
-    if position_only:  # the body moves by v and turns by omega: dd = -(v + omega cross d)
-        return {"e": unit * d, "J": unit * (J[3:] - so3.hat(d) @ J[:3]), "gap": [0.0, distance]}
+    C_error, J = _error_and_jacobian(model, q, target, model.frame(body))
+    unit = 1.0 / reach(model, body)
+    distance = sqrt(square(C_error[:3, 3]))
     e = se3.log(C_error)
     J = se3.dexp_inv(e) @ J
     scale = np.array([1.0, 1.0, 1.0, unit, unit, unit])
     return {"e": scale * e, "J": scale[:, None] * J, "gap": [sqrt(square(e[:3])), distance]}
+
+
+@algorithm(invariant=True)
+def point_residual(
+    model: Tree, q: ArrayLike, target: ArrayLike, point: ArrayLike, body: str
+) -> Any:
+    """Return the error e (..., 3) of the position of a point, J (..., 3, p) and the gap.
+
+    ``point`` (..., 3) is in the frame of the body, and e in its axes. All else is as in
+    :func:`pose_residual`, with an angle of zero.
+    """
+    C_error, J = _error_and_jacobian(model, q, target, frame_at(model, point, body))
+    d, unit = C_error[:3, 3], 1.0 / reach(model, body)
+    # the point moves by v and the frame turns by omega: dd = -(v + omega cross d)
+    J = unit * (J[3:] - so3.hat(d) @ J[:3])
+    return {"e": unit * d, "J": J, "gap": [0.0, sqrt(square(d))]}
+
+
+def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple[Array, Array]:
+    """Return C^-1 C_target, and the body-fixed Jacobian of the coordinates that move the frame."""
+    rep = BodyFixed(model, q)
+    C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
+    J = model.generalized_columns(screws_at(rep, frame))
+    return C_error, J[:, moving_coordinates(model, frame.name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +78,8 @@ class Task:
 
     model: Model
     body: str
-    position_only: bool
+    point: FloatArray | None
+    """(3,) the point, in the frame of the body, that is to be at a position; None for poses."""
     moved: list[int]
     """The p coordinates that move the body."""
     lower: FloatArray
@@ -74,10 +93,12 @@ class Task:
     max_iterations: int
 
     def residual(self, q: FloatArray, targets: FloatArray) -> tuple[FloatArray, ...]:
-        """Return e (N, m), J (N, m, p) and the gap (N, 2); see :func:`residual`."""
-        arrays: tuple[FloatArray, ...] = residual(
-            self.model, q, targets, self.body, position_only=self.position_only
-        )
+        """Return e (N, m), J (N, m, p) and the gap (N, 2); see :func:`pose_residual`."""
+        arrays: tuple[FloatArray, ...]
+        if self.point is None:
+            arrays = pose_residual(self.model, q, targets, self.body)
+        else:
+            arrays = point_residual(self.model, q, targets, self.point, self.body)
         return arrays
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbs_dynamics import checks
 from mbs_dynamics.algorithms.inverse_kinematics.arguments import (
     batch_of,
     count,
@@ -49,6 +50,7 @@ def inverse_kinematics(
     target: ArrayLike,
     body: str,
     *,
+    point: ArrayLike | None = None,
     q0: ArrayLike | None = None,
     starts: int = 20,
     seed: int = 0,
@@ -58,8 +60,9 @@ def inverse_kinematics(
 ) -> InverseKinematics:
     """Return joint positions within the limits that take a body or link to a pose, and how it went.
 
-    ``target`` is a pose (..., 4, 4), or a position (..., 3) in m for the origin of the body in
-    whatever orientation. A rotation may be off by 1e-6; the nearest one counts.
+    ``target`` is a pose (..., 4, 4), or a position (..., 3) in m for a point of the body in
+    whatever orientation: ``point`` (3,) in m in the frame of the body, by default its origin. A
+    rotation may be off by 1e-6; the nearest one counts.
 
     ``q0`` (..., n), moved into the limits, is the first start, by default the middle of the limits.
     The other starts are random, the same for equal seeds and for all targets, and are tried until
@@ -71,7 +74,8 @@ def inverse_kinematics(
 
     A target out of reach is no error: then ``success`` is False, q the nearest that was found, and
     ``reason`` tells whether limits are in the way. Raises ArgumentError for a wrong shape or type,
-    numbers that are not finite, a target that is no pose or a body that no joint moves, ModelError
+    numbers that are not finite, a target that is no pose, a point beside the target pose or a body
+    that no joint moves, ModelError
     for limits that leave a joint no position, UnknownBodyError.
     """
     if not isinstance(model, Model):
@@ -82,7 +86,7 @@ def inverse_kinematics(
     task = Task(
         model=model,
         body=body,
-        position_only=position_only,
+        point=_point(point, position_only),
         moved=moved,
         lower=coordinates.lower[moved],
         upper=coordinates.upper[moved],
@@ -113,6 +117,15 @@ def inverse_kinematics(
     rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
     shaped = (x.reshape(batch) if batch else x.item() for x in rest)
     return InverseKinematics(q.reshape(*batch, model.n), *shaped)
+
+
+def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
+    """Return the point that is to be at a position; None if the target is a pose."""
+    if not position_only:
+        if point is not None:
+            raise ArgumentError("a point is for targets (..., 3) that are positions of it")
+        return None
+    return np.zeros(3) if point is None else checks.numbers("point", point, (3,))
 
 
 def _search(
