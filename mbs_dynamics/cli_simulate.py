@@ -29,10 +29,10 @@ from mbs_dynamics.integrate import (
     simulate_floating,
     stop_events,
 )
-from mbs_dynamics.integrate.drive import Law
 from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
-from mbs_dynamics.integrate.floating_base import BASE, has_floating_base
-from mbs_dynamics.integrate.motion import MOTIONS
+from mbs_dynamics.integrate.floating import BASE, has_floating_base
+from mbs_dynamics.integrate.inputs import Law
+from mbs_dynamics.integrate.results import MOTIONS
 from mbs_dynamics.resources import robot_path
 
 Simulated = Motion | FloatingMotion

@@ -214,7 +214,7 @@ def _options(function: str, model: mbs.Model) -> dict[str, Any]:
     if function.endswith("_sensitivity"):
         return {**body, "joints": tuple(names[i] for i in some)}
     ends = ("jacobian", "jacobian_rate", "jacobian_second_rate", "kinematic_hessian")
-    others = ("relative_twist", "offset_twist", "point_velocity")
+    others = ("relative_twist", "offset_twist", "point_velocity", "point_acceleration")
     if function in others or function.endswith(ends):
         return body
     return {}

@@ -69,7 +69,7 @@ class Algorithm(Dispatcher):
     """
 
     def __init__(
-        self, equations: Callable[..., Any], invariant: bool, of_joints: bool, generic: bool
+        self, equations: Callable[..., Any], invariant: bool, joint_space_only: bool, generic: bool
     ) -> None:
         super().__init__()
         functools.update_wrapper(self, equations)
@@ -77,7 +77,7 @@ class Algorithm(Dispatcher):
         self.name = equations.__name__
         self.__signature__ = _with_model(inspect.signature(equations))
         self.invariant = invariant
-        self.of_joints = of_joints
+        self.joint_space_only = joint_space_only
         self.generic = generic
         parameters = list(inspect.signature(equations).parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
@@ -217,7 +217,7 @@ class Algorithm(Dispatcher):
         """Return the options with the representations that auto may stand for."""
         if options.get("representation") != AUTO:
             return [options]
-        cheapest = self.of_joints  # body-fixed it takes the fewest: test_operation_counts.py
+        cheapest = self.joint_space_only  # body-fixed it takes the fewest: test_operation_counts.py
         known = cheapest or not self.invariant or BODY_LEVEL.intersection(arrays)
         names = ["body_fixed"] if known else list(REPRESENTATIONS)
         return [{**options, "representation": name} for name in names]
@@ -250,7 +250,7 @@ class Algorithm(Dispatcher):
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model that is traced: with other frames and inertias if none can tell."""
-        if not self.of_joints:
+        if not self.joint_space_only:
             return model
         keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.loaded_bodies)
         found: Model = model.compiled.once(
@@ -295,15 +295,14 @@ def _constant(name: str, option: Any) -> Any:
 
 
 def algorithm(
-    *, invariant: bool, of_joints: bool = False, generic: bool = False
+    *, invariant: bool, joint_space_only: bool = False, generic: bool = False
 ) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
     ``invariant`` says that the result does not depend on the representation of twists, so that
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
-    ``of_joints`` says that it follows from tau as a function of q, qd and qdd, or of the like, so
-    that the equations may be given a model that differs in all else: see
-    :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
+    ``joint_space_only`` says that it depends only on tau(q, qd, qdd), so that an equivalent model
+    may be traced: see :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
     body in place of all of its kind, so that the loops of large models stay loops: see
     :mod:`mbs_dynamics.representation.generic_tree`.
     """
@@ -311,7 +310,7 @@ def algorithm(
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
-        made: Any = Algorithm(equations, invariant, of_joints, generic)
+        made: Any = Algorithm(equations, invariant, joint_space_only, generic)
         return made  # type: ignore[no-any-return]
 
     return decorate

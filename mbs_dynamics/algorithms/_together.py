@@ -142,7 +142,7 @@ def _cheapest(
     algorithm of joints. Several share enough among themselves: for five arms and a robot of 48
     joints the original model then took up to 32 % more operations, and at most 6 % less.
     """
-    of_joints = sum(part.algorithm.of_joints for part in parts)
+    of_joints = sum(part.algorithm.joint_space_only for part in parts)
     choice = (True, False) if of_joints == 1 < len(parts) else (True,)
     programs = [_trace(parts, inputs, model, own) for own in choice]
     return min(programs, key=lambda program: program.operations.total)

@@ -22,7 +22,7 @@ from mbs_dynamics.representation import BodyFixed, Identity, Representation, mee
 from mbs_dynamics.representation.tree import Tree
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew.
 
@@ -36,7 +36,7 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     return _coriolis(model, q, qd)
 
 
-@algorithm(invariant=True, of_joints=True)
+@algorithm(invariant=True, joint_space_only=True)
 def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 

@@ -49,7 +49,7 @@ class TorqueRates(NamedTuple):
     """In N m/s^2 or N/s^2."""
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_dynamics_derivatives(
     model: Tree,
     q: ArrayLike,
@@ -73,7 +73,7 @@ def inverse_dynamics_derivatives(
     )
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def forward_dynamics_derivatives(
     model: Tree,
     q: ArrayLike,
@@ -98,7 +98,7 @@ def forward_dynamics_derivatives(
     )
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_dynamics_rates(
     model: Tree,
     q: ArrayLike,

@@ -26,7 +26,7 @@ SHORT = 34
 chains of 8 to 14 joints and for twelve robots."""
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def forward_dynamics(
     model: Tree,
     q: ArrayLike,

@@ -26,7 +26,7 @@ DEEP = 12.0
 """Mean number of joints that move a body from which on articulated bodies take fewer operations."""
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse of the mass matrix (..., n, n), symmetric.
 

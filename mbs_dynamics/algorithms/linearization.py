@@ -24,7 +24,7 @@ class Linearization(NamedTuple):
     """(..., 2n, n)."""
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def linearize(
     model: Tree,
     q: ArrayLike,

@@ -31,7 +31,7 @@ PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
 

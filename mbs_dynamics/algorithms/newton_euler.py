@@ -31,7 +31,7 @@ class Loads(NamedTuple):
 NO_LOADS = Loads()
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_dynamics(
     model: Tree,
     q: ArrayLike,
@@ -63,7 +63,7 @@ def inverse_dynamics(
     return newton_euler(model, q, qd, qdd, representation, loads)
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
 
@@ -74,7 +74,7 @@ def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") 
     return newton_euler(model, q, rest, rest, representation)
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def bias_torques(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
@@ -86,7 +86,7 @@ def bias_torques(
     return newton_euler(model, q, qd, np.zeros(model.n), representation)
 
 
-@algorithm(invariant=True, of_joints=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True, generic=True)
 def coriolis_torques(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation: steps in joint coordinates and on Lie groups, and what keeps their results."""
 
-from mbs_dynamics.integrate.body_motion import simulate_body
-from mbs_dynamics.integrate.body_stepper import BODY_METHODS, BodyStepper
+from mbs_dynamics.integrate.bodies import BODY_METHODS, BodyStepper, simulate_body
 from mbs_dynamics.integrate.events import stop_events
 from mbs_dynamics.integrate.floating import simulate_floating
 from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
 from mbs_dynamics.integrate.joint_forces import JointForces
-from mbs_dynamics.integrate.joint_schemes import METHODS
-from mbs_dynamics.integrate.motion import (
+from mbs_dynamics.integrate.joints import METHODS, Stepper
+from mbs_dynamics.integrate.results import (
     BodyMotion,
     Event,
     FloatingMotion,
@@ -17,7 +16,6 @@ from mbs_dynamics.integrate.motion import (
     load_motion,
 )
 from mbs_dynamics.integrate.simulation import simulate
-from mbs_dynamics.integrate.stepper import Stepper
 
 __all__ = [
     "BODY_METHODS",

@@ -13,8 +13,8 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.floating_base import BASE, Base
-from mbs_dynamics.integrate.motion import (
+from mbs_dynamics.integrate.floating import BASE, Base
+from mbs_dynamics.integrate.results import (
     BodyMotion,
     FloatingMotion,
     Motion,

@@ -1,29 +1,422 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of mechanisms on a floating base, without the singularities of three angles."""
+"""The integrators of a mechanism on a floating base, on SE(3) x R^m: no singularities.
+
+The state is the pose C of the base, the positions q of the m joints, the body-fixed twist V of the
+base and the rates qd of the joints, flat in this order.
+
+**Steps in canonical coordinates of the second kind.** The Euler schemes and rk4 are those in joint
+coordinates. Each step begins with the coordinates of the free joint at zero, Mueller (kinematics),
+Remark 4, and ends by taking them into C, so that their singularity is never near. The order is that
+of the scheme. On request the twist of the base then follows from the spatial momentum of the whole,
+by the momentum form of the equations of motion, Mueller (dynamics), eq. (79): M_i^s J_i^s qd =
+Pi_i^s, projected by the columns of J^s that belong to the base. Nothing but gravity acts from
+outside, so that this momentum is known in advance.
+
+**Munthe-Kaas steps.** runge_kutta and dormand_prince integrate the increment X of the pose, C = C_0
+exp(X), with Xdot = dexp_{-X}^-1 V, eqs. (88), (89), beside q, V and qd.
+
+**The implicit midpoint rule** has the spatial momentum Pi of the whole and the momenta p of the
+joints as its state, and finds V and the rates v of the joints in the middle of the step:
+
+    C_m = C_0 exp(h V / 2),    q_m = q_0 + h v / 2,
+    M(q_m) (V, v) = (Ad_{C_m}^T Pi_0 + h W / 2,  p_0 + h f / 2),
+    Pi_1 = Pi_0 + h Ad_{C_m}^-T W,    p_1 = p_0 + h f,
+    C_1 = C_0 exp(h V),    q_1 = q_0 + h v.
+
+W is the wrench of all applied forces in the frame of the base, and f the rate of the momenta of the
+joints. For a body without joints this is momentum_midpoint, and for joints without a base the
+variational midpoint scheme. It is symmetric and of order 2; where nothing acts from outside, Pi is
+kept to the last bit.
+
+**The base.** With the pose C and body-fixed twist V of the base in place of the six coordinates of
+the free joint and their rates, the configuration of a mechanism is an element of SE(3) x R^m. Its
+equations are those of the model with the base at the origin of its coordinates, seen from the frame
+G = C C_0^-1 that makes it so: in G nothing changes but the direction of gravity.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.errors import ArgumentError, UnknownMethodError
-from mbs_dynamics.integrate.body_motion import check_poses
-from mbs_dynamics.integrate.drive import Drive, Inputs, Law, State
+from mbs_dynamics.algorithms import (
+    accelerations,
+    center_of_mass,
+    forward_dynamics,
+    forward_kinematics,
+    jacobian,
+    kinetic_energy,
+    mass_matrix,
+    momenta,
+    twists,
+)
+from mbs_dynamics.algorithms.kernels import compiled_on
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
+from mbs_dynamics.integrate.bodies import check_poses
+from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
-from mbs_dynamics.integrate.floating_base import Base
-from mbs_dynamics.integrate.floating_schemes import floating_scheme
+from mbs_dynamics.integrate.group_steps import GroupChart, Increments, eliminated, pose_of
 from mbs_dynamics.integrate.groups import SE3
-from mbs_dynamics.integrate.joint_forces import JointForces
-from mbs_dynamics.integrate.joint_schemes import METHODS, Problem
-from mbs_dynamics.integrate.joint_steps import STEPS
-from mbs_dynamics.integrate.motion import Event, FloatingMotion
-from mbs_dynamics.integrate.run import Course, Record, Run
-from mbs_dynamics.integrate.schemes import tolerances
+from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
+from mbs_dynamics.integrate.joint_forces import JointForces, passive_torques
+from mbs_dynamics.integrate.joints import (
+    METHODS,
+    STEPS,
+    Problem,
+    Step,
+    applied_force,
+    inertial_force,
+    solve_mass,
+)
+from mbs_dynamics.integrate.results import Event, FloatingMotion
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS
+from mbs_dynamics.integrate.schemes import (
+    Adaptive,
+    Arguments,
+    ExplicitRungeKutta,
+    FixedStep,
+    ImplicitMidpoint,
+    Layout,
+    Scheme,
+    Task,
+    tolerances,
+)
 from mbs_dynamics.integrate.simulation import batched, check_forces
+from mbs_dynamics.lie import se3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation.tree import Tree
+
+# -- the base --------------------------------------------------------------------------------------
+
+FACTORS = ("/x", "/y", "/z", "/rx", "/ry", "/rz")
+"""Ends of the names of the joints that make up a free joint, in their order."""
+
+BASE = 5
+"""Index of the body that is the base."""
+
+
+class Local(NamedTuple):
+    """A state in the local coordinates of the base, all zero."""
+
+    model: Tree
+    """Under gravity as it is seen from G."""
+    q: Array
+    qd: Array
+    G: Array
+
+
+def has_floating_base(model: Model) -> bool:
+    """Return whether :func:`simulate_floating` takes a model."""
+    try:
+        Base(model)
+    except ModelError:
+        return False
+    return True
+
+
+class Base:
+    """The free joint at the root of a model.
+
+    Raises ModelError if there is none, or more stands on the ground.
+    """
+
+    def __init__(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
+        names = model.joint_names[:6]
+        roots = sum(parent == GROUND for parent in model.parents)
+        chained = model.parents[:6] == (GROUND, 0, 1, 2, 3, 4)
+        ends = all(name.endswith(end) for name, end in zip(names, FACTORS, strict=False))
+        if len(names) < 6 or roots != 1 or not chained or not ends:
+            raise ModelError(
+                "the base must be a free joint on the ground, coordinates 0 to 5, and the only "
+                f"root; the first joints are {', '.join(names)}, and there are {roots} roots"
+            )
+        self.model, self.m = model, model.n - 6
+        zero = np.zeros(model.n)
+        self.jacobian: FloatArray = jacobian(model, zero, model.body_names[BASE])[:, :6]
+        """(6, 6) rates of the coordinates at zero to the body-fixed twist."""
+        self.rates: FloatArray = np.asarray(np.linalg.inv(self.jacobian), dtype=np.float64)
+        home = forward_kinematics(model, zero)[BASE]
+        self._from_home: FloatArray = se3.inverse(home)
+
+    # -- equations, on numbers and on symbols ------------------------------------------------------
+
+    def local(self, model: Tree, C: Array, q: Array, V: Array, qd: Array) -> Local:
+        """Return a state as a model sees it that is traced, or the own one."""
+        G = C @ self._from_home
+        turned = model.under(G[:3, :3].T @ np.asarray(model.gravity))
+        zero = np.zeros(6)
+        return Local(turned, np.concatenate([zero, q]), np.concatenate([self.rates @ V, qd]), G)
+
+    def moved(self, at: Local, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
+        """Return C, q, V, qd of other coordinates and rates, seen from the same G."""
+        C = SE3.product(at.G, np.asarray(forward_kinematics(at.model, q))[BASE])
+        V = np.asarray(twists(at.model, q, qd, representation="body_fixed"))[BASE]
+        return C, q[6:], V, qd[6:]
+
+    # -- of many states at once --------------------------------------------------------------------
+
+    def poses(self, C: FloatArray, q: FloatArray) -> FloatArray:
+        """Return the poses of all bodies (..., nb, 4, 4)."""
+        x = np.concatenate([np.zeros((*q.shape[:-1], 6)), q], axis=-1)
+        found: FloatArray = (C @ self._from_home)[..., None, :, :] @ forward_kinematics(
+            self.model, x
+        )
+        return found
+
+    def coordinates(self, V: FloatArray, q: FloatArray, qd: FloatArray) -> State:
+        """Return local coordinates and rates (..., 6 + m)."""
+        zero = np.zeros((*q.shape[:-1], 6))
+        rates = (self.rates @ V[..., None])[..., 0]
+        return np.concatenate([zero, q], axis=-1), np.concatenate([rates, qd], axis=-1)
+
+    def quantities(self, C: FloatArray, V: FloatArray, q: FloatArray, qd: FloatArray) -> Any:
+        """Return kinetic and potential energy (...), spatial momentum and first moment (..., 3)."""
+        model, (x, u) = self.model, self.coordinates(V, q, qd)
+        G = C @ self._from_home
+        mass = model.total_mass
+        c = (G[..., :3, :3] @ center_of_mass(model, x)[..., None])[..., 0] + G[..., :3, 3]
+        local = momenta(model, x, u, representation="spatial").sum(axis=-2)
+        P = (np.swapaxes(se3.Ad(se3.inverse(G)), -1, -2) @ local[..., None])[..., 0]
+        potential = -mass * (c @ np.asarray(model.gravity))
+        return kinetic_energy(model, x, u), potential, P, mass * c
+
+
+# -- the integrators -------------------------------------------------------------------------------
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+POSE = 16
+"""Entries of a pose."""
+
+
+class FloatingLayout(Layout):
+    """Flat arrays of C, q, V, qd; and of the momentum and first moment if momentum is kept."""
+
+    def __init__(self, base: Base, keep_momentum: bool) -> None:
+        self.base, self.keep_momentum = base, keep_momentum
+        self._ends = [int(k) for k in np.cumsum([POSE, base.m, 6, base.m])]
+
+    def pack(self, *state: FloatArray) -> FloatArray:
+        """Return the array of C, V, q, qd."""
+        C, V, q, qd = state
+        parts = [C.reshape(*C.shape[:-2], POSE), q, V, qd]
+        if self.keep_momentum:
+            parts += self.base.quantities(*state)[2:]
+        return np.concatenate(parts, axis=-1)
+
+    def seen(self, x: FloatArray) -> State:
+        """Return C, V, q, qd."""
+        a, b, c, d = self._ends
+        C = x[..., :a].reshape(*x.shape[:-1], 4, 4)
+        return C, x[..., b:c], x[..., a:b], x[..., c:d]
+
+
+class FloatingMidpointLayout(FloatingLayout):
+    """Flat arrays of C, q, V, qd, then Pi and p, and V and v to begin the iteration with."""
+
+    def __init__(self, base: Base) -> None:
+        super().__init__(base, False)
+
+    def pack(self, *state: FloatArray) -> FloatArray:
+        """Return the array of C, V, q, qd."""
+        C, V, q, qd = state
+        x, u = self.base.coordinates(V, q, qd)
+        p = (mass_matrix(self.base.model, x) @ u[..., None])[..., 0]
+        mu = p[..., :6] @ self.base.rates
+        Pi = (np.swapaxes(se3.Ad(se3.inverse(C)), -1, -2) @ mu[..., None])[..., 0]
+        return np.concatenate([super().pack(*state), Pi, p[..., 6:], V, qd], axis=-1)
+
+
+def floating_scheme(
+    method: str,
+    problem: Problem,
+    start: State,
+    tolerances: tuple[float, float],
+    keep_momentum: bool,
+) -> Scheme:
+    """Return the integrator of one of the methods of :func:`simulate` from C, V, q, qd on."""
+    base = Base(problem.model)
+    equations = Equations(base, problem, keep_momentum)
+    implicit = method == "implicit_midpoint"
+    layout = FloatingMidpointLayout(base) if implicit else FloatingLayout(base, keep_momentum)
+    task = Task(layout, problem.inputs, problem.h, layout.pack(*start))
+    if method in STEPS:
+        return FixedStep(task, *equations.step_kernel(method))
+    if implicit:
+        problem.refuse_stiff()
+        return ImplicitMidpoint(task, equations.midpoint_kernels(), np.s_[..., -(6 + base.m) :])
+    rate, arguments = equations.rate_kernel()
+    chart = GroupChart(SE3, 6 + 2 * base.m, Increments(), 5, problem.backend)
+
+    def field(x: FloatArray, values: State) -> FloatArray:
+        found: FloatArray = rate.call(x, *arguments(values))
+        return found
+
+    if method == "runge_kutta":
+        return ExplicitRungeKutta(task, field, TABLEAUS[4], chart)
+    return Adaptive(task, field, tolerances, chart)
+
+
+class Equations:
+    """The kernels of a floating mechanism under all that acts."""
+
+    def __init__(self, base: Base, problem: Problem, keep_momentum: bool) -> None:
+        self.base, self.problem, self.keep_momentum = base, problem, keep_momentum
+        self.size = POSE + 6 + 2 * base.m
+
+    def step_kernel(self, method: str) -> tuple[Kernel, Arguments]:
+        """Return the kernel of a step by one of STEPS, and its arguments."""
+        features, keep = self.problem.features, self.keep_momentum
+
+        def equations(
+            model: Tree,
+            x: Array,
+            effort: Array,
+            h: Any,
+            wrenches: Array | None = None,
+            joints: Array | None = None,
+        ) -> Array:
+            at = self.base.local(model, *self._parts(x))
+            tau = self._whole(effort)
+            step = Step(
+                at.model, features, "body_fixed", effort=tau, wrenches=wrenches, joints=joints
+            )
+            after = self.base.moved(at, *STEPS[method](step, at.q, at.qd, h[()]))
+            return self._kept(model, x, after, h[()]) if keep else _flat(after)
+
+        size = self.size + 9 * keep
+        return self._kernel(f"{method}_floating", equations, {"x": (size,)}, key=(features, keep))
+
+    def rate_kernel(self) -> tuple[Kernel, Arguments]:
+        """Return the kernel of (V, qd, Vdot, qdd), and its arguments."""
+        features, solver = self.problem.features, self.problem.solver
+
+        def equations(
+            model: Tree, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
+        ) -> Array:
+            C, q, V, qd = self._parts(x)
+            at = self.base.local(model, C, q, V, qd)
+            tau = self._whole(effort)
+            if joints is not None:
+                tau = tau + passive_torques(joints, features, at.q, at.qd)
+            form = "body_fixed"
+            qdd = forward_dynamics(
+                at.model, at.q, at.qd, tau, wrenches, method=solver, representation=form
+            )
+            Vd = np.asarray(accelerations(at.model, at.q, at.qd, qdd, representation=form))
+            return np.concatenate([V, qd, Vd[BASE], qdd[6:]])
+
+        inputs: Shapes = {"x": (self.size,)}
+        key = features, solver
+        return self._kernel("floating_rate", equations, inputs, key=key, step=False)
+
+    def midpoint_kernels(self) -> tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]]:
+        """Return the kernels of the next iterate of V and v, and of the state after the step."""
+        n = 6 + self.base.m
+        inputs: Shapes = {"x": (self.size + 2 * n,), "v": (n,)}
+        return (
+            self._kernel(
+                "floating_midpoint_rates", partial(self._midpoint, finished=False), inputs
+            ),
+            self._kernel("floating_midpoint_step", partial(self._midpoint, finished=True), inputs),
+        )
+
+    def _kernel(
+        self,
+        name: str,
+        function: Any,
+        inputs: Shapes,
+        *,
+        key: Any = (),
+        step: bool = True,
+    ) -> tuple[Kernel, Arguments]:
+        problem = self.problem
+        every = {**inputs, **problem.shapes(step)}
+        kernel = compiled_on(
+            problem.model, (key, tuple(every)), function, every, name=name, backend=problem.backend
+        )
+        return kernel, problem.arguments(kernel, step)
+
+    # -- parts of the equations --------------------------------------------------------------------
+
+    def _parts(self, x: Array) -> list[Array]:
+        """Return C, q, V, qd."""
+        m = self.base.m
+        _, q, V, qd, _ = np.split(x, np.cumsum([POSE, m, 6, m]))
+        return [pose_of(SE3, x), q, V, qd]
+
+    def _whole(self, effort: Array) -> Array:
+        """Return the efforts (6 + m,), those of the base zero."""
+        return np.concatenate([np.zeros(6), effort])
+
+    def _kept(self, model: Tree, x: Array, after: tuple[Array, ...], h: Any) -> Array:
+        """Return the state after a step with the twist that the momentum demands, D (79)."""
+        P, moment = x[-9:-3], x[-3:]
+        g, mass = np.asarray(model.gravity), sum(body.inertia.mass for body in model.bodies)
+        turned = np.cross(h * moment + (0.5 * h * h) * P[3:], g)
+        P_new = P + np.concatenate([turned, (h * mass) * g])
+        moment = moment + h * P[3:] + (0.5 * h * h * mass) * g
+        C, q, V, qd = after
+        at = self.base.local(model, C, q, V, qd)
+        M = np.asarray(mass_matrix(at.model, at.q, representation="body_fixed"))
+        J = self.base.jacobian
+        rates = eliminated(M[:6, :6], J.T @ (se3.Ad(C).T @ P_new) - M[:6, 6:] @ qd)
+        return np.concatenate([_flat((C, q, J @ rates, qd)), P_new, moment])
+
+    def _solved(self, at: Any, mu: Array, p: Array) -> Array:
+        """Return V and v with the momenta mu, in the frame of the base, and p."""
+        J = self.base.jacobian
+        rates = solve_mass(at.model, at.q, np.concatenate([J.T @ mu, p]))
+        return np.concatenate([J @ rates[:6], rates[6:]])
+
+    def _midpoint(
+        self,
+        model: Tree,
+        x: Array,
+        v: Array,
+        effort: Array,
+        h: Any,
+        wrenches: Any = None,
+        joints: Any = None,
+        *,
+        finished: bool,
+    ) -> Array:
+        """Return the next iterate of V and v; or, if they are final, the array after the step."""
+        C, q, V, qd = self._parts(x)
+        Pi, p, _ = np.split(x[self.size :], [6, 6 + self.base.m])
+        h = h[()]
+        half = se3.exp((0.5 * h) * v[:6])
+        C_middle = C @ half
+        at = self.base.local(model, C_middle, q + (0.5 * h) * v[6:], v[:6], v[6:])
+        effort = self._whole(effort)
+        force = applied_force(at.model, at.q, at.qd, effort, wrenches, joints)
+        W = self.base.rates.T @ force[:6]
+        f = (force + inertial_force(at.model, at.q, at.qd))[6:]
+        if not finished:
+            mu = se3.Ad(C).T @ Pi  # its rounding is the same in each iteration
+            return self._solved(at, se3.Ad(half).T @ mu + (0.5 * h) * W, p + (0.5 * h) * f)
+        Pi, p = Pi + h * (se3.Ad(se3.inverse(C_middle)).T @ W), p + h * f
+        C, q = SE3.product(C, se3.exp(h * v[:6])), q + h * v[6:]
+        rates = self._solved(self.base.local(model, C, q, V, qd), se3.Ad(C).T @ Pi, p)
+        return np.concatenate([_flat((C, q, rates[:6], rates[6:])), Pi, p, v])
+
+
+def _flat(state: tuple[Array, ...]) -> Array:
+    return np.concatenate([np.ravel(x) for x in state])
+
+
+# -- simulation ------------------------------------------------------------------------------------
 
 SEEN = "C, V, q, qd"
 """What laws see after t."""
@@ -55,7 +448,7 @@ def simulate_floating(
     """Return the motion of a mechanism whose base is a free joint, whatever way the base turns.
 
     The methods are those of :func:`simulate`, and so is what they do with laws, friction and stops;
-    see :mod:`mbs_dynamics.integrate.floating_schemes` for how they move the base.
+    see :mod:`mbs_dynamics.integrate.floating` for how they move the base.
 
     :param model: its first six coordinates are a free joint on the ground, and nothing else stands
         on the ground.

@@ -211,7 +211,7 @@ def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: An
     return Stiff(D, K, excess)
 
 
-def joint_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
+def passive_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
     """Return the torques (n,) of damping, friction and stops at a state, as they are."""
     tau: list[Any] = [0.0] * len(joints[0])
     stiff = stiff_forces(joints, features, qd, q)

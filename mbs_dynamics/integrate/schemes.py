@@ -4,8 +4,9 @@
 
 A scheme works on arrays of its own; a :class:`Layout` says how what laws and events see is packed
 into them. Drives that are no laws are held over each step. A law is evaluated where the scheme
-needs it: once a step (:class:`Held`, :class:`Midpoint`), at every stage (:class:`Explicit`,
-:class:`Adaptive`), or at the instant of an implicit scheme (:class:`Implicit`).
+needs it: once a step (:class:`FixedStep`, :class:`ImplicitMidpoint`), at every stage
+(:class:`ExplicitRungeKutta`, :class:`Adaptive`), or at the instant of an implicit scheme
+(:class:`Implicit`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.drive import Inputs, State, finite
+from mbs_dynamics.integrate.inputs import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
     VECTORS,
     Chart,
@@ -129,7 +130,7 @@ class Scheme(ABC):
         return np.array(states), tuple(np.array(x) for x in zip(*acted, strict=True))
 
 
-class Held(Scheme):
+class FixedStep(Scheme):
     """Steps that are one kernel each; a loop in machine code where no law decides."""
 
     def __init__(self, task: Task, kernel: Kernel, arguments: Arguments) -> None:
@@ -159,7 +160,7 @@ class Held(Scheme):
         return found
 
 
-class Explicit(Scheme):
+class ExplicitRungeKutta(Scheme):
     """Explicit Runge-Kutta steps, with control laws evaluated at every stage."""
 
     def __init__(self, task: Task, field: Field, tableau: Tableau, chart: Chart = VECTORS) -> None:
@@ -221,7 +222,7 @@ def tolerances(rtol: float, atol: float) -> tuple[float, float]:
     return float(rtol), float(atol)
 
 
-class Midpoint(Scheme):
+class ImplicitMidpoint(Scheme):
     """Implicit steps, whose rates v are found by iteration, over many simulations at once.
 
     ``improved(x, v, ...)`` returns the next iterate of v, and ``finished(x, v, ...)`` the array

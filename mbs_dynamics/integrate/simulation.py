@@ -14,12 +14,12 @@ from mbs_dynamics import checks
 from mbs_dynamics.algorithms import kinetic_energy, momenta, potential_energy
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
-from mbs_dynamics.integrate.drive import Drive, Inputs, Law, State
+from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between_joints
+from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
 from mbs_dynamics.integrate.joint_forces import JointForces
-from mbs_dynamics.integrate.joint_schemes import METHODS, Problem, RateKernel, joint_scheme
-from mbs_dynamics.integrate.motion import Event, Motion
-from mbs_dynamics.integrate.run import Course, Record, Run
+from mbs_dynamics.integrate.joints import METHODS, Problem, RateKernel, joint_scheme
+from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.schemes import tolerances
 from mbs_dynamics.model.model import Model
 
@@ -58,7 +58,7 @@ def simulate(
       symmetries keep. Neither friction nor stops. Torques are held.
 
     Euler's schemes and rk4 take friction and stops implicitly, so that they stay stable whatever
-    the stiffness; see :mod:`mbs_dynamics.integrate.joint_steps`. In the other two the step must
+    the stiffness; see :mod:`mbs_dynamics.integrate.joints`. In the other two the step must
     resolve them.
 
     :param q: positions; leading axes are a batch of simulations.

@@ -89,7 +89,7 @@ class InverseAdjoint(NamedTuple):
         """Return the map that applies ``other`` first: Ad_C^-1 Ad_D^-1 = Ad_(D C)^-1."""
         return InverseAdjoint(other.R @ self.R, other.r + other.R @ self.r)
 
-    def turned(self, x: Array) -> Array:
+    def rotated(self, x: Array) -> Array:
         """R^T x of a vector x (3,)."""
         for R in self.rotations:
             x = R.T @ x
@@ -104,7 +104,7 @@ class InverseAdjoint(NamedTuple):
     def __matmul__(self, V: Array) -> Array:
         """Ad_C^-1 V = (R^T omega, R^T (v - r cross omega)) of a twist V (6,)."""
         omega, v = V[:3], V[3:]
-        return np.concatenate([self.turned(omega), self.turned(v - so3.hat(self.r) @ omega)])
+        return np.concatenate([self.rotated(omega), self.rotated(v - so3.hat(self.r) @ omega)])
 
     def undone(self, V: Array) -> Array:
         """Ad_C V = (R omega, R v + r cross R omega) of a twist V (6,): the way back."""

@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.joint import Joint
-
-if TYPE_CHECKING:
-    from mbs_dynamics.model.model import Model
 
 SINGULAR_TOLERANCE = 1e-13
 """Inertia along a joint, relative to the body's largest entry, that counts as none."""
@@ -34,7 +31,20 @@ class Diagnostic(NamedTuple):
         return f"{self.subject}: {self.message}"
 
 
-def warn(model: Model) -> Model:
+class Diagnosed(Protocol):
+    """A model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+
+
+M = TypeVar("M", bound=Diagnosed)
+
+
+def warn(model: M) -> M:
     """Issue the warnings about a model as one ModelWarning, and return the model."""
     warned = [str(each) for each in model.diagnostics if each.severity == "warning"]
     if warned:

@@ -47,7 +47,7 @@ class BodyAxes(BodyFixed):
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
         p, X, carry = self.model.bodies[i].parent, self.screw(i), self.carry(i)
-        transport = carry.turned(_square(V[p][:3]) @ carry.r)  # -ad_{rdot_i,p} omega_p, without S_i
+        transport = carry.rotated(_square(V[p][:3]) @ carry.r)  # -ad_rdot omega_p, without S_i
         return self._turn(i, V, rate) + np.concatenate([0.0 * X[:3], transport])  # D (75d)
 
     def bias(self, i: int, V: Array) -> Array:
@@ -58,8 +58,8 @@ class BodyAxes(BodyFixed):
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
         p, carry = self.model.bodies[i].parent, self.carry(i)
-        angular = carry.turned(A[p][:3])
-        linear = carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
+        angular = carry.rotated(A[p][:3])
+        linear = carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
         carried = np.concatenate([angular, linear])
         return carried + self.screw(i) * joint_acceleration + self._turn(i, V, rate)
 
@@ -82,14 +82,14 @@ class BodyAxes(BodyFixed):
         """Return how the parent moves where body i is, as seen from there."""
         p, carry = self.model.bodies[i].parent, self.carry(i)
         V_p = carry @ V[p]
-        K = _matrix(V_p, carry.turned(A[p][:3]))
-        return Motion(V_p, K, carry.turned(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
+        K = _matrix(V_p, carry.rotated(A[p][:3]))
+        return Motion(V_p, K, carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
 
     def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
         """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""
         e, m = self.screw(i)[:3], self.screw(i)[3:]
         omega = V[i][:3]
-        omega_p = self.carry(i).turned(V[self.model.bodies[i].parent][:3])
+        omega_p = self.carry(i).rotated(V[self.model.bodies[i].parent][:3])
         turn = np.concatenate([so3.hat(omega) @ e, so3.hat(omega + omega_p) @ m])
         return turn * rate
 

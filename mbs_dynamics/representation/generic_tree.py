@@ -39,13 +39,13 @@ KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 
-def forest_of(model: Model, carriers: Collection[int]) -> Forest:
+def forest_of(model: Model, loaded: Collection[int]) -> Forest:
     """Return the bodies, numbered depth first, as what loops run over, with their kinds.
 
     Those that carry a payload are of kinds of their own.
     """
     for finely in (True, False):
-        keys = [(_kind(model, i, finely), i in carriers) for i in range(model.nb)]
+        keys = [(_kind(model, i, finely), i in loaded) for i in range(model.nb)]
         order: dict[Any, int] = {}
         kinds = tuple(order.setdefault(key, len(order)) for key in keys)
         if len(order) <= KINDS:
@@ -96,11 +96,11 @@ class GenericTree(Tree):
         loops: Loops,
         gravity: Any,
         payload: Any,
-        carriers: Collection[int],
+        loaded: Collection[int],
         n: int,
     ) -> None:
         self.model, self.loops, self.gravity, self.payload = model, loops, gravity, payload
-        self._loaded = {loops.forest.kinds[i] for i in carriers}
+        self._loaded = {loops.forest.kinds[i] for i in loaded}
         self.joint_names = model.joint_names
         self.n, self.nb = n, model.nb
         self.bodies = _Lookup(self._body)

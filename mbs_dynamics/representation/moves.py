@@ -49,7 +49,7 @@ class Identity:
         """A vector (3,) as it is."""
         return x
 
-    turned = back
+    rotated = back
 
 
 IDENTITY = Identity()

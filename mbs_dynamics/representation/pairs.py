@@ -68,7 +68,7 @@ class Onward:
         known = self._seen.get(self._meet.rep.model.parents[j])
         if known:
             carry = self._meet.carry(j)
-            turn, V = carry.turned(known[0]), carry @ known[1]
+            turn, V = carry.rotated(known[0]), carry @ known[1]
         self._seen[j] = turn, V
         return turn, V
 

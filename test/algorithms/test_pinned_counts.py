@@ -70,7 +70,7 @@ PINNED = {
 }
 """Operations of all kinds on the Panda and on the UR5."""
 
-OF_JOINTS = [f for f in mbs.ALGORITHMS if algorithm_of(f).of_joints]
+OF_JOINTS = [f for f in mbs.ALGORITHMS if algorithm_of(f).joint_space_only]
 
 MANY = (
     "a1.urdf",

@@ -11,7 +11,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.joint_forces import joint_torques, middle
+from mbs_dynamics.integrate.joint_forces import middle, passive_torques
 
 JOINTS = {  # type, coordinate, ratio, damping, friction
     "lead": ("revolute", 0, 1.0, 0.3, 0.5),
@@ -53,7 +53,7 @@ def test_power_of_friction_is_the_sum_over_all_joints(rates):
     qd = np.array(rates)
     assert [joint.name for joint in robot.joints] == ["lead", "free"]
     expected = np.bincount(COORDINATES, dissipated(qd))
-    tau = joint_torques(forces.table, forces.features, np.zeros(2), qd)
+    tau = passive_torques(forces.table, forces.features, np.zeros(2), qd)
     assert_close(-np.array(tau, dtype=float) * qd, expected, 1e-12)
 
 
@@ -74,7 +74,7 @@ def test_friction_is_smooth_within_a_hundredth_of_a_radian_per_second():
     """Unless told otherwise, friction has risen to tanh(1) of its size at that speed."""
     robot = geared_robot()
     forces = JointForces.of(robot, damping=0.0, friction=2.0)
-    tau = joint_torques(forces.table, forces.features, np.zeros(2), np.array([0.01, -0.02]))
+    tau = passive_torques(forces.table, forces.features, np.zeros(2), np.array([0.01, -0.02]))
     assert_close(np.array(tau, dtype=float), -2.0 * np.tanh([1.0, -2.0]), 1e-12)
 
 
@@ -106,7 +106,7 @@ def test_stop_pushes_back_and_damps_only_what_moves_further_in(side):
     bound = (forces.lower if side < 0.0 else forces.upper)[1]
     q = np.array([0.0, bound + side * 0.01])
     for qd, damping in ((side * 0.3, forces.stop_damping[1]), (-side * 0.3, 0.0)):
-        tau = joint_torques(forces.table, forces.features, q, np.array([0.0, qd]))
+        tau = passive_torques(forces.table, forces.features, q, np.array([0.0, qd]))
         expected = -forces.stiffness[1] * side * 0.01 - damping * qd
         assert_close(np.array(tau, dtype=float), [0.0, expected], 1e-12)
 

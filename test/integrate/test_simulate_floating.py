@@ -15,7 +15,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, SimulationError
 from mbs_dynamics.integrate import JointForces, free_body, simulate_body, simulate_floating
-from mbs_dynamics.integrate.floating_base import has_floating_base
+from mbs_dynamics.integrate.floating import has_floating_base
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 

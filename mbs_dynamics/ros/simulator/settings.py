@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate.joint_steps import STEPS
+from mbs_dynamics.integrate.joints import STEPS
 from mbs_dynamics.ros.settings import NodeSettings, check_gravity, check_once, setting
 
 ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."

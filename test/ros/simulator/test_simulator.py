@@ -11,7 +11,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
-from mbs_dynamics.integrate.joint_forces import joint_torques
+from mbs_dynamics.integrate.joint_forces import passive_torques
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
 from mbs_dynamics.ros.robot import Load, Robot
@@ -142,7 +142,7 @@ def test_its_friction_is_that_of_the_momentum_observer():
     forces = JointForces.of(ARM, friction_speed=0.02)
     expected = -forces.damping * rates - forces.friction * np.tanh(rates / 0.02)
     np.testing.assert_allclose(forces.resistance(rates), expected, rtol=1e-12)
-    simulated = joint_torques(forces.table, forces.features, np.zeros(N), rates)
+    simulated = passive_torques(forces.table, forces.features, np.zeros(N), rates)
     np.testing.assert_allclose(simulated.astype(float), expected, rtol=1e-12)
 
 

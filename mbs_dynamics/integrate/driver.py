@@ -1,20 +1,21 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What drives every simulation: steps, events, progress, and what is kept when one fails."""
+"""The driver of every simulation: steps, events, progress, and what is kept when one fails."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.drive import Inputs, State, finite
 from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
-from mbs_dynamics.integrate.progress import Progress
+from mbs_dynamics.integrate.inputs import Inputs, State, finite
 from mbs_dynamics.integrate.schemes import Scheme
 
 Result = TypeVar("Result")
@@ -223,3 +224,45 @@ class Run:
         except SimulationError:  # the law of an arm that is lost may return anything
             value = np.full(drive.shape, np.nan)
         return value
+
+
+# -- progress on a terminal ------------------------------------------------------------------------
+
+SHOWN_AFTER = 2.0
+"""Seconds that a run takes before anything is shown."""
+
+INTERVAL = 0.2
+"""Seconds between two updates."""
+
+
+class Progress:
+    """Says how far a run is, if it is long and somebody watches.
+
+    ``shown`` forces or forbids the line; None shows it on terminals only, after two seconds.
+    """
+
+    def __init__(self, total: float, shown: bool | None, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.shown = self.stream.isatty() if shown is None else shown
+        self.total, self.begun = total, time.monotonic()
+        self._next = self.begun + (0.0 if shown else SHOWN_AFTER)
+        self._wrote = False
+
+    def update(self, done: float) -> None:
+        """Show that ``done`` seconds of ``total`` are simulated."""
+        now = time.monotonic()
+        if not self.shown or now < self._next:
+            return
+        self._next, self._wrote = now + INTERVAL, True
+        share = min(done / self.total, 1.0)
+        elapsed = now - self.begun
+        left = elapsed / share - elapsed if share else 0.0
+        bar = "#" * int(30 * share)
+        self.stream.write(f"\r[{bar:30}] {done:.3g} of {self.total:.3g} s, {left:.0f} s left ")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self._wrote:
+            self.stream.write("\n")
+            self.stream.flush()
