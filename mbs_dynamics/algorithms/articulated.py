@@ -12,10 +12,37 @@ import numpy as np
 from mbs_dynamics.algorithms.mass_matrix import carried, pivots
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import Representation, meeting
 from mbs_dynamics.representation.tree import Tree
+
+
+class ArticulatedInertias:
+    """The inertia that each joint feels while all joints beyond give way: Featherstone's recursion.
+
+    Mohan and Saha, (28), call it M_hat. :meth:`begin` is for a loop over all bodies,
+    :meth:`eliminate` for the inward loop that follows.
+    """
+
+    def __init__(self, model: Tree, rep: Representation) -> None:
+        self.model, self.rep, self.pivot = model, rep, pivots(model)
+        self.M = model.per_body(0.0)
+
+    def begin(self, i: Any) -> None:
+        """Start with the inertia of the body itself."""
+        self.M[i] = self.rep.inertia(i)
+
+    def eliminate(self, i: Any, p: Any) -> tuple[Array, Any, Array]:
+        """Return U = M S, d = S^T U and M - U U^T / d of a joint, and carry the last to the parent.
+
+        Raises SingularError, naming the joint, if d is not positive.
+        """
+        S = self.rep.screw(i)
+        U = self.M[i] @ S
+        d = self.pivot(self.model.bodies[i].joint.coordinate, S @ U)
+        rest = without(self.M[i], S, U, d)
+        self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
+        return U, d, rest
 
 
 class Articulated:
@@ -29,28 +56,23 @@ class Articulated:
         self.model = model
         self.meet = meeting(rep)
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
-        pivot, M = pivots(model), model.per_body()
+        inertias = ArticulatedInertias(model, rep)
         for i, _ in model.outward():
-            self.S[i], M[i] = self.meet.twist(i, rep.screw(i)), rep.inertia(i)
+            self.S[i] = self.meet.twist(i, rep.screw(i))
+            inertias.begin(i)
         for i, p in model.inward():
-            S = rep.screw(i)
-            U = M[i] @ S
-            d = pivot(model.bodies[i].joint.coordinate, S @ U)
+            U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
             self.psi[i] = self.meet.wrench(i, U * self.inverse_pivot[i])
-            if p != GROUND:
-                M[p] = plus(M[p], carried(rep.carry(i), without(M[i], S, U, d)))
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
         model, meet = self.model, self.meet
-        eta, phi, mu, x = (model.per_body(np.zeros(6)) for _ in range(4))
-        for i, _ in model.outward():
-            eta[i] = np.zeros(6)
+        phi, mu, x = (model.per_body(np.zeros(6)) for _ in range(3))
+        eta = model.zeros_per_body(6)
         for i, p in model.inward():  # U^-1 b: (32)
             phi[i] = tau[model.bodies[i].joint.coordinate] - h[i] - self.S[i] @ eta[i]
-            if p != GROUND:
-                eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + self.psi[i] * phi[i])
+            eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + self.psi[i] * phi[i])
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
             moved = meet.carry(i) @ mu[p]
             x[i] = phi[i] * self.inverse_pivot[i] - self.psi[i] @ moved
@@ -84,9 +106,8 @@ class Articulated:
         for i, p in model.inward():  # (32)
             for k in model.columns(i, there):
                 phi[i, k] = force(i, k) - S[i] @ eta[i, k]
-                if p != GROUND:
-                    arrived = eta[i, k] + psi[i] * phi[i, k]
-                    eta[p, k] = eta[p, k] + meet.carry(i).T @ arrived
+                arrived = eta[i, k] + psi[i] * phi[i, k]
+                eta[p, k] = eta[p, k] + meet.carry(i).T @ arrived
         for i, p in model.outward():  # (34)-(37)
             for k in model.columns(i, wanted):
                 moved = meet.carry(i) @ mu[p, k]

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed, Identity, Representation, meeting
+from mbs_dynamics.representation import BodyFixed, Identity, meeting
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -102,14 +102,6 @@ def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
     return np.asarray(model.generalized_matrix(C))
 
 
-def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
-    """Return the twists of all bodies, and of the ground at index -1."""
-    V = model.per_body(np.zeros(6))
-    for i, p in model.outward():
-        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
-    return V
-
-
 @dataclass(frozen=True, eq=False)
 class Gyration:
     """B (6, 6) = 1/2 (-ad_V^T M - M ad_V + F), F X = -ad_X^T (M V), of one or several bodies.
@@ -134,6 +126,10 @@ class Gyration:
     def __add__(self, other: Gyration) -> Gyration:
         return Gyration(self.moments + other.moments, self.momentum + other.momentum)
 
+    def __radd__(self, zero: float) -> Gyration:
+        """Return itself: sums begin at zero."""
+        return self
+
     def __matmul__(self, X: Array) -> Array:
         """Return B X (6,) of a twist X (6,)."""
         return -np.concatenate([self.moments @ X[:3], so3.hat(self.momentum) @ X[:3]])
@@ -152,10 +148,9 @@ class Gyration:
 
 def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     """Return the sum of the gyrations of all that the joint of each body moves."""
-    B = model.per_body()
+    B = model.per_body(0.0)
     for i, _ in model.outward():
         B[i] = Gyration.of(rep.inertia(i), V[i])
     for i, p in model.inward():
-        if p != GROUND:
-            B[p] = B[p] + B[i].carried(rep.carry(i))
+        B[p] = B[p] + B[i].carried(rep.carry(i))
     return B

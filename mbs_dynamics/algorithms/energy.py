@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.coriolis import twists_of
+from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3

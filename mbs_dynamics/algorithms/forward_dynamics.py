@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.articulated import plus, without
+from mbs_dynamics.algorithms.articulated import ArticulatedInertias
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
-from mbs_dynamics.algorithms.mass_matrix import carried, pivots
 from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.representation import AUTO, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
@@ -75,29 +73,24 @@ def _articulated_body(
     model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
 ) -> Array:
     """The articulated-body algorithm over the moves."""
-    rep, pivot = dynamic_moves(representation, model, q), pivots(model)
+    rep = dynamic_moves(representation, model, q)
+    inertias = ArticulatedInertias(model, rep)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
-    drift, p, M = model.per_body(None), model.per_body(np.zeros(6)), model.per_body(None)
-    U, d, u = model.per_body(None), model.per_body(None), model.per_body(None)
-    qdd = model.per_body(None)
-    for i, parent in model.outward():
-        V[i] = rep.carry(i) @ V[parent] + rep.screw(i) * rate[i]
+    p, drift = model.per_body(np.zeros(6)), model.per_body()
+    U, d, u, qdd = (model.per_body() for _ in range(4))
+    for i, _ in model.outward():
+        V[i] = rep.twist(i, V, rate[i])
         drift[i] = rep.drift(i, V, rate[i])
         p[i] = rep.bias(i, V[i])
         if loads.wrenches is not None:
             p[i] = p[i] - loads.wrenches[i]
-        M[i] = rep.inertia(i)
+        inertias.begin(i)
     for i, parent in model.inward():
-        S = rep.screw(i)
-        U[i] = M[i] @ S
-        d[i] = pivot(model.bodies[i].joint.coordinate, S @ U[i])
-        u[i] = tau[model.bodies[i].joint.coordinate] - S @ p[i]
-        if parent != GROUND:
-            M_rest = without(M[i], S, U[i], d[i])
-            p_rest = p[i] + M_rest @ drift[i] + U[i] * (u[i] / d[i])
-            M[parent] = plus(M[parent], carried(rep.carry(i), M_rest))
-            p[parent] = p[parent] + rep.carry(i).T @ p_rest
+        U[i], d[i], rest = inertias.eliminate(i, parent)
+        u[i] = tau[model.bodies[i].joint.coordinate] - rep.screw(i) @ p[i]
+        p_rest = p[i] + rest @ drift[i] + U[i] * (u[i] / d[i])
+        p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
         a[i] = rep.carry(i) @ a[parent] + drift[i]
         qdd[i] = (u[i] - U[i] @ a[i]) / d[i]
@@ -110,22 +103,20 @@ def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loa
 
     Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
     """
-    rep, pivot = dynamic_moves(representation, model, q), pivots(model)
+    rep = dynamic_moves(representation, model, q)
+    inertias = ArticulatedInertias(model, rep)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    eta, mu, phi = (model.per_body(np.zeros(6)) for _ in range(3))
-    psi, m_hat, M_hat, thetadd = (model.per_body() for _ in range(4))
+    mu, phi = (model.per_body(np.zeros(6)) for _ in range(2))
+    psi, m_hat, thetadd = (model.per_body() for _ in range(3))
+    eta = model.zeros_per_body(6)
     for i, _ in model.outward():
-        eta[i], M_hat[i] = np.zeros(6), rep.inertia(i)
+        inertias.begin(i)
     for i, parent in model.inward():
-        p, k = rep.screw(i), model.bodies[i].joint.coordinate
-        psi_hat = M_hat[i] @ p
-        m_hat[i] = pivot(k, p @ psi_hat)
+        k = model.bodies[i].joint.coordinate
+        psi_hat, m_hat[i], _ = inertias.eliminate(i, parent)  # (28)
         psi[i] = psi_hat / m_hat[i]  # (33) without its A
-        phi[i] = tau[k] - h[i] - p @ eta[i]  # (27), the bias complete; U^-1 phi, (32)
-        if parent != GROUND:
-            M_bar = without(M_hat[i], p, psi_hat, m_hat[i])
-            M_hat[parent] = plus(M_hat[parent], carried(rep.carry(i), M_bar))  # (28)
-            eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
+        phi[i] = tau[k] - h[i] - rep.screw(i) @ eta[i]  # (27), the bias complete; U^-1 phi, (32)
+        eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
     for i, parent in model.outward():
         moved = rep.carry(i) @ mu[parent]
         thetadd[i] = phi[i] / m_hat[i] - psi[i] @ moved  # D^-1 and U^-T: (34)-(37)

@@ -61,10 +61,11 @@ def joint_reactions(
     """
     rep = dynamic_moves(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
+    zero = np.zeros(3)
     for i, _ in model.outward():
         joint = model.bodies[i].joint
         e, m = joint.screw[:3], joint.screw[3:]
-        actuator = np.concatenate([0.0 * e, m] if joint.kind == "prismatic" else [e, 0.0 * m])
+        actuator = np.concatenate([zero, m] if joint.kind == "prismatic" else [e, zero])
         if rep.name != "body_fixed":
             actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
         reactions[i] = W[i] - actuator * (rep.screw(i) @ W[i])

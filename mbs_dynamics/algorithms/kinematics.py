@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation import BodyFixed, moves, screws_at
+from mbs_dynamics.representation import BodyFixed, Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -62,15 +63,20 @@ def twists(
     UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
-    rate = model.joint_rates(qd)
-    V = model.per_body(np.zeros(6))
-    for i, p in model.outward():
-        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
+    V = twists_of(model, rep, model.joint_rates(qd))
     if bodies is None:
         of_all: FloatArray = model.by_body(V)
         return of_all
     at_frames = [rep.at(frame) @ V[frame.body] for frame in _frames(model, bodies)]
     return np.array(at_frames).reshape(-1, 6)
+
+
+def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
+    """Return the twists of all bodies, and of the ground at index -1, at rates of the joints."""
+    V = model.per_body(np.zeros(6))
+    for i, _ in model.outward():
+        V[i] = rep.twist(i, V, rate[i])
+    return V
 
 
 @algorithm(invariant=False, generic=True)

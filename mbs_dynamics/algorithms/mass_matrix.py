@@ -15,7 +15,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import (
     BodyFixed,
@@ -57,13 +56,12 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
 
 
 def composite_inertias(model: Tree, rep: Representation) -> Any:
-    """Return the inertia of all that each body's joint moves; none for the ground, the last."""
-    Mc = model.per_body()
+    """Return the inertia of all that each body's joint moves, and of all, for the ground, last."""
+    Mc = model.per_body(0.0)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
-        if p != GROUND:
-            Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
+        Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
     return Mc
 
 

@@ -129,8 +129,8 @@ def recursion(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V, Vd = (model.per_body(x) for x in ground_motion(model, rep, loads))
     W = model.per_body(np.zeros(6))
-    for i, p in model.outward():
-        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]  # (66b) (70c) (75c)
+    for i, _ in model.outward():
+        V[i] = rep.twist(i, V, rate[i])  # (66b) (70c) (75c)
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])  # (66c) (70d) (75d)
         W[i] = rep.wrench(i, V[i], Vd[i])  # (41) (38) (53)
         if loads.wrenches is not None:

@@ -42,10 +42,10 @@ def offset_twist(
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
     rate = model.joint_rates(qd)
-    V: Array = np.zeros(6)
+    V = model.per_body(np.zeros(6))
     for i in model.path(frame.body):
-        V = rep.carry(i) @ V + rep.screw(i) * rate[i]
-    twist: FloatArray = rep.at(frame) @ V
+        V[i] = rep.twist(i, V, rate[i])
+    twist: FloatArray = rep.at(frame) @ V[frame.body]
     return twist
 
 

@@ -39,10 +39,9 @@ def inverse_dynamics_regressor(
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
     meet, S, Y = meeting(rep), model.per_body(), model.per_pair(PARAMETERS)
     W = [model.per_body() for _ in range(PARAMETERS)]
-    for i, p in model.outward():
-        V[i] = rep.carry(i) @ V[p] + rep.screw(i) * rate[i]
-        drift = rep.drift(i, V, rate[i])
-        Vd[i] = rep.carry(i) @ Vd[p] + rep.screw(i) * acceleration[i] + drift
+    for i, _ in model.outward():
+        V[i] = rep.twist(i, V, rate[i])
+        Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         S[i] = meet.twist(i, rep.screw(i))
         for k, unit in enumerate(np.eye(PARAMETERS)):
             M = Inertia.from_parameters(unit)

@@ -32,13 +32,15 @@ class Diagnostic(NamedTuple):
 
 
 class Diagnosed(Protocol):
-    """A model."""
+    """A model, which imports this module."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
 
     @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Warnings and notes."""
 
 
 M = TypeVar("M", bound=Diagnosed)

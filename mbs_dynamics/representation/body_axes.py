@@ -46,9 +46,9 @@ class BodyAxes(BodyFixed):
     of_origin = True
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
-        p, X, carry = self.model.bodies[i].parent, self.screw(i), self.carry(i)
+        p, carry = self.model.bodies[i].parent, self.carry(i)
         transport = carry.rotated(_square(V[p][:3]) @ carry.r)  # -ad_rdot omega_p, without S_i
-        return self._turn(i, V, rate) + np.concatenate([0.0 * X[:3], transport])  # D (75d)
+        return self._turn(i, V, rate) + np.concatenate([np.zeros(3), transport])  # D (75d)
 
     def bias(self, i: int, V: Array) -> Array:
         M, omega = self.inertia(i), V[:3]

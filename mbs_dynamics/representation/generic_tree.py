@@ -184,6 +184,13 @@ class GenericTree(Tree):
         """Return a container with a value for each body."""
         return Values(self.loops, ground)
 
+    def zeros_per_body(self, size: int) -> Values:
+        """Return a container with a zero vector for each body."""
+        zeros = self.per_body(np.zeros(size))
+        for i, _ in self.outward():
+            zeros[i] = np.zeros(size)
+        return zeros
+
     def per_pair(self, entries: int = 1) -> Matrix:
         """Return a matrix of scalars, or of so many each, zero at first."""
         return Matrix(self.loops, (self.nb * entries, entries, 1), entries)

@@ -161,7 +161,11 @@ class Representation(ABC):
     def at(self, frame: Frame) -> Operator:
         """Take the twist of a body to a frame fixed to it."""
 
-    # -- what dynamics makes of them -------------------------------------------------------------
+    # -- what recursions make of them ------------------------------------------------------------
+
+    def twist(self, i: int, V: list[Array], rate: Any) -> Array:
+        """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""
+        return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) * rate
 
     def acceleration(
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any

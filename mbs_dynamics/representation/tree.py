@@ -92,6 +92,10 @@ class Tree:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
 
+    def zeros_per_body(self, size: int) -> Any:
+        """Return a list with a zero vector for each body and the ground, to add to."""
+        return [np.zeros(size)] * (self.nb + 1)
+
     def per_pair(self, entries: int = 1) -> Any:
         """Return an array of zeros, one for each pair of bodies (nb, nb), or so many each."""
         shape = (self.nb, self.nb) if entries == 1 else (self.nb, self.nb, entries)

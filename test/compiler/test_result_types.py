@@ -73,6 +73,7 @@ def test_out_may_be_a_former_result():
 
 def test_results_are_freed_and_their_type_is_kept():
     kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
+    kernel(STATE.q)
     kept_type = kernel.result_type
     counts = [sys.getrefcount(kept_type)]
     kept = [kernel(STATE.q) for _ in range(50)]
