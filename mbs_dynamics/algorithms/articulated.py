@@ -48,6 +48,8 @@ class ArticulatedInertias:
 class Articulated:
     """What Mohan and Saha call psi and m_hat, for each body: the factors of M = U D U^T, (28).
 
+    Products with its inverse are those of docs/derivations.md, (12) to (14).
+
     For trees of which every joint has a coordinate of its own. A product with M^-1 takes two
     recursions, in place of products with rows of U, which grow with the depth of the tree.
     """

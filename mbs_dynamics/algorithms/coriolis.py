@@ -50,20 +50,17 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     """
     rep = BodyFixed(model, q)
     M, meet = composite_inertias(model, rep), meeting(rep)
-    S, B, own = model.per_body(), model.per_body(), model.per_body()
-    gamma = np.full((model.nb,) * 3, 0.0, dtype=object)
-    for k, _ in model.outward():
-        S[k] = meet.twist(k, rep.screw(k))
+    S, gamma = meet.screws(), np.full((model.nb,) * 3, 0.0, dtype=object)
     for k, _ in model.inward():
-        B[k] = meet.gyration(k, Gyration.of(M[k], rep.screw(k)))
-        own[k] = B[k] @ S[k]
-        gamma[k, k, k] = S[k] @ own[k]
-        for i, child in model.supporting(k):
-            own[k] = meet.carry(child).T @ own[k]
-            gamma[i, k, k] = S[i] @ own[k]
+        B_k = Gyration.of(M[k], rep.screw(k))
+        own = B_k @ rep.screw(k)
+        gamma[k, k, k] = rep.screw(k) @ own
+        for i, (own_i,) in meet.carried_inward(k, own):
+            gamma[i, k, k] = S[i] @ own_i
+        B = meet.gyration(k, B_k)
         for j, child in model.supporting(k):
-            B[k] = B[k].carried(meet.carry(child))
-            wrench, moment = B[k] @ S[j], B[k].transposed(S[j])
+            B = B.carried(meet.carry(child))
+            wrench, moment = B @ S[j], B.transposed(S[j])
             for i, child in model.moving(j):
                 if i != child:
                     carry = meet.carry(child)
@@ -77,28 +74,24 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
 
 
 def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
+    """Return the matrix by docs/derivations.md, (C1) and (C2)."""
     rep = BodyFixed(model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    meet, C = meeting(rep), model.per_pair()
-    Sd, S_met, Sd_met = (model.per_body() for _ in range(3))
+    pairs, C = meeting(rep), model.per_pair()
+    Sd, S_met, Sd_met = model.per_body(), pairs.screws(), model.per_body()
     for i, _ in model.outward():
         Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
-        S_met[i], Sd_met[i] = meet.twist(i, rep.screw(i)), meet.twist(i, Sd[i])
-    column, row, row_rate = (model.per_body() for _ in range(3))
+        Sd_met[i] = pairs.twist(i, Sd[i])
     for j, _ in model.inward():
-        S = rep.screw(j)
-        own = M[j] @ Sd[j] + B[j] @ S
-        C[j, j] = S @ own
-        column[j], row_rate[j] = meet.wrench(j, own), meet.wrench(j, M[j] @ S)
-        row[j] = meet.moment(j, B[j].transposed(S))
-        for i, child in model.supporting(j):
-            carry = meet.carry(child)
-            column[j], row[j] = carry.T @ column[j], carry.back(row[j])
-            row_rate[j] = carry.T @ row_rate[j]
-            C[i, j] = S_met[i] @ column[j]
-            C[j, i] = S_met[i][:3] @ row[j] + Sd_met[i] @ row_rate[j]
+        S_j = rep.screw(j)
+        own = M[j] @ Sd[j] + B[j] @ S_j
+        C[j, j] = S_j @ own
+        loads = own, M[j] @ S_j, B[j].transposed(S_j)
+        for i, (column, row_rate, row) in pairs.carried_inward(j, *loads):
+            C[i, j] = S_met[i] @ column  # (C1)
+            C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate  # (C2)
     return np.asarray(model.generalized_matrix(C))
 
 
@@ -109,7 +102,7 @@ class Gyration:
     B V is the velocity wrench of Mueller (dynamics), eq. (41), and B + B^T the rate of M along V.
     With a mass at x that moves with u it is B = -int [[x~ u~, 0], [u~, 0]], the wrench of the
     accelerations omega x u: for one body B = -[[omega~ Sigma + m d~ v~, 0], [p~, 0]], where Sigma
-    is Binet's tensor of second moments and p the linear momentum.
+    is Binet's tensor of second moments and p the linear momentum. docs/derivations.md, (1) and (2).
     """
 
     moments: Array

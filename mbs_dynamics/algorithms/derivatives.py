@@ -147,32 +147,30 @@ def motion_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -
 def _derivatives(
     model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[Array, Array, Array]:
-    """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies."""
+    """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies.
+
+    Equation numbers: docs/derivations.md.
+    """
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
-    meet, dq, dqd, dqdd = meeting(rep), *(model.per_pair() for _ in range(3))
-    Y, Z, S_met, Y_met, Z_met = (model.per_body() for _ in range(5))
+    pairs, dq, dqd, dqdd = meeting(rep), *(model.per_pair() for _ in range(3))
+    S_met = pairs.screws()
+    Y, Z, Y_met, Z_met = (model.per_body() for _ in range(4))
     for i, _ in model.outward():
-        S = rep.screw(i)
-        Y[i], Z[i] = rep.rates_of_screw(i, S, V, A)
-        S_met[i], Y_met[i], Z_met[i] = (meet.twist(i, X) for X in (S, Y[i], Z[i]))
-    moved, by_qd, row, row_rate = (model.per_body() for _ in range(4))
+        Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)  # (3), (4)
+        Y_met[i], Z_met[i] = pairs.twist(i, Y[i]), pairs.twist(i, Z[i])
     for i, _ in model.inward():
-        S = rep.screw(i)
-        own_by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # what a change of q_i makes of the wrench
-        own_by_qd = 2.0 * (B[i] @ S + M[i] @ Y[i])
-        momentum = M[i] @ S  # at unit rate
-        dq[i, i], dqd[i, i], dqdd[i, i] = S @ own_by_q, S @ own_by_qd, S @ momentum
-        moved[i] = meet.wrench(i, own_by_q + ad_dual(W[i]) @ S)  # of what does not turn with it
-        by_qd[i], row_rate[i] = meet.wrench(i, own_by_qd), meet.wrench(i, momentum)
-        row[i] = meet.moment(i, 2.0 * B[i].transposed(S))
-        for j, child in model.supporting(i):
-            carry = meet.carry(child)
-            for wrench in (moved, by_qd, row_rate):
-                wrench[i] = carry.T @ wrench[i]
-            row[i], S_j = carry.back(row[i]), S_met[j]
-            dq[j, i], dqd[j, i] = S_j @ moved[i], S_j @ by_qd[i]
-            dq[i, j] = row[i] @ Y_met[j][:3] + row_rate[i] @ Z_met[j]
-            dqd[i, j] = row[i] @ S_j[:3] + 2.0 * (row_rate[i] @ Y_met[j])
-            dqdd[i, j] = dqdd[j, i] = S_j @ row_rate[i]
+        S_i = rep.screw(i)
+        by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # (6)
+        by_qd = 2.0 * (B[i] @ S_i + M[i] @ Y[i])  # (7)
+        by_qdd = M[i] @ S_i
+        dq[i, i], dqd[i, i], dqdd[i, i] = S_i @ by_q, S_i @ by_qd, S_i @ by_qdd
+        # bodies before the joint do not turn with it: (8)
+        loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
+        for j, (F_q, F_qd, F_qdd, m) in pairs.carried_inward(i, *loads):
+            S_j, Y_j, Z_j = S_met[j], Y_met[j], Z_met[j]
+            dq[j, i], dqd[j, i] = S_j @ F_q, S_j @ F_qd  # (8), (7)
+            dq[i, j] = m @ Y_j[:3] + F_qdd @ Z_j  # (9)
+            dqd[i, j] = m @ S_j[:3] + 2.0 * (F_qdd @ Y_j)  # (10)
+            dqdd[i, j] = dqdd[j, i] = S_j @ F_qdd
     return dq, dqd, dqdd

@@ -40,17 +40,13 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
-    Mc, meet = composite_inertias(model, rep), meeting(rep)
-    S, F, M = model.per_body(), model.per_body(), model.per_pair()
-    for i, _ in model.outward():
-        S[i] = meet.twist(i, rep.screw(i))
+    Mc, pairs, M = composite_inertias(model, rep), meeting(rep), model.per_pair()
+    S = pairs.screws()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i) @ F_i
-        F[i] = meet.wrench(i, F_i)
-        for j, child in model.supporting(i):
-            F[i] = meet.carry(child).T @ F[i]
-            M[i, j] = M[j, i] = S[j] @ F[i]
+        for j, (F_j,) in pairs.carried_inward(i, F_i):
+            M[i, j] = M[j, i] = S[j] @ F_j
     matrix: FloatArray = model.generalized_matrix(M, symmetric=True)
     return matrix
 

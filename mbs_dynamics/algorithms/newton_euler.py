@@ -124,7 +124,9 @@ def recursion(
 ) -> tuple[list[Array], list[Array], list[Array]]:
     """Return twists, accelerations and transmitted wrenches; those of the ground at index -1.
 
-    Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid.
+    Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid. The default of the dynamics,
+    body-fixed twists with the accelerations of the origins (:class:`BodyAxes`), evaluates (66b),
+    (75d) and (53) resolved in the bodies, and (67a), (67b).
     """
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V, Vd = (model.per_body(x) for x in ground_motion(model, rep, loads))

@@ -37,21 +37,18 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    meet, S, Y = meeting(rep), model.per_body(), model.per_pair(PARAMETERS)
-    W = [model.per_body() for _ in range(PARAMETERS)]
+    pairs, Y = meeting(rep), model.per_pair(PARAMETERS)
+    S = pairs.screws()
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
-        S[i] = meet.twist(i, rep.screw(i))
-        for k, unit in enumerate(np.eye(PARAMETERS)):
-            M = Inertia.from_parameters(unit)
-            W_i = M @ Vd[i] - ad(V[i]).T @ (M @ V[i])  # D (41)
-            Y[i, i, k] = rep.screw(i) @ W_i
-            W[k][i] = meet.wrench(i, W_i)
-        for j, child in model.supporting(i):
-            for k in range(PARAMETERS):
-                W[k][i] = meet.carry(child).T @ W[k][i]
-                Y[j, i, k] = S[j] @ W[k][i]
+        units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
+        W = [M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]  # D (41)
+        for k, W_k in enumerate(W):
+            Y[i, i, k] = rep.screw(i) @ W_k
+        for j, W_j in pairs.carried_inward(i, *W):
+            for k, W_k in enumerate(W_j):
+                Y[j, i, k] = S[j] @ W_k
     return np.asarray(model.generalized_rows(Y))
 
 

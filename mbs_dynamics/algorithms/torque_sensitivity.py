@@ -34,7 +34,7 @@ def torque_sensitivity(
     :func:`mbs_dynamics.pose_sensitivity`: ``screws`` (..., m, 6) are the U_k, each in the frame
     that the body moved by ``joints[k]`` has at position zero. A parameter acts as a joint before
     joint i that stands still at zero, and so it is a column of dtau/dq for that joint: Mueller
-    (dynamics), section 6.2.
+    (dynamics), section 6.2; docs/derivations.md, (16) and (17).
 
     q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownJointError.
     """

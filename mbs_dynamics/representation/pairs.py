@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,33 @@ class Meeting:
 
     def __init__(self, rep: Representation) -> None:
         self.rep = rep
+        self._carried: list[Any] = []
+
+    def screws(self) -> Any:
+        """Return the screw of the joint of each body where pairs meet."""
+        model = self.rep.model
+        S = model.per_body()
+        for i, _ in model.outward():
+            S[i] = self.twist(i, self.rep.screw(i))
+        return S
+
+    def carried_inward(self, i: Any, *loads: Array) -> Iterator[tuple[Any, list[Array]]]:
+        """Yield each body j between body i and the ground, with the loads of body i seen from j.
+
+        Loads are wrenches (6,) and pure moments (3,), given by the moves of body i. Pairs of screws
+        and wrenches meet where :meth:`screws` are.
+        """
+        model = self.rep.model
+        while len(self._carried) < len(loads):  # containers, as loops hand nothing else on
+            self._carried.append(model.per_body())
+        kept = self._carried[: len(loads)]
+        for load, x in zip(kept, loads, strict=True):
+            load[i] = self.wrench(i, x) if len(x) == 6 else self.moment(i, x)
+        for j, child in model.supporting(i):
+            carry = self.carry(child)
+            for load, x in zip(kept, loads, strict=True):
+                load[i] = carry.T @ load[i] if len(x) == 6 else carry.back(load[i])
+            yield j, [load[i] for load in kept]
 
     def carry(self, i: int) -> Operator:
         """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""

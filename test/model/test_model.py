@@ -245,9 +245,8 @@ def test_diagnostics_of_efforts_are_notes():
 
 
 def test_diagnostics_are_one_warning_where_the_model_is_made():
-    masses = [0.0, 0.0]
-    inertias = [mbs.spatial_inertia(m, np.zeros(3), np.zeros((3, 3))) for m in masses]
-    args = ([-1, -1], [np.eye(4)] * 2, [[0, 0, 1, 0, 0, 0]] * 2, inertias)
+    inertias = [mbs.spatial_inertia(m, np.zeros(3), m * np.eye(3)) for m in (0.0, 0.0, 1.0)]
+    args = ([-1] * 3, [np.eye(4)] * 3, [[0, 0, 1, 0, 0, 0]] * 3, inertias)
     with pytest.warns(ModelWarning, match=r"2 warning\(s\)") as caught:
         model = Model.from_screws(*args, frame="body_fixed")
     assert len(caught) == 1
