@@ -19,6 +19,9 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
+LONGEST = 23
+"""So many joints are carried from body to body; in longer paths loops over pairs are quicker."""
+
 
 @algorithm(invariant=False)
 def jacobian_derivative(
@@ -130,7 +133,7 @@ class Columns:
 
     def _per_unit(self, rep: Representation) -> Any:
         model = rep.model
-        S, of_joints = model.per_body(), screws_at(rep, self.frame)
+        S, of_joints = model.per_body(), screws_at(rep, self.frame, LONGEST)
         for i, _ in model.outward_to(self.frame.body):
             S[i] = model.bodies[i].joint.ratio * of_joints[i]
         return S

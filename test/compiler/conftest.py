@@ -29,6 +29,7 @@ def young() -> Iterator[None]:
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Return a switch: whether loops over bodies stay loops, whatever the model."""
+    from mbs_dynamics.algorithms import partials
     from mbs_dynamics.compiler.passes import strategy
     from mbs_dynamics.representation import at_frame, pairs
 
@@ -42,6 +43,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         for where, name in (
             (pairs, "DEEP"),
             (at_frame, "LONG"),
+            (partials, "LONGEST"),
             (inverse_mass_matrix, "DEEP"),
             (forward_dynamics, "SHORT"),
         )
