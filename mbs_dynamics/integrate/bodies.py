@@ -19,17 +19,17 @@ from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between_poses
 from mbs_dynamics.integrate.group_steps import (
     Alpha,
+    ExponentialChart,
     GroupChart,
     Increments,
     generalized_alpha,
     momentum_midpoint,
-    munthe_kaas,
     pose_of,
 )
 from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
 from mbs_dynamics.integrate.results import BodyMotion, Event
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.integrate.schemes import (
     Adaptive,
     ExplicitRungeKutta,
@@ -194,10 +194,15 @@ class BodyStepper:
             after = generalized_alpha(body, C, vectors[0], vectors[1], vectors[2], h, self._alpha)
         elif self.method == "momentum_midpoint":
             after = momentum_midpoint(body, C, vectors[0], h)[:2]
-        else:
+        else:  # Munthe-Kaas schemes: Runge-Kutta for the increments
             order = int(self.method[-1])
-            after = munthe_kaas(body, C, vectors[0], h, order, self.momenta, self.kind)
+            chart = ExponentialChart(body.group, self.kind, order)
+            rate = partial(self._rate_at, wrench)
+            return runge_kutta_step(TABLEAUS[order], rate, 0.0, state, h, chart)
         return np.concatenate([np.ravel(x) for x in after])
+
+    def _rate_at(self, wrench: Array | None, _t: float, state: Array) -> Array:
+        return self._rate(state, wrench)
 
     def _with_instant(self, state: Array, h: Any, wrench: Array) -> dict[str, Array]:
         body, h, (C, vectors) = self.body.under(wrench), h[()], self._parts(state)

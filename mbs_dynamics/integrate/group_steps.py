@@ -30,6 +30,7 @@ derivative, and raise SingularError where that is not enough, because the step i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, default_backend, positive, trace
 from mbs_dynamics.integrate.groups import Group, GroupBody
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS, Chart
+from mbs_dynamics.integrate.runge_kutta import Chart
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 
@@ -56,48 +57,6 @@ class Increments(NamedTuple):
 
     left: bool = False
     truncated: bool = False
-
-
-def munthe_kaas(
-    body: GroupBody, C: Array, y: Array, h: Any, order: int, momenta: bool, kind: Increments
-) -> tuple[Array, Array]:
-    """Return pose and twist (or spatial momentum) after a step of h."""
-    group, tableau = body.group, TABLEAUS[order]
-    X_rates: list[Array] = []
-    y_rates: list[Array] = []
-    for row in tableau.A:
-        X = _sum(h, row, X_rates)
-        y_stage = y if X is None else y + _sum(h, row, y_rates)
-        C_stage = C if X is None else _moved(group.exp(X), C, kind)
-        V = body.twist_of(C_stage, y_stage) if momenta else y_stage
-        y_rate = body.momentum_rate(C_stage, V) if momenta else body.acceleration(C_stage, V)
-        X_rate = group.Ad(C_stage) @ V if kind.left else V
-        if X is not None:
-            argument = X if kind.left else -1.0 * X
-            if kind.truncated:
-                X_rate = group.truncated_dexp_inv(argument, order - 1) @ X_rate
-            else:
-                X_rate = group.dexp_inv(argument) @ X_rate
-        X_rates.append(X_rate)
-        y_rates.append(y_rate)
-    X = _sum(h, tableau.b, X_rates)
-    E = group.exp(X)
-    C_new = group.product(E, C) if kind.left else group.product(C, E)
-    return C_new, y + _sum(h, tableau.b, y_rates)
-
-
-def _moved(E: Array, C: Array, kind: Increments) -> Array:
-    return E @ C if kind.left else C @ E
-
-
-def _sum(h: Any, weights: tuple[float, ...], rates: list[Array]) -> Any:
-    """Return h times the weighted sum of rates, None if there is none."""
-    total: Any = None
-    for weight, rate in zip(weights, rates, strict=True):
-        if weight:
-            term = (h * weight) * rate
-            total = term if total is None else total + term
-    return total
 
 
 def momentum_midpoint(body: GroupBody, C: Array, Pi: Array, h: Any) -> tuple[Array, ...]:
@@ -209,28 +168,80 @@ def eliminated(A: Array, b: Array) -> Array:
 # -- how the states of a Runge-Kutta scheme move on a group ----------------------------------------
 
 
-class GroupChart(Chart):
-    """Increments (X, z) of states (C, y) with C in a group, flat, and y in a vector space.
+@dataclass(frozen=True)
+class ExponentialChart(Chart):
+    """Increments (X, z) of a state (C, y) with C in a group, flat, and y in a vector space.
 
-    C moves to C exp(X), or exp(X) C with left increments, and y to y + z. Mueller (dynamics), eqs.
-    (88), (89), as in :func:`mbs_dynamics.integrate.group_steps.munthe_kaas`.
+    C moves to C exp(X), or exp(X) C with left increments, and y to y + z; the rate of X is
+    dexp_{-X}^-1 V^b, or dexp_X^-1 V^s: Mueller (dynamics), eqs. (88), (89). On symbols or numbers.
     """
+
+    group: Group
+    kind: Increments
+    order: int
+    """Of the scheme: the series of a truncated dexp^-1 is cut off accordingly."""
+
+    def moved(self, y: Array, z: Array) -> Array:
+        """Return the state that the increment z leads to from y."""
+        return self._with(self._factors(y, z, np.matmul), y, z)
+
+    def finished(self, y: Array, z: Array) -> Array:
+        """Return the same, its rotation made orthogonal again."""
+        return self._with(self._factors(y, z, self.group.product), y, z)
+
+    def begun(self, y: Array, rate: Array) -> Array:
+        """Return the rate of an increment that begins at y; ``rate`` is (V^b, ydot) there."""
+        dim, C = self.group.dim, pose_of(self.group, y)
+        V = self.group.Ad(C) @ rate[:dim] if self.kind.left else rate[:dim]
+        return np.concatenate([V, rate[dim:]])
+
+    def lifted(self, y: Array, z: Array, rate: Array) -> Array:
+        """Return the rate of the increment z that has led to y."""
+        dim, rate = self.group.dim, self.begun(y, rate)
+        X = z[:dim] if self.kind.left else -1.0 * z[:dim]
+        if self.kind.truncated:
+            dexp_inv = self.group.truncated_dexp_inv(X, self.order - 1)
+        else:
+            dexp_inv = self.group.dexp_inv(X)
+        return np.concatenate([dexp_inv @ rate[:dim], rate[dim:]])
+
+    def _factors(self, y: Array, z: Array, product: Any) -> Array:
+        C, E = pose_of(self.group, y), self.group.exp(z[: self.group.dim])
+        return np.asarray(product(E, C) if self.kind.left else product(C, E))
+
+    def _with(self, C: Array, y: Array, z: Array) -> Array:
+        return np.concatenate([np.ravel(C), y[self.group.size**2 :] + z[self.group.dim :]])
+
+
+class GroupChart(Chart):
+    """An :class:`ExponentialChart` as kernels, for many states at once."""
 
     def __init__(
         self, group: Group, others: int, kind: Increments, order: int, backend: str | None
     ) -> None:
         self.group, self.others = group, others
-        self._moved, self._lifted = _kernels(
-            group, others, kind, order, backend or default_backend()
+        chart = ExponentialChart(group, kind, order)
+        self._moved, self._finished, self._begun, self._lifted = _kernels(
+            chart, others, backend or default_backend()
         )
 
     def moved(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the state that the increment z leads to from y."""
+        """Return the states (..., k) that the increments z (..., m) lead to from y."""
         found: FloatArray = self._moved.call(y, z)
         return found
 
+    def finished(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        """Return the same, their rotations made orthogonal again."""
+        found: FloatArray = self._finished.call(y, z)
+        return found
+
+    def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
+        """Return the rates of increments that begin at y."""
+        found: FloatArray = self._begun.call(y, rate)
+        return found
+
     def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rate of the increment z that has led to y; ``rate`` is (V^b, ydot) there."""
+        """Return the rates of the increments z that have led to y; ``rate`` is (V^b, ydot)."""
         found: FloatArray = self._lifted.call(y, z, rate)
         return found
 
@@ -249,27 +260,19 @@ def pose_of(group: Group, x: Array) -> Array:
     return C
 
 
+Shapes = dict[str, tuple[int, ...]]
+
+
 @lru_cache
-def _kernels(
-    group: Group, others: int, kind: Increments, order: int, backend: str
-) -> tuple[Kernel, Kernel]:
-    dim, entries = group.dim, group.size**2
-
-    def moved(x: Array, z: Array) -> Array:
-        C, E = pose_of(group, x), group.exp(z[:dim])
-        C = group.product(E, C) if kind.left else group.product(C, E)
-        return np.concatenate([np.ravel(C), x[entries:] + z[dim:]])
-
-    def lifted(x: Array, z: Array, rate: Array) -> Array:
-        V = group.Ad(pose_of(group, x)) @ rate[:dim] if kind.left else rate[:dim]
-        X = z[:dim] if kind.left else -1.0 * z[:dim]
-        dexp_inv = group.truncated_dexp_inv(X, order - 1) if kind.truncated else group.dexp_inv(X)
-        return np.concatenate([dexp_inv @ V, rate[dim:]])
-
-    state, step = {"x": (entries + others,)}, {"z": (dim + others,)}
-    programs = (
-        trace(moved, {**state, **step}, name="moved"),
-        trace(lifted, {**state, **step, "rate": (dim + others,)}, name="lifted"),
-    )
-    first, second = (Kernel(program, backend=backend) for program in programs)
-    return first, second
+def _kernels(chart: ExponentialChart, others: int, backend: str) -> tuple[Kernel, ...]:
+    state: Shapes = {"y": (chart.group.size**2 + others,)}
+    step: Shapes = {"z": (chart.group.dim + others,)}
+    rate: Shapes = {"rate": (chart.group.dim + others,)}
+    parts: dict[str, tuple[Callable[..., Array], Shapes]] = {
+        "moved": (chart.moved, state | step),
+        "finished": (chart.finished, state | step),
+        "begun": (chart.begun, state | rate),
+        "lifted": (chart.lifted, state | step | rate),
+    }
+    programs = (trace(part, inputs, name=name) for name, (part, inputs) in parts.items())
+    return tuple(Kernel(program, backend=backend) for program in programs)

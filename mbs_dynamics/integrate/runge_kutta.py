@@ -28,6 +28,10 @@ class Chart:
         """Return the state that the increment z leads to from y."""
         return y + z
 
+    def finished(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        """Return the state after a step from y by z; what rounding does to it is mended."""
+        return self.moved(y, z)
+
     def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
         """Return the rate of the increment z that has led to y, where y has this rate."""
         return rate
@@ -78,16 +82,16 @@ def runge_kutta_step(
         z = _weighted(h, row, k)
         at = chart.moved(y, z)
         k.append(chart.lifted(at, z, rate(t + c * h, at)))
-    return chart.moved(y, _weighted(h, tableau.b, k))
+    return chart.finished(y, _weighted(h, tableau.b, k))
 
 
 def _weighted(h: float, weights: tuple[float, ...], rates: list[FloatArray]) -> FloatArray:
     """Return h times the weighted sum of rates."""
-    terms = [weight * rate for weight, rate in zip(weights, rates, strict=True) if weight]
+    terms = [(h * weight) * rate for weight, rate in zip(weights, rates, strict=True) if weight]
     total = terms[0]
     for term in terms[1:]:
         total = total + term
-    return h * total
+    return total
 
 
 # -- Dormand and Prince ----------------------------------------------------------------------------
@@ -167,7 +171,7 @@ class DormandPrince:
             return self.y
         s = (t - t0) / (self.t - t0)
         powers = s ** np.arange(1, 5)
-        return self.chart.moved(y0, (self.t - t0) * np.tensordot(powers, Q, 1))
+        return self.chart.finished(y0, (self.t - t0) * np.tensordot(powers, Q, 1))
 
     def renew(self, y: FloatArray) -> None:
         """Go on from another state at the present time, with another right-hand side."""
@@ -201,7 +205,7 @@ class DormandPrince:
         k[0], y, z = self.chart.begun(self.y, rate), self.y, rate
         for i in range(1, 7):
             z = h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
-            y = self.chart.moved(self.y, z)
+            y = (self.chart.finished if i == 6 else self.chart.moved)(self.y, z)
             rate = self.rate(self.t + _PAIR.c[i] * h, y)
             k[i] = self.chart.lifted(y, z, rate)
         self.evaluations += 6
