@@ -57,7 +57,7 @@ from mbs_dynamics.integrate.joint_forces import (
     passive_torques,
     stiff_forces,
 )
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.integrate.schemes import (
     Adaptive,
     Arguments,
@@ -152,17 +152,12 @@ def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, 
 
 def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step of the classical Runge-Kutta scheme."""
+
+    def rate(_t: float, x: Array) -> Array:
+        return np.array([x[1], step.acceleration(x[0], x[1])])
+
     half = 0.5 * h
-    a1 = step.acceleration(q, v)
-    v2 = v + half * a1
-    a2 = step.acceleration(q + half * v, v2)
-    v3 = v + half * a2
-    a3 = step.acceleration(q + half * v2, v3)
-    v4 = v + h * a3
-    a4 = step.acceleration(q + h * v3, v4)
-    sixth = h * (1.0 / 6.0)
-    q_new = q + sixth * (v + 2.0 * (v2 + v3) + v4)
-    v_new = v + sixth * (a1 + 2.0 * (a2 + a3) + a4)
+    q_new, v_new = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
     stiff = step.stiff(v, q_new + half * v_new)
     if stiff is None:
         return q_new, v_new

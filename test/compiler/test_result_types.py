@@ -4,7 +4,9 @@
 
 import copy
 import gc
+import inspect
 import pickle
+import pydoc
 import sys
 
 import numpy as np
@@ -95,3 +97,19 @@ def test_results_are_freed_and_their_type_is_kept():
 def test_a_kernel_that_is_unpickled_returns_the_same_type():
     kernel = pickle.loads(pickle.dumps(mbs.compile(mbs.linearize, ARM)))
     assert type(kernel(*STATE)) is mbs.Linearization
+
+
+def test_help_and_signature_of_a_kernel():
+    kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM)
+    found = inspect.signature(kernel)
+    assert list(found.parameters) == ["q", "qd", "qdd", "gravity", "out"]
+    assert found.parameters["q"].annotation == "(..., 2)"
+    assert found.parameters["gravity"].default == [0.0, 0.0, -9.81]
+    assert found.return_annotation.startswith("(dtau_dq (..., 2, 2), dtau_dqd")
+    shown = pydoc.plain(pydoc.render_doc(kernel))
+    assert "inverse_dynamics_derivatives(q: '(..., 2)'" in shown
+    assert "leading batch axes" in shown
+    assert kernel.__name__ == "inverse_dynamics_derivatives"
+    assert inspect.signature(mbs.compile(mbs.mass_matrix, ARM)).return_annotation == "(..., 2, 2)"
+    with pytest.raises(AttributeError, match="no attribute 'torques'"):
+        kernel.torques  # noqa: B018

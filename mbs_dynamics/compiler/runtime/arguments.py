@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,26 @@ class Signature:
                     f"{self.name}: the default of {port.name} has shape {default.shape}; "
                     f"valid is {port.shape}"
                 )
+
+    @property
+    def python(self) -> inspect.Signature:
+        """The signature as Python writes it, with shapes as annotations."""
+        empty = inspect.Parameter.empty
+        defaults = [empty] * self.required + [x.tolist() for x in self.defaults]
+        parameters = [
+            inspect.Parameter(
+                port.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=default,
+                annotation=_batched(port),
+            )
+            for port, default in zip(self.inputs, defaults, strict=True)
+        ]
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+        shapes = [_batched(port) for port in self.outputs]
+        named = [f"{port.name} {shape}" for port, shape in zip(self.outputs, shapes, strict=True)]
+        returned = shapes[0] if len(shapes) == 1 else f"({', '.join(named)})"
+        return inspect.Signature([*parameters, out], return_annotation=returned)
 
     def unconverted(self, args: tuple[Any, ...]) -> tuple[FloatArray, ...] | None:
         """Return all inputs of one state if there is nothing to be converted, else None."""
@@ -152,3 +173,7 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
 
 def _kind_of(value: Any, array: np.ndarray[Any, Any]) -> str:
     return "None" if value is None else f"dtype {array.dtype}"
+
+
+def _batched(port: Port) -> str:
+    return "(" + ", ".join(["...", *map(str, port.shape)]) + ")"

@@ -81,6 +81,12 @@ def checked_backend(name: str) -> str:
     return name
 
 
+HELP = """Evaluate {} with arrays of the annotated shapes, and with leading batch axes.
+
+``out`` receives the results. See mbs_dynamics.Kernel.
+"""
+
+
 class Kernel:
     """A program, compiled by one back end, as a callable on arrays.
 
@@ -126,6 +132,7 @@ class Kernel:
     ) -> None:
         self.program = program
         self.name = program.name
+        self.__doc__ = HELP.format(program.name)
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.guards = program.guards
         self.inputs: tuple[Port, ...] = program.inputs
@@ -160,6 +167,18 @@ class Kernel:
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
         return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what help() and inspect.signature() ask for: made when they do."""
+        if name == "__name__":
+            return self.name
+        if name == "__signature__":
+            return self.signature.python
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __get__(self, instance: Any, owner: Any = None) -> Kernel:
+        """Return the kernel: help() takes what has this for a function."""
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the program: where it is unpickled it is compiled anew, or loaded."""
