@@ -56,13 +56,14 @@ from mbs_dynamics.algorithms import (
     twists,
 )
 from mbs_dynamics.algorithms.kernels import compiled_on
+from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
 from mbs_dynamics.integrate.bodies import check_poses
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
-from mbs_dynamics.integrate.group_steps import GroupChart, Increments, eliminated, pose_of
+from mbs_dynamics.integrate.group_steps import GroupChart, Increments, pose_of
 from mbs_dynamics.integrate.groups import SE3
 from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
 from mbs_dynamics.integrate.joint_forces import JointForces, passive_torques
@@ -371,7 +372,8 @@ class Equations:
         at = self.base.local(model, C, q, V, qd)
         M = np.asarray(mass_matrix(at.model, at.q, representation="body_fixed"))
         J = self.base.jacobian
-        rates = eliminated(M[:6, :6], J.T @ (se3.Ad(C).T @ P_new) - M[:6, 6:] @ qd)
+        momentum = J.T @ (se3.Ad(C).T @ P_new) - M[:6, 6:] @ qd
+        rates = solve(*factorize(at.model, M[:6, :6]), momentum)
         return np.concatenate([_flat((C, q, J @ rates, qd)), P_new, moment])
 
     def _solved(self, at: Any, mu: Array, p: Array) -> Array:

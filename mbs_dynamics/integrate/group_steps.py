@@ -141,14 +141,14 @@ def _solution(
     """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
     change = np.zeros(body.group.dim)
     for _ in range(ITERATIONS):
-        change = eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
+        change = _eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
         x = x + change
     positive(TOLERANCE**2 * (1.0 + x @ x) - change @ change, TOO_LONG)
     return x
 
 
-def eliminated(A: Array, b: Array) -> Array:
-    """Return A^-1 b by elimination without pivoting: A is nearly an inertia matrix."""
+def _eliminated(A: Array, b: Array) -> Array:
+    """Return A^-1 b by elimination without pivoting: A is nearly an inertia, but not symmetric."""
     n = len(b)
     A, x = np.array(A, dtype=object), list(b)
     for k in range(n):
