@@ -20,6 +20,7 @@ FILES = {
     "articulated",  # by forward dynamics
     "inverse_kinematics",
     "joint_rates",
+    "kernels",  # by all of them
     "manipulability",
 }
 
