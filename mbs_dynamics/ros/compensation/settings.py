@@ -168,7 +168,7 @@ class GravityCompensationSettings(DescribedSettings):
     )
     max_payload: float = setting(
         0.0,
-        "Largest mass of a payload, kg. 0: the mass of the moving links.",
+        "Largest mass of all payloads together, kg. 0: the mass of the moving links.",
         range=(0.0, 1e4),
     )
     use_imu: bool = setting(

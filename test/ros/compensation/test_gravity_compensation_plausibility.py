@@ -22,8 +22,8 @@ FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
 ONE = np.eye(7)
 
 
-def load(mass):
-    return Load("tool", mass, (0.0, 0.0, 0.05), NO_INERTIA)
+def load(mass, link="tool"):
+    return Load(link, mass, (0.0, 0.0, 0.05), NO_INERTIA)
 
 
 # -- loads and gravities ---------------------------------------------------------------------------
@@ -36,6 +36,18 @@ def test_a_payload_in_grams_is_refused():
         bench.core.set_load(load(500.0), bench.now)
     bench.run(3.0)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+def test_max_payload_bounds_the_sum_of_loads_on_all_links():
+    bench = Bench(max_payload=3.0)
+    bench.core.set_load(load(2.0, "tool"), bench.now)
+    with pytest.raises(ModelError, match=r"'tool' and 'link7' has a mass of 3\.5 kg"):
+        bench.core.set_load(load(1.5, "link7"), bench.now)
+    assert [one.link for one in bench.core.loads] == ["tool"]
+    bench.core.set_load(load(1.0, "link7"), bench.now)
+    bench.core.set_load(load(1.5, "tool"), bench.now)
+    bench.core.set_load(load(1.5, "link7"), bench.now)
+    assert sum(one.mass for one in bench.core.loads) == 3.0
 
 
 def test_max_payload_replaces_the_mass_of_the_robot():
