@@ -75,11 +75,12 @@ class Algorithm(Dispatcher):
         functools.update_wrapper(self, equations)
         self.equations = equations
         self.name = equations.__name__
-        self.__signature__ = _with_model(inspect.signature(equations))
+        signature = inspect.signature(equations)
+        self.__signature__ = _with_model(signature)
         self.invariant = invariant
         self.joint_space_only = joint_space_only
         self.generic = generic
-        parameters = list(inspect.signature(equations).parameters.values())[1:]
+        parameters = list(signature.parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
         self.required = tuple(
             p.name for p in parameters if p.name in ARRAYS and p.default is inspect.Parameter.empty

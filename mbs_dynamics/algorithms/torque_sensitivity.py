@@ -42,23 +42,21 @@ def torque_sensitivity(
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
     meet, dtau = meeting(rep), np.full((model.nb, len(moved)), 0.0, dtype=object)
-    of_parent, to_now, S_met, row, row_rate = (model.per_body() for _ in range(5))
+    S_met = meet.screws()
+    of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))
     for j, _ in model.outward():
         S = rep.screw(j)
         of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
-        S_met[j], row_rate[j] = meet.twist(j, S), meet.wrench(j, M[j] @ S)
+        row_rate[j] = meet.wrench(j, M[j] @ S)
         row[j] = meet.moment(j, B[j].transposed(S))
     for k, i in model.attached(moved):
         S = to_now[i] @ U[k]
         Y, Z = of_parent[i].rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        wrench, turn = meet.wrench(i, changed), meet.moment(i, twice[:3])
-        Z_met = meet.twist(i, Z)
-        for j, child in model.supporting(i):  # these stay where they are
-            wrench = meet.carry(child).T @ wrench
-            dtau[j, k] = S_met[j] @ wrench
-        seen = meet.outward()
+        for j, (W_j,) in meet.carried_inward(i, changed):  # these stay where they are
+            dtau[j, k] = S_met[j] @ W_j
+        turn, Z_met, seen = meet.moment(i, twice[:3]), meet.twist(i, Z), meet.outward()
         for j in model.since(k, i):  # these move along
             turned, Z_j = seen(j, turn, Z_met)
             dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j
