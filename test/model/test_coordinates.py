@@ -110,3 +110,23 @@ def test_limits_without_a_common_position_are_refused_where_they_matter():
         mbs.inverse_kinematics(model, np.eye(4), "left")
     with pytest.raises(ValueError, match="lower must not exceed upper"):
         JointForces.of(model, stops=True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "endless"),
+    [
+        ("", True),
+        ('<limit velocity="1" effort="1"/>', True),
+        ('<limit lower="-1" velocity="1" effort="1"/>', False),
+        ('<limit upper="1" velocity="1" effort="1"/>', False),
+    ],
+)
+def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, endless):
+    text = GRIPPER.replace('<limit lower="-2" upper="2" velocity="3" effort="5"/>', limits)
+    text = text.replace('<limit lower="-1" upper="1" velocity="4" effort="1"/>', "")
+    kind = 'type="continuous"' if "lower" not in limits and "upper" not in limits else ""
+    model = mbs.Model.from_urdf(text.replace('type="revolute"', kind) if kind else text)
+    assert model.turns_endlessly(0) == endless
+    shown = {"": "none", "-1": "-1 to inf rad", "1": "-inf to 1 rad"}
+    at = next((x for x in ("-1", "1") if f'lower="{x}"' in limits or f'upper="{x}"' in limits), "")
+    assert shown[at] in str(model)

@@ -473,3 +473,14 @@ def test_models_for_kinematics_do_not_warn():
     np.testing.assert_allclose(
         mbs.forward_kinematics(again, q), mbs.forward_kinematics(model, q), atol=1e-14
     )
+
+
+def test_an_inertia_that_no_body_has_is_reported_beside_hubs():
+    """Of hubs it is meant so; of a row with an inertia of its own it is not."""
+    rows = [
+        DHRow(0.0, 0.0, pi / 2, hub_inertia=0.1),
+        DHRow(0.1, 0.0, 0.0, mass=1.0, com=(0, 0, 0), inertia_at_com=np.diag([0.0, 0.0, 1.0])),
+    ]
+    with pytest.warns(ModelWarning, match="link 'body2'") as caught:
+        from_dh(rows)
+    assert "link 'body1'" not in str(caught[0].message)
