@@ -18,6 +18,7 @@ from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
 from mbs_dynamics.errors import UnknownAlgorithmError
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 
@@ -201,8 +202,8 @@ def describe(model: mbs.Model) -> Iterable[str]:
         ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
         list(_joint_rows(model)),
     )
-    warned = [d for d in model.diagnostics if d.severity == "warning"]
-    notes = [d for d in model.diagnostics if d.severity != "warning"]
+    warned = warnings_about(model)
+    notes = [str(each) for each in model.diagnostics if each.severity == "note"]
     for title, said in (("Warnings", warned), ("Notes", notes)):
         if said:
             yield from ("", title, *(f"  {each}" for each in said))

@@ -71,10 +71,10 @@ def _traced_in_loops(
     if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
         raise Unsuitable
     loads = {i: k for k, i in enumerate(model.loaded_bodies)} if whole else {}
-    carriers = [k for k, i in enumerate(order) if i in loads]
+    loaded = [k for k, i in enumerate(order) if i in loads]
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
-        generic = GenericTree(ordered, loops, gravity, payload, carriers, model.n)
+        generic = GenericTree(ordered, loops, gravity, payload, loaded, model.n)
         return equations(generic, **symbols, **options)
 
     rows = {key: "coordinate" for key in (*COORDINATES, *SEVERAL, "tau") if key in inputs}
@@ -91,7 +91,7 @@ def _traced_in_loops(
         inputs,
         name=name,
         droppable=frozenset(MODEL_INPUTS),
-        forest=forest_of(ordered, carriers),
+        forest=forest_of(ordered, loaded),
         places=places,
         rows=rows,
         columns=SEVERAL,

@@ -120,8 +120,8 @@ class Gyration:
         return Gyration(self.moments + other.moments, self.momentum + other.momentum)
 
     def __radd__(self, zero: float) -> Gyration:
-        """Return itself: sums begin at zero."""
-        return self
+        """Return itself: sums begin at the number zero, and nothing else is added."""
+        return self if isinstance(zero, float) and zero == 0.0 else NotImplemented
 
     def __matmul__(self, X: Array) -> Array:
         """Return B X (6,) of a twist X (6,)."""

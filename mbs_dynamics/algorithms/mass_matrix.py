@@ -159,8 +159,8 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
 
 def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
-    known = model.model.without_payloads()
-    locked = model.model.compiled.once(_locked, lambda: _locked(Tree(known)))  # of many traces
+    own = model.model
+    locked = own.compiled.once(_locked, lambda: _locked(Tree(own.without_payloads())))
     said = [
         f"the mass matrix is singular: joint {name!r} moves no inertia"
         for name in model.joint_names

@@ -1,8 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation returns, with named arrays, and its files: .npz with all arrays by name, and
-.csv with a column for each entry.
-"""
+"""Results of simulations, with named arrays, and their files: .npz and .csv."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ class Compiled:
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what is kept by a key, made now if nothing is."""
         with self.lock:
-            if key not in self.kernels:
-                self.kernels[key] = make()
-            return self.kernels[key]
+            found = self.kernels.get(key)
+            if found is None:
+                found = self.kernels[key] = make()
+            return found

@@ -35,6 +35,14 @@ class CoordinateLimits(NamedTuple):
         """(n,) bool: whether there are two ends with room between them."""
         return np.isfinite(self.lower) & np.isfinite(self.upper) & (self.lower < self.upper)
 
+    def contradictions(self) -> dict[int, str]:
+        """Return what to report of each coordinate that no position is left for, by its index."""
+        return {
+            int(k): "limits, with those of joints that mimic it, leave it no position: at least "
+            f"{self.lower[k]:g} and at most {self.upper[k]:g}"
+            for k in np.flatnonzero(self.lower > self.upper)
+        }
+
 
 class Resistance(NamedTuple):
     """What brakes the n coordinates, each (n,)."""

@@ -173,10 +173,7 @@ def from_dh(
 
 def link_shape(row: DHRow) -> FloatArray:
     """Return Tz(b) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
-    c, s = cos(row.alpha), sin(row.alpha)
-    return np.array(
-        [[1.0, 0.0, 0.0, row.a], [0.0, c, -s, 0.0], [0.0, s, c, row.b], [0.0, 0.0, 0.0, 1.0]]
-    )
+    return _Tz(row.b) @ _Rx_Tx(row)
 
 
 def link_inertia(row: DHRow) -> Inertia:
@@ -200,9 +197,14 @@ def link_inertia(row: DHRow) -> Inertia:
         along_z = m_b * b**2 / 12 * np.diag([1.0, 1.0, 0.0])
         rods = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
         rods += Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
-    payload = Inertia.from_com(row.payload_mass, (a, 0.0, b), point)
+    return rods + _payload_and_hub(row, (a, 0.0, b))
+
+
+def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
+    """Return the payload at the end of a link, and the hub."""
+    payload = Inertia.from_com(row.payload_mass, end, np.zeros((3, 3)))
     hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
-    return rods + payload + hub
+    return payload + hub
 
 
 def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inertia:
@@ -219,8 +221,7 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
         given = row.inertia_at_com
         tensor = checks.numbers(f"inertia_at_com of {where}", given, (3, 3))
     own = Inertia.from_com(row.mass, com, tensor).transformed(shape)
-    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
-    return own + hub + Inertia.from_com(row.payload_mass, shape[:3, 3], np.zeros((3, 3)))
+    return own + _payload_and_hub(row, shape[:3, 3])
 
 
 def _Rx_Tx(row: DHRow) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.coordinates import limits_of
 from mbs_dynamics.model.joint import Joint
 
 SINGULAR_TOLERANCE = 1e-13
@@ -46,9 +47,14 @@ class Diagnosed(Protocol):
 M = TypeVar("M", bound=Diagnosed)
 
 
+def warnings_about(model: Diagnosed) -> list[str]:
+    """Return the warnings about a model, without the notes."""
+    return [str(each) for each in model.diagnostics if each.severity == "warning"]
+
+
 def warn(model: M) -> M:
     """Issue the warnings about a model as one ModelWarning, and return the model."""
-    warned = [str(each) for each in model.diagnostics if each.severity == "warning"]
+    warned = warnings_about(model)
     if warned:
         text = f"model {model.name!r} has {len(warned)} warning(s):\n  " + "\n  ".join(warned)
         warnings.warn(text, ModelWarning, stacklevel=4)
@@ -63,7 +69,12 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         said += [Diagnostic(link, message) for message in body.inertia.violations()]
         if body.inertia.mass == 0.0:
             said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
-    for joint, moved in _coordinates(bodies):
+    owners = list(_coordinates(bodies))
+    limits = limits_of([body.joint for body in bodies], len(owners))
+    contradictions = limits.contradictions()
+    for joint, moved in owners:
+        if joint.coordinate in contradictions:
+            said.append(Diagnostic(f"joint {joint.name!r}", contradictions[joint.coordinate]))
         said += _diagnose_mass(joint, moved, bodies)
         effort = joint.limits.effort
         if effort is None or effort <= 0.0:

@@ -143,8 +143,8 @@ class Inertia(Value):
         )
 
     def __radd__(self, zero: float) -> Inertia:
-        """Return itself: sums begin at zero."""
-        return self
+        """Return itself: sums begin at the number zero, and nothing else is added."""
+        return self if isinstance(zero, float) and zero == 0.0 else NotImplemented
 
     def __matmul__(self, V: Array) -> Array:
         """Momentum co-screw (6,) of the twist V (6,): (Theta w + m d x v, m v - m d x w)."""

@@ -159,7 +159,10 @@ class Model(Value):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
         for body in self.bodies:
             if body.joint.coordinate not in owners:
-                raise ModelError(f"joint {body.joint.name!r} follows a coordinate that nobody has")
+                raise ModelError(
+                    f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
+                    "which no joint owns"
+                )
         frames = {
             name: frame._replace(placement=checks.snap(frame.placement))
             for name, frame in self.frames.items()
@@ -318,7 +321,8 @@ class Model(Value):
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
-        found, places = np.full(self.n, float(rest)), self._coordinates
+        found = np.full(self.n, float(rest))
+        places = {name: k for k, name in enumerate(self.joint_names)}
         for name, value in values.items():
             if name not in places:
                 raise UnknownJointError(name, places)
@@ -345,10 +349,6 @@ class Model(Value):
             W = checks.numbers(f"the wrench on {link!r}", wrench, (6,))
             found[frame.body] += se3.Ad(se3.inverse(frame.placement)).T @ W
         return found
-
-    @property
-    def _coordinates(self) -> dict[str, int]:
-        return {name: k for k, name in enumerate(self.joint_names)}
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""

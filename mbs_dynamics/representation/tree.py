@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What algorithms loop over, and what they keep for each body, for each pair, for each column."""
+"""The tree that equations are written for: loops over bodies, and containers for their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbs_dynamics.model.model import Model
 
 
 class Tree:
-    """A model as equations see it: its bodies with their loads, and what loops over them take.
+    """The bodies of a model with their loads, and the loops and containers of the equations.
 
     Gravity (3,) and loads, (10,) for each of :attr:`Model.loaded_bodies`, are numbers or symbols;
     by default those of the model. A :class:`mbs_dynamics.representation.generic_tree.GenericTree`
@@ -102,7 +102,7 @@ class Tree:
         return np.full(shape, 0.0, dtype=object)
 
     def vector_per_pair(self, size: int) -> Any:
-        """Return what holds a vector for each pair of bodies, zero at first."""
+        """Return a container with a zero vector for each pair of bodies."""
         return self.per_pair(size)
 
     @property
@@ -112,7 +112,7 @@ class Tree:
         return direct and self.n == self.nb
 
     def per_column(self, size: int) -> Any:
-        """Return what holds a vector for each body and column, zero at first."""
+        """Return a container with a zero vector for each body and column."""
         return defaultdict(lambda: np.zeros(size))
 
     # -- what is attached to bodies, any number to each -------------------------------------------
@@ -173,7 +173,7 @@ class Tree:
         return float(i == k)
 
     def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Return what has these values, in the order of the coordinates."""
+        """Return the values indexed by coordinate."""
         return values
 
     def joint_positions(self, q: Any) -> Any:
@@ -189,7 +189,7 @@ class Tree:
     def generalized(self, tau_joint: Any) -> Any:
         """Return the forces of the n coordinates from those of the nb joints.
 
-        What may follow those, for the ground, is left out.
+        An entry for the ground, the last, is ignored.
         """
         tau: list[Any] = [0.0] * self.n
         for body, value in zip(self.bodies, tau_joint[: self.nb], strict=True):
@@ -215,11 +215,11 @@ class Tree:
         return np.asarray(np.array(columns).reshape(-1, 6).T)
 
     def by_body(self, values: Any) -> Array:
-        """Return (nb, 6), what the bodies have in their order; that of the ground is left out."""
+        """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
         return np.array(values[: self.nb]).reshape(-1, 6)
 
     def by_coordinate(self, values: Any) -> Array:
-        """Return what bodies have that each own a coordinate, in the order of the coordinates."""
+        """Return values of bodies that each own a coordinate, indexed by coordinate."""
         ordered: list[Any] = [0.0] * self.n
         for body, value in zip(self.bodies, values[: self.nb], strict=True):
             ordered[body.joint.coordinate] = value

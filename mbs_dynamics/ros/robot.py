@@ -8,20 +8,23 @@ Knows no ROS.
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
-from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.settings import Settings, check_gravity
+
+if TYPE_CHECKING:
+    from mbs_dynamics.integrate import JointForces
 
 Vector = tuple[float, float, float]
 
@@ -184,6 +187,8 @@ class Robot:
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction:
+            from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
+
             self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
         self.backend = default_backend()
         self._rest = np.zeros(model.n)
@@ -237,14 +242,7 @@ class Robot:
 
     def _bind(self) -> None:
         """Note what the kernel takes of the model."""
-        self._of_model = [
-            values
-            for name, values in (
-                ("gravity", np.asarray(self.model.gravity, dtype=float)),
-                ("payload", self.model.payload_parameters),
-            )
-            if name in self._inputs
-        ]
+        self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
 
     def under(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads: ``model`` differs in no more.

@@ -34,6 +34,7 @@ from std_srvs.srv import Trigger
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
 from mbs_dynamics.integrate import Stepper
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
@@ -89,9 +90,8 @@ class SimulatorNode(CarefulNode):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
             model = Model.from_urdf(text).with_gravity(self._settings.gravity)
-        for each in model.diagnostics:
-            if each.severity == "warning":
-                self.get_logger().warning(str(each))
+        for message in warnings_about(model):
+            self.get_logger().warning(message)
         return model
 
     def _advertise(self, text: str) -> None:

@@ -8,13 +8,14 @@ import inspect
 import pickle
 import pydoc
 import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from mechanisms import ARM_URDF
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import BACKENDS
+from mbs_dynamics.compiler import BACKENDS, Kernel, trace
 
 ARM = mbs.Model.from_urdf(ARM_URDF)
 STATE = ARM.random_state(4)
@@ -59,6 +60,33 @@ def test_results_of_kernels_together_have_the_names_that_are_given(backend):
     np.testing.assert_array_equal(copy.deepcopy(found).g, found.g)
     alone = mbs.compile_together([mbs.gravity_torques], ARM, backend=backend)(STATE.q)
     assert isinstance(alone, np.ndarray)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Extended(Pair):
+    """Has a __dict__, so that its objects are larger than tuples."""
+
+
+class Slotted(Pair):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("kind", [Pair, Extended, Slotted])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend):
+    program = trace(lambda x: kind(2.0 * x, x + 1.0), {"x": (3,)}, name="pair")
+    kernel = Kernel(program, backend=backend)
+    found = [kernel(np.arange(3.0)) for _ in range(3)]
+    assert type(found[0]).__name__ == ("Pair" if kind is Extended else kind.__name__)
+    assert isinstance(found[0], kind) == (kind is not Extended)
+    np.testing.assert_array_equal(found[1].first, [0.0, 2.0, 4.0])
+    np.testing.assert_array_equal(found[1].second, [1.0, 2.0, 3.0])
+    del found
+    gc.collect()
 
 
 def test_out_may_be_a_former_result():

@@ -45,12 +45,9 @@ class Coordinates:
             k = joint.coordinate
             periodic[k] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
             slides[k] |= joint.kind == "prismatic"
-        for k in moved:
-            if lower[k] > upper[k]:
-                raise ModelError(
-                    f"the limits of joint {model.joint_names[k]!r} and of those that mimic it "
-                    f"leave it no position: at least {lower[k]:g} and at most {upper[k]:g}"
-                )
+        for k, message in model.limits.contradictions().items():
+            if k in moved:
+                raise ModelError(f"joint {model.joint_names[k]!r}: {message}")
         return cls(moved, lower, upper, periodic, slides, reach(model, body))
 
     @property

@@ -64,7 +64,7 @@ class LoopProgram(Program):
     def _content(self) -> tuple[Any, ...]:
         buffers = {x.name: x.data for x in self.module.buffers(CONSTANT, TABLE)}
         data = {name: x.tobytes() for name, x in buffers.items() if x is not None}
-        return text(self.module), data, self.inputs, self.outputs, self.guards
+        return text(self.module), data, self.inputs, self.outputs, self.guards, self.result_type
 
     @cached_property
     def expanded(self) -> Program:

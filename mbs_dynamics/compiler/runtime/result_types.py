@@ -14,13 +14,22 @@ from mbs_dynamics.compiler.frontend.program import Program
 def result_type(program: Program) -> Any:
     """Return the type of the results of a program with several outputs: fields are their names.
 
-    It is the named tuple that the traced function returned, if it did, else one made for these
-    names. For one output it is None: that is returned as it is.
+    It is the named tuple that the traced function returned, if it did and has the layout of a
+    tuple, which calls through machine code rely on; else one made for these names. For one output
+    it is None: that is returned as it is.
     """
     if len(program.outputs) == 1:
         return None
-    names = tuple(port.name for port in program.outputs)
-    return program.result_type or _made(program.name, names)
+    kind = program.result_type
+    if kind is not None and not _extended(kind):
+        return kind
+    return _made(program.name, tuple(port.name for port in program.outputs))
+
+
+def _extended(kind: type) -> bool:
+    """Whether objects of a subclass of tuple hold more than a tuple does, such as a __dict__."""
+    more = kind.__basicsize__ != tuple.__basicsize__
+    return more or bool(kind.__dictoffset__ or kind.__weakrefoffset__)
 
 
 @functools.cache

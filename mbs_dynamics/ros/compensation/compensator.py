@@ -15,6 +15,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, parsed, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
@@ -128,7 +129,7 @@ class Compensator:
         try:
             model = parsed(text, self.settings)
             arm = CompensatedArm(model, self.settings)
-            remarks = [str(each) for each in model.diagnostics if each.severity == "warning"]
+            remarks = warnings_about(model)
             gravity, loads = self._carried_over(arm, now, remarks)
         except MbsError as error:
             self.refused = str(error)

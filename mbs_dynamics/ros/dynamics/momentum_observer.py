@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.ros.robot import Momentum
+
+if TYPE_CHECKING:
+    from mbs_dynamics.integrate import JointForces
 
 JUST_STARTED = "the observer has just started: it needs two messages"
 UNSTAMPED = "the message has no time stamp"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 
 from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.robot import Gravity, Load, Robot, check_load, under_gravity, under_load
 from mbs_dynamics.ros.settings import Settings, check_gravity
@@ -83,7 +84,7 @@ class Supervisor:
     def _build(self, text: str) -> None:
         try:
             model = _parsed(text, self.settings)
-            remarks = [str(each) for each in model.diagnostics if each.severity == "warning"]
+            remarks = warnings_about(model)
             gravity, loads = self.gravity, []
             try:
                 model = under_gravity(model, gravity)

@@ -12,8 +12,6 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.lie import se3
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.robot import Load, under_load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
@@ -61,7 +59,7 @@ class World:
         """(2, n) positions and velocities."""
         self.efforts = np.zeros(n)
         """(n,) what the motors exerted in the latest period, N m or N."""
-        self._pushes: dict[str, tuple[int, FloatArray, float]] = {}
+        self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
 
@@ -127,16 +125,12 @@ class World:
         """
         if not link:
             raise ModelError("a disturbance must name the link that it acts on in header.frame_id")
-        frame = self.model.frame(link)
-        if frame.body == GROUND:
-            raise ModelError(f"link {link!r} does not move: a wrench on it does nothing")
         if not np.abs(W).max() <= LARGEST_WRENCH:
             raise ArgumentError(
                 f"disturbance must be finite and at most {LARGEST_WRENCH:g}; got {W.tolist()}"
             )
-        on_body = se3.Ad(se3.inverse(frame.placement)).T @ W
-        until = self.time + self.settings.disturbance_duration
-        self._pushes[link] = frame.body, on_body, until
+        self.model.wrenches({link: W})  # or it is refused
+        self._pushes[link] = W, self.time + self.settings.disturbance_duration
         self._sum_pushes()
 
     def loaded(self, load: Load) -> Stepper:
@@ -174,16 +168,14 @@ class World:
         return stepper
 
     def _expire_pushes(self) -> None:
-        over = [link for link, (_, _, until) in self._pushes.items() if until <= self.time + 1e-9]
+        over = [link for link, (_, until) in self._pushes.items() if until <= self.time + 1e-9]
         if over:
             for link in over:
                 del self._pushes[link]
             self._sum_pushes()
 
     def _sum_pushes(self) -> None:
-        self._wrenches[:] = 0.0
-        for body, W, _ in self._pushes.values():
-            self._wrenches[body] += W
+        self._wrenches[:] = self.model.wrenches({link: W for link, (W, _) in self._pushes.items()})
 
     def _wild(self, state: FloatArray) -> str:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
