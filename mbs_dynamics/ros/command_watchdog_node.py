@@ -31,7 +31,7 @@ from mbs_dynamics.ros.compensation.command_watchdog import (
     Switch,
     Watch,
 )
-from mbs_dynamics.ros.controller_manager import NOT_INSTALLED, ControllerManager, pause
+from mbs_dynamics.ros.compensation.controller_manager import NOT_INSTALLED, ControllerManager, pause
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import CarefulNode
 from mbs_dynamics.ros.process import ros
@@ -79,7 +79,7 @@ class CommandWatchdogNode(CarefulNode):
         if self._ending and not any(message.data):
             return  # our own
         before = self._core.state
-        self._core.hear(message.data, time.monotonic())
+        self._core.on_command(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
             self.get_logger().warning("commands have come again before the controller was inactive")
 
@@ -195,19 +195,15 @@ class CommandWatchdogNode(CarefulNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(CommandWatchdogSettings, name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._core.settings.changed(parameters.values(CommandWatchdogSettings, given))
+            parameters.changed(self._core.settings, given)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(CommandWatchdogSettings, given)
-        self._core.settings = self._core.settings.changed(changed)
+        self._core.settings = parameters.changed(self._core.settings, given)
         self.destroy_timer(self._timer)
         self._timer = self.create_timer(self._core.period, self._look, clock=self._steady)
 

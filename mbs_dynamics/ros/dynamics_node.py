@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import rclpy
@@ -33,14 +32,15 @@ from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
 from mbs_dynamics.ros.process import ros
-from mbs_dynamics.ros.robot import Gravity, Results, Robot
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.robot_description import Gravity
 
 
 class DynamicsNode(DescribedNode):
@@ -48,10 +48,10 @@ class DynamicsNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
-        self._settings = parameters.declare(self, Settings)
+        self._settings = parameters.declare(self, DynamicsSettings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._supervisor = Supervisor(self._settings)
+        self._manager = ModelManager(self._settings)
         self._outputs = Outputs(self)
         self._input: JointInput | None = None
         self._contact = Contact()
@@ -78,12 +78,12 @@ class DynamicsNode(DescribedNode):
             self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
             self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
         ]
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        described = self._describe_by_parameters()
+        if described is None:
             self._configured.append(
                 self.create_subscription(String, "robot_description", self._on_description, LATCHED)
             )
-        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+        elif not described:
             self._forget()
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
@@ -119,13 +119,13 @@ class DynamicsNode(DescribedNode):
         self._outputs.clear()
         self._contact.restart()
         self._input, self._desired, self._measured, self._why_less = None, None, None, ""
-        self._supervisor = Supervisor(self._settings)
+        self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
     def _enter(self, state: str) -> None:
         """Note the state of the lifecycle, and whether joint states are to be expected in it."""
         self._state = state
-        waiting = state == "active" and self._supervisor.robot is not None
+        waiting = state == "active" and self._manager.robot is not None
         self._statistics.wait(time.perf_counter() if waiting else None)
         self._stale = False
         self._listen_to_desired_points()
@@ -147,7 +147,7 @@ class DynamicsNode(DescribedNode):
 
     def _describe(self, text: str) -> bool:
         try:
-            if self._supervisor.describe(text):
+            if self._manager.describe(text):
                 self._adopt()
         except MbsError as error:
             self.get_logger().error(f"robot_description refused: {error}")
@@ -156,7 +156,7 @@ class DynamicsNode(DescribedNode):
 
     def _adopt(self) -> None:
         """Take up the robot that has come into force."""
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         assert robot is not None
         self._input = JointInput.of_model(
             robot.model,
@@ -168,7 +168,7 @@ class DynamicsNode(DescribedNode):
         self._measured = None
         self._arrange(robot)
         self._enter(self._state)
-        for remark in self._supervisor.remarks:
+        for remark in self._manager.remarks:
             self.get_logger().warning(remark)
         self.get_logger().info(
             f"model {robot.model.name!r}: {robot.model.n} joints, back end {robot.backend}, "
@@ -183,13 +183,13 @@ class DynamicsNode(DescribedNode):
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         try:
-            self._supervisor.set_gravity(messages.gravity_of(message))
+            self._manager.set_gravity(messages.gravity_of(message))
         except MbsError as error:
             self._warn("gravity", f"gravity refused: {error}")
 
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
-            self._supervisor.set_load(messages.load_of(message))
+            self._manager.set_load(messages.load_of(message))
         except MbsError as error:
             self._warn("payload", f"payload refused: {error}")
 
@@ -197,7 +197,7 @@ class DynamicsNode(DescribedNode):
 
     def _on_joint_states(self, message: JointState) -> None:
         begin = time.perf_counter()
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         if robot is None or self._input is None:
             return
         stamp = message.header.stamp
@@ -221,7 +221,7 @@ class DynamicsNode(DescribedNode):
         if answering or robot.settings.observes:
             results = robot.evaluate(reading)
             if robot.settings.observes:
-                self._contact.hear(robot, reading, results)
+                self._contact.update(robot, reading, results)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -253,7 +253,7 @@ class DynamicsNode(DescribedNode):
         if self._desired is None:
             self._warn("desired", "desired point rejected: there is no model yet")
             return
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         if robot is not None:
             self._desired.robot = robot
         heard, now = self._statistics.last_valid, time.perf_counter()
@@ -296,7 +296,7 @@ class DynamicsNode(DescribedNode):
                 self.get_fully_qualified_name().lstrip("/"),
                 self.get_clock().now().to_msg(),
                 self._state,
-                self._supervisor,
+                self._manager,
                 self._statistics.report(now),
                 stale_for,
                 self._input.stale(now) if self._input is not None else [],
@@ -306,33 +306,30 @@ class DynamicsNode(DescribedNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(Settings, name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._supervisor.check(self._settings.changed(parameters.values(Settings, given)))
+            self._manager.check(parameters.changed(self._settings, given))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(Settings, given)
-        if not changed:
+        settings = parameters.changed(self._settings, given)
+        if settings is self._settings:
             return
-        self._settings = self._settings.changed(changed)
+        self._settings = settings
         self._limit.rate = self._settings.max_rate
-        self._supervisor.configure(self._settings)
-        if "gravity" in changed:
-            self._supervisor.set_gravity(Gravity("", self._settings.gravity))
+        self._manager.configure(self._settings)
+        if any(parameter.name == "gravity" for parameter in given):  # the same again counts too
+            self._manager.set_gravity(Gravity("", self._settings.gravity))
         if self._input is not None:
             self._input.stale_timeout = self._settings.stale_timeout
             self._input.velocity_from_position = self._settings.velocity_from_position
         self._listen_to_desired_points()
-        if self._supervisor.robot is not None:
-            self._arrange(self._supervisor.robot)
+        if self._manager.robot is not None:
+            self._arrange(self._manager.robot)
         try:
-            if self._supervisor.retry():
+            if self._manager.retry():
                 self._adopt()
         except MbsError as error:
             self.get_logger().error(f"robot_description still refused: {error}")

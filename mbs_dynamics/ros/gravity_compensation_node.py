@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -36,17 +35,16 @@ from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.compensation import parameters as declared
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.controller_manager import ControllerManager
 from mbs_dynamics.ros.compensation.diagnostics import diagnostics
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
-from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
-from mbs_dynamics.ros.controller_manager import ControllerManager
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
-from mbs_dynamics.ros.transport import prefer_udp
+from mbs_dynamics.ros.process import prefer_udp, ros_with_signals, spin_until_shutdown
 
 SHORTEST_WAIT = 0.001
 """Seconds; the timer comes no sooner than that."""
@@ -66,12 +64,12 @@ class GravityCompensationNode(DescribedNode):
         for end in (*self.publishers, *self.subscriptions):  # those of /parameter_events
             while end.event_handlers:
                 self.remove_waitable(end.event_handlers.pop())
-        self._settings = declared.declare(self)
+        self._settings = parameters.declare(self, GravityCompensationSettings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._core = Compensator(self._settings)
+        self._core = GravityCompensator(self._settings)
         self._statistics = InputStatistics(time.monotonic())
-        self._leaving = False
+        self._shutting_down = False
         self._enter("unconfigured")
         self._shown: State | None = None
         self._configured: list[Any] = []
@@ -118,13 +116,13 @@ class GravityCompensationNode(DescribedNode):
             self._subscribe(Vector3Stamped, "~/gravity", self._on_gravity, 10),
         ]
         self._outputs.open()
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        described = self._describe_by_parameters()
+        if described is None:
             heard = self._subscribe(
                 String, "robot_description", lambda message: self._describe(message.data), LATCHED
             )
             self._configured.append(heard)
-        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+        elif not described:
             self._forget()
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
@@ -178,7 +176,7 @@ class GravityCompensationNode(DescribedNode):
         self._lifecycle = lifecycle
         why = "" if lifecycle == "active" else f"the lifecycle state is {lifecycle!r}"
         self._core.forbidden = f"{why}; activate the node first" if why else ""
-        if self._leaving:
+        if self._shutting_down:
             self._core.forbidden = "the node is about to end"
 
     def _unsubscribe(self) -> None:
@@ -189,23 +187,23 @@ class GravityCompensationNode(DescribedNode):
         while self._configured:
             self.destroy_subscription(self._configured.pop())
         self._outputs.close()
-        self._core = Compensator(self._settings)
+        self._core = GravityCompensator(self._settings)
         self._enter(self._lifecycle)
         self._settle()
 
-    def leave(self) -> None:
-        """Begin to end: ramp out. :attr:`left` says when that is done."""
-        self._leaving = True
+    def begin_shutdown(self) -> None:
+        """Begin to ramp out. :attr:`shutdown_complete` says when that is done."""
+        self._shutting_down = True
         self._enter(self._lifecycle)
         self._core.disable(time.monotonic())
         self._settle()
 
     @property
-    def left(self) -> bool:
+    def shutdown_complete(self) -> bool:
         """Whether the node has been asked to end and commands no torque any more."""
-        return self._leaving and self._core.policy.at_rest and not self._handover.switched
+        return self._shutting_down and self._core.policy.at_rest and not self._handover.switched
 
-    def last_words(self) -> None:
+    def flush(self) -> None:
         """Wait until what was commanded last has arrived."""
         self._outputs.flush()
 
@@ -410,18 +408,15 @@ class GravityCompensationNode(DescribedNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown_among(declared.names(self._settings.joints), name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._core.check(declared.changed(self._settings, given))
+            self._core.check(parameters.changed(self._settings, given))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        settings = declared.changed(self._settings, given)
+        settings = parameters.changed(self._settings, given)
         if settings is self._settings:
             return
         self._settings = settings
@@ -433,7 +428,7 @@ class GravityCompensationNode(DescribedNode):
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
     prefer_udp(os.environ)
-    with ros_until_asked(args) as signals:
+    with ros_with_signals(args) as signals:
         try:
             node = GravityCompensationNode()
         except (MbsError, ParameterException) as error:
@@ -441,7 +436,7 @@ def main(args: list[str] | None = None) -> int:
             return 1
         if not node.start():
             return 0 if signals.asked else 1
-        spin_until_left(node, signals)
+        spin_until_shutdown(node, signals)
     return 0
 
 

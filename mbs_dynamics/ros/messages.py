@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.ros.robot import Gravity, Load
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the first dimension of a Jacobian message."""

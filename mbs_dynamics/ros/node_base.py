@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -15,7 +14,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from mbs_dynamics.errors import UrdfError
+from mbs_dynamics.ros import parameters
 from mbs_dynamics.ros.input_statistics import Throttle
+from mbs_dynamics.ros.robot_description import read_description
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""
@@ -30,17 +32,13 @@ class CarefulNode(Node):
         super().__init__(name, **options)
         self._throttle = Throttle(LOG_PERIOD)
 
-    @abstractmethod
-    def _unknown_parameter(self, name: str) -> str:
-        """Return what to say of a parameter that does not exist."""
-
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, or refuse them all; a name that does not exist is said."""
+        """Set parameters, integers as doubles where those are declared, or refuse them all."""
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
-                reason = self._unknown_parameter(parameter.name)
+                reason = parameters.unknown(parameters.declared(self), parameter.name)
                 return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameter_list)
+        return super().set_parameters_atomically(parameters.converted(self, parameter_list))
 
     def _warn(self, kind: str, said: str) -> None:
         held_back = self._throttle.due(kind, time.monotonic())
@@ -82,9 +80,13 @@ class DescribedNode(CarefulNode, LifecycleNode):
         self._forget()
         return TransitionCallbackReturn.SUCCESS
 
-    def _describe_from(self, path: Path) -> bool:
+    def _describe_by_parameters(self) -> bool | None:
+        """Take the description that the parameters give; None if they give none."""
+        text, path = self._settings.robot_description, self._settings.robot_description_file
+        if not text and not path:
+            return None
         try:
-            return self._describe(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.get_logger().error(f"robot_description_file cannot be read: {error}")
+            return self._describe(text or read_description(path))
+        except UrdfError as error:
+            self.get_logger().error(str(error))
             return False

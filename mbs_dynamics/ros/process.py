@@ -1,20 +1,30 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process that takes part in ROS, from its start to the signal that ends it."""
+"""A process that takes part in ROS: its transport, its start, and the signals that end it."""
 
 from __future__ import annotations
 
 import atexit
 import faulthandler
 import signal
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
 
 import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
 LAST_MOMENTS = 10.0
 """Seconds that a process has to end once ROS is to shut down."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
 
 
 @contextmanager
@@ -48,3 +58,109 @@ def shut_down() -> None:
 
 def _end_soon() -> None:
     faulthandler.dump_traceback_later(LAST_MOMENTS, exit=True, file=2)
+
+
+class EndingSignals:
+    """Waits for the signals that end a process, in a thread of its own.
+
+    No exception is raised in the middle of other code, and ROS stays up until the process leaves by
+    itself. EndingSignals after the first change nothing. To be made in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
+        # a handler in Python waits until the main thread leaves the wait for messages; this is
+        # written at once, whichever thread gets the signal
+        self._reading, self._writing = socket.socketpair()
+        self._writing.setblocking(False)
+        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda *_: None)
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def asked(self) -> bool:
+        """Whether a signal has come."""
+        return self._asked.is_set()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called, in that thread, when the signal comes."""
+        self._listeners.append(listener)
+        if self.asked:
+            listener()
+
+    def _wait(self) -> None:
+        while not set(self._reading.recv(1)) & set(ENDING):
+            pass
+        self._asked.set()
+        for listener in self._listeners:
+            listener()
+
+
+class GracefulNode(Protocol):
+    """A node that needs time to shut down."""
+
+    def begin_shutdown(self) -> None:
+        """Begin to shut down."""
+
+    @property
+    def shutdown_complete(self) -> bool:
+        """Whether it has shut down."""
+
+    def fail(self, error: Exception) -> None:
+        """Take an error that a callback has raised."""
+
+    def flush(self) -> None:
+        """Wait until what was published last has arrived."""
+
+
+def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
+    """Serve a node until it has shut down after a signal. Errors do not end it."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    signals.listen(lambda: executor.create_task(node.begin_shutdown))
+    while not node.shutdown_complete:
+        try:
+            executor.spin_once()
+        except ExternalShutdownException:
+            return
+        except Exception as error:
+            node.fail(error)
+    node.flush()
+
+
+@contextmanager
+def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
+    """Initialise ROS without its signal handlers, and shut it down in the end."""
+    signals = EndingSignals()
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield signals
+    finally:
+        shut_down()
+
+
+def prefer_udp(environment: MutableMapping[str, str]) -> None:
+    """Have Fast DDS leave out shared memory, unless ``environment`` chooses a transport itself.
+
+    To be called before ROS is initialised. Over shared memory whoever publishes opens a port of
+    each participant that comes, and waits for 1/3 s and more where the listener at that port is
+    idle (eProsima/Fast-DDS#6535); rclpy holds the interpreter's lock meanwhile, so that no thread
+    runs. Participants with shared memory are reached over UDP as before. For the range LOCALHOST
+    rmw_fastrtps adds shared memory whatever is set, so a profile of the same range takes its place.
+    Other middleware does not read these variables, and keeps its range.
+    """
+    if environment.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4") != "UDPv4":
+        return
+    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+        return
+    localhost = (
+        environment.get("ROS_LOCALHOST_ONLY") == "1"
+        or environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") == "LOCALHOST"
+    )
+    others = ("FASTRTPS_DEFAULT_PROFILES_FILE", "ROS_STATIC_PEERS")
+    if localhost and not any(environment.get(name) for name in others):
+        environment["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(LOCALHOST_UDP)
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+        environment.pop("ROS_LOCALHOST_ONLY", None)

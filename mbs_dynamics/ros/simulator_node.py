@@ -11,10 +11,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import rclpy
@@ -32,21 +30,20 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
-from mbs_dynamics.ros.process import ros
-from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.process import prefer_udp, ros
+from mbs_dynamics.ros.robot_description import Load, model_of, read_description
 from mbs_dynamics.ros.simulator.commands import EffortCommands
 from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, joint_forces
-from mbs_dynamics.ros.transport import prefer_udp
 
 
 class SimulatorNode(CarefulNode):
@@ -58,7 +55,7 @@ class SimulatorNode(CarefulNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_node", **options)
         settings = self._settings = parameters.declare(self, SimulatorSettings)
-        text = settings.robot_description or _read(Path(settings.robot_description_file))
+        text = settings.robot_description or read_description(settings.robot_description_file)
         model = self._model(text)
         self._world = World(model, settings)
         self._commands = EffortCommands(
@@ -85,11 +82,7 @@ class SimulatorNode(CarefulNode):
         )
 
     def _model(self, text: str) -> Model:
-        if not text.lstrip().startswith("<"):
-            raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
-            model = Model.from_urdf(text).with_gravity(self._settings.gravity)
+        model = model_of(text).with_gravity(self._settings.gravity)
         for message in warnings_about(model):
             self.get_logger().warning(message)
         return model
@@ -148,11 +141,11 @@ class SimulatorNode(CarefulNode):
         return True
 
     def _on_commands(self, message: Float64MultiArray) -> None:
-        self._judge("commands", self._commands.hear(message.data, self._world.time))
+        self._judge("commands", self._commands.set(message.data, self._world.time))
 
     def _on_named_commands(self, message: JointState) -> None:
         now = self._world.time
-        self._judge("commands", self._commands.hear_named(message.name, message.effort, now))
+        self._judge("commands", self._commands.set_by_name(message.name, message.effort, now))
 
     def _judge(self, what: str, rejection: Rejection | None) -> None:
         if rejection is not None:
@@ -210,33 +203,23 @@ class SimulatorNode(CarefulNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(SimulatorSettings, name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            settings = self._settings.changed(parameters.values(SimulatorSettings, given))
+            settings = parameters.changed(self._settings, given)
             joint_forces(self._world.model, settings)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(SimulatorSettings, given)
-        self._settings = self._settings.changed(changed)
+        before = self._settings
+        self._settings = parameters.changed(before, given)
         self._world.change(self._settings)
         self._commands.timeout = self._settings.command_timeout
-        if "realtime_factor" in changed:
+        if self._settings.realtime_factor != before.realtime_factor:
             self._pacer.change(self._settings.realtime_factor, time.perf_counter())
             self.destroy_timer(self._timer)
             self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UrdfError(f"robot_description_file cannot be read: {error}") from error
 
 
 def main(args: list[str] | None = None) -> int:

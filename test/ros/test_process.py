@@ -17,7 +17,7 @@ pytestmark = pytest.mark.backend_independent
 PROGRAM = """
 import atexit, time
 from mbs_dynamics.ros import process
-from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked
+from mbs_dynamics.ros.process import ros_with_signals
 
 process.LAST_MOMENTS = 4.0
 {before}
@@ -27,7 +27,7 @@ print("after ROS", flush=True)
 {after}
 """
 
-CONTEXTS = ["process.ros", "ros_until_asked"]
+CONTEXTS = ["process.ros", "ros_with_signals"]
 
 HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
 HANG_AT_EXIT = "atexit.register(time.sleep, 100)"

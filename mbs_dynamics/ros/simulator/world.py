@@ -13,7 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.robot import Load, under_load
+from mbs_dynamics.ros.robot_description import Load, replaced, under_load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
@@ -154,8 +154,7 @@ class World:
             self._stepper = stepper
         else:  # they were changed meanwhile
             self._stepper = self._stepper_of(stepper.model)
-        others = [other for other in self.loads if other.link != load.link]
-        self.loads = [*others, load] if load.mass > 0.0 else others
+        self.loads = replaced(self.loads, load)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors exert all that they can."""

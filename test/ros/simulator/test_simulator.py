@@ -13,9 +13,10 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularErr
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.integrate.joint_forces import passive_torques
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
-from mbs_dynamics.ros.robot import Load, Robot
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.dynamics.contact import MomentumObserver
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.robot_description import Load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World
 
@@ -313,7 +314,7 @@ def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else
     simulated = world(initial_positions=START, friction_speed=0.05, disturbance_duration=10.0)
     friction = JointForces.of(ARM, friction_speed=0.05)
     observer = MomentumObserver(gain=20.0, longest=1.0, friction=friction)
-    robot = Robot(ARM, Settings(publish_external_torques=True))
+    robot = Robot(ARM, DynamicsSettings(publish_external_torques=True))
     push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
 
     def watch(seconds):
@@ -323,7 +324,7 @@ def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else
             simulated.advance(mbs.gravity_torques(ARM, q) + hold)
             q, qd = simulated.state
             stamp = 1 + round(1e9 * simulated.time)
-            observer.hear(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
+            observer.update(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
 
     watch(0.5)
     assert np.abs(observer.residual).max() < 0.01

@@ -46,7 +46,7 @@ def test_commands_from_none_to_lapsed(world):
     assert (level, message) == (OK, "no command yet: efforts are zero")
     assert "since last command [s]" not in values
     assert values["joints at their effort limit"] == values["last refusal"] == "none"
-    commands.hear(np.zeros(7), world.time)
+    commands.set(np.zeros(7), world.time)
     for _ in range(25):
         world.advance(commands.at(world.time))
     level, message, values = said(world, commands)[1]
@@ -61,7 +61,7 @@ def test_commands_from_none_to_lapsed(world):
 
 def test_saturation_and_refusals(world):
     commands = EffortCommands(world.model.joint_names)
-    commands.hear([0.0, 1e6, *[0.0] * 5], world.time)
+    commands.set([0.0, 1e6, *[0.0] * 5], world.time)
     world.advance(commands.at(world.time))
     level, message, values = said(world, commands)[1]
     assert (level, message) == (WARN, "at their effort limit: joint2")
