@@ -86,7 +86,6 @@ def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, capl
 def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, named):
     problem(anew)
     anew.setenv("MBS_CACHE", "0")
-    anew.setattr(machine_code, "_shared", None)
     anew.setenv("MBS_BACKEND", "" if named else "llvm")
     with pytest.raises(BackendError, match=PROBLEMS[problem]):
         Kernel(PROGRAM, backend="llvm" if named else None)

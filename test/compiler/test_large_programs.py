@@ -129,7 +129,6 @@ def test_lanes_give_what_single_states_give(name, lanes, large):
 
 def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
     """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
-    llvm.batch_driver(lanes)  # makes the sine and cosine of so many lanes known
     code = llvm.MachineCode(llvm_emitter.emit_llvm(program, lanes))
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
     tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]

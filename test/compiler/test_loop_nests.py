@@ -191,7 +191,6 @@ def test_mirror(size):
     np.testing.assert_array_equal(
         expected["y"].reshape(size, size), np.tril(x.reshape(size, size).T, -1)
     )
-    machine_code.shared()
     code = machine_code.MachineCode(llvm.emit_module(given))
     y = np.full(size**2, np.nan)
     ports = np.array([x.ctypes.data, y.ctypes.data], dtype=np.uint64)
@@ -230,9 +229,6 @@ def test_evaluations_are_those_of_the_interpreter(seed, monkeypatch):
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_machine_code(seed, lanes):
-    machine_code.shared()
-    if lanes > 1:
-        machine_code.batch_driver(lanes)
     states = np.array([values(10 * seed + k) for k in range(lanes)])
     whole = random_module(seed)
     whole = hoisted(transposed(whole) if lanes == 1 and seed % 2 else whole)
@@ -319,7 +315,6 @@ def test_several_sines_at_once(printer, tmp_path):
         arrays = (ctypes.c_void_p(a.ctypes.data) for a in (x, y, z))
         assert ctypes.CDLL(str(shared)).program(*arrays) == 0
     else:
-        machine_code.shared()
         code = machine_code.MachineCode(llvm.emit_module(whole))
         y, z = np.empty(ROWS), np.empty(ROWS**2)
         ports = np.array([a.ctypes.data for a in (x, y, z)], dtype=np.uint64)

@@ -25,9 +25,9 @@ from mbs_dynamics.compiler.codegen.builder import (
     Value,
     module,
 )
-from mbs_dynamics.compiler.codegen.llvm_shared import BODY, sines_and_cosines
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
-from mbs_dynamics.compiler.passes.strategy import LONG_ROW, PER_CALL, PREFETCH_DISTANCE
+from mbs_dynamics.compiler.passes.strategy import LONG_ROW, PREFETCH_DISTANCE
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -43,9 +43,7 @@ the address of its scratch area, with room for at least ``lanes`` entries. ``ord
 output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
 bytes. Equal entries may stand there once."""
 
-DRIVER = Prototype(
-    *("mbs.batch", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
-)
+DRIVER = Prototype("", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
 LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
 STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
 
@@ -54,20 +52,19 @@ MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
 
 def emit_batch(lanes: int) -> str:
-    """Return the IR of the driver of bodies with so many lanes, and of their sines and cosines."""
-    sines = [f for size in (lanes, PER_CALL * lanes) for f in sines_and_cosines(size)]
-    return module([*sines, driver(lanes), load_tile(lanes), store_tile(lanes)])
+    """Return the IR of the driver of bodies with so many lanes."""
+    return module([driver(lanes), load_tile(lanes), store_tile(lanes)])
 
 
 def driver(lanes: int) -> Function:
     """Return ``i64 mbs.batch(function, first, last, table, inputs, ports, pointers, guards)``.
 
-    It evaluates the states from ``first`` to ``last`` - 1, at least ``lanes`` of them: what is left
-    over at the end is done again together with states before it. ``pointers`` are the addresses of
-    the scratch areas, and of one for the status of each lane. Returns what the loop over single
-    states does (see :mod:`codegen.llvm_shared`).
+    Its name ends with the number of lanes. It evaluates the states from ``first`` to ``last`` - 1,
+    at least ``lanes`` of them: what is left over at the end is done again together with states
+    before it. ``pointers`` are the addresses of the scratch areas, and of one for the status of
+    each lane. Returns what the loop over single states does (see :mod:`codegen.llvm_shared`).
     """
-    f = Function(DRIVER, exported=True)
+    f = Function(Prototype(f"mbs.batch{lanes}", DRIVER.returns, *DRIVER.parameters), exported=True)
     function, first, last, table, inputs, ports, pointers, guards = f.parameters
     numbers = pointers[ports].to(Pointer(I32))
     final = last - lanes

@@ -23,7 +23,6 @@ from mbs_dynamics.compiler.codegen.builder import (
     name_of,
     vector,
 )
-from mbs_dynamics.compiler.passes.strategy import WIDTH
 
 BODY = Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
@@ -173,6 +172,11 @@ def loop_over_states() -> Function:
     return f
 
 
-def emit_shared() -> str:
-    """Return the IR of the loop, and of the sines and cosines of code for one state."""
-    return module([*sines_and_cosines(WIDTH), loop_over_states()])
+def emit_loop() -> str:
+    """Return the IR of the loop over states."""
+    return module([loop_over_states()])
+
+
+def emit_sines(lanes: int) -> str:
+    """Return the IR of so many sines and cosines at once."""
+    return module(sines_and_cosines(lanes))

@@ -10,14 +10,14 @@ import functools
 import itertools
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
-from mbs_dynamics.compiler.codegen.llvm_shared import emit_shared
+from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
 from mbs_dynamics.compiler.codegen.vectors import emit_mirror
 from mbs_dynamics.compiler.jit import cache, elf
-from mbs_dynamics.compiler.passes.strategy import PER_CALL, WIDTH
+from mbs_dynamics.compiler.passes.strategy import PER_CALL
 from mbs_dynamics.errors import BackendError
 
 OLDEST = (0, 45)
@@ -194,6 +194,10 @@ class MachineCode:
                     _optimize(llvm, module)
                 code = _emitter().emit_object(module)
             cache.store(name, code)
+        if not optimized:  # a program: its object names what it calls
+            for function in SHARED:
+                if function.encode() in code:
+                    shared(function)
         self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
         self.address = self._image.address
         """The function that returns the address of a function by its name."""
@@ -231,50 +235,44 @@ def kept_forever(code: MachineCode) -> MachineCode:
     return code
 
 
-class Shared:
-    """What the kernels of a process share, compiled."""
+LANES = (2, 4, 8)
+"""How many doubles there are in vector registers."""
 
-    def __init__(self) -> None:
-        self._code = kept_forever(MachineCode(emit_shared() + emit_mirror(), optimized=True))
-        self._code.export(f"mbs.sincos{WIDTH}")
-        self._code.export("mbs.mirror")
-        self.loop = LOOP(self._code.address("mbs.loop"))
-
-
-class _Batch:
-    """What the vector code of a process shares, for one number of lanes."""
-
-    def __init__(self, lanes: int) -> None:
-        self._code = kept_forever(MachineCode(emit_batch(lanes), optimized=True))
-        for size in {lanes, PER_CALL * lanes} - {WIDTH}:
-            self._code.export(f"mbs.sincos{size}")
-        self.driver = BATCH(self._code.address("mbs.batch"))
-
+SHARED: dict[str, Callable[[], str]] = {
+    "mbs.loop": emit_loop,
+    "mbs.mirror": emit_mirror,
+    **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
+    **{
+        f"mbs.sincos{size}": functools.partial(emit_sines, size)
+        for size in sorted({*LANES, *(PER_CALL * lanes for lanes in LANES)})
+    },
+}
+"""What writes the IR of the functions that the kernels of a process share."""
 
 _shared_lock = threading.Lock()
-_shared: Shared | None = None
-_batch: dict[int, _Batch] = {}
 
 
-def shared() -> Shared:
-    """Return what the kernels of this process share; compiled once. Code that calls it needs it.
+def shared(name: str) -> int:
+    """Return the address of a function of :data:`SHARED`, compiled when first asked for.
 
     Raises BackendError if llvmlite is not installed or too old, or if no new code may run.
     """
-    global _shared
     with _shared_lock:
-        if _shared is None:
-            _shared = Shared()
-    return _shared
+        if name not in _symbols:
+            kept_forever(MachineCode(SHARED[name](), optimized=True)).export(name)
+    return _symbols[name]
 
 
+@functools.lru_cache(maxsize=1)
+def loop() -> Any:
+    """Return the loop over states, as a function of ctypes."""
+    return LOOP(shared("mbs.loop"))
+
+
+@functools.lru_cache(maxsize=len(LANES))
 def batch_driver(lanes: int) -> Any:
-    """Return the driver of bodies with so many lanes, of the IR of :func:`emit_batch`."""
-    shared()
-    with _shared_lock:
-        if lanes not in _batch:
-            _batch[lanes] = _Batch(lanes)
-    return _batch[lanes].driver
+    """Return the driver of vector code with so many lanes, as a function of ctypes."""
+    return BATCH(shared(f"mbs.batch{lanes}"))
 
 
 @functools.lru_cache(maxsize=1)
@@ -282,5 +280,5 @@ def vector_lanes() -> int:
     """Return how many doubles fit in a vector register of this processor."""
     names = set(re.split(r"[\s,+]+", _processor()[-1]))
     if "avx512f" in names:
-        return 8
-    return 4 if "avx" in names else 2
+        return LANES[2]
+    return LANES[1] if "avx" in names else LANES[0]

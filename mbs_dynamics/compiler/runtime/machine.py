@@ -30,7 +30,6 @@ class Machine:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.shared = llvm.shared()
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
         self.plain = llvm.FUNCTION(self.function)

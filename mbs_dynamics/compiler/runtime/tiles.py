@@ -77,7 +77,7 @@ def loop_over_states(
     words = np.array([addresses, strides, [0] * inputs + staged_at, bytes_], dtype=np.int64)
     pointers, by_state, staging_at, copied = (row.ctypes.data for row in words)
     arguments = states, pointers, by_state, len(sizes), guards, staging_at, copied
-    return int(llvm.shared().loop(function, *arguments))
+    return int(llvm.loop()(function, *arguments))
 
 
 class Tiles:
