@@ -8,7 +8,7 @@ once per robot and compiled. Twists and wrenches have the angular part first; un
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.algorithms import (
     ALGORITHMS,
@@ -76,7 +76,6 @@ from mbs_dynamics.algorithms import (
 from mbs_dynamics.algorithms import (
     compile as compile,
 )
-from mbs_dynamics.c_export import export_c
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import (
     ArgumentError,
@@ -94,7 +93,7 @@ from mbs_dynamics.errors import (
     UnknownRepresentationError,
     UrdfError,
 )
-from mbs_dynamics.model import Model, dh, macro_joints, spatial_inertia
+from mbs_dynamics.model import Model, spatial_inertia
 from mbs_dynamics.representation import (
     REPRESENTATIONS,
     convert_jacobian,
@@ -102,6 +101,11 @@ from mbs_dynamics.representation import (
     convert_wrench,
     twist_from_rate,
 )
+
+if TYPE_CHECKING:
+    from mbs_dynamics import integrate as integrate
+    from mbs_dynamics.c_export import export_c
+    from mbs_dynamics.model import dh, macro_joints
 
 __version__ = "0.1.0"
 
@@ -195,8 +199,23 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "dh": "mbs_dynamics.model.dh",
+    "export_c": "mbs_dynamics.c_export",
+    "integrate": "mbs_dynamics.integrate",
+    "macro_joints": "mbs_dynamics.model.macro_joints",
+}
+"""What not everybody needs and takes longer to import: modules, and functions in modules."""
+
+
 def __getattr__(name: str) -> Any:
-    """Import what takes longer than the rest and not everybody needs: ``integrate``."""
-    if name == "integrate":
-        return importlib.import_module("mbs_dynamics.integrate")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import what is left for later when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_LATER[name])
+    found = globals()[name] = getattr(module, name, module)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

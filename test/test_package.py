@@ -102,6 +102,15 @@ def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
     assert python(code).split() == []
 
 
+def test_what_is_imported_later_is_there_like_all_else() -> None:
+    later = {"dh", "export_c", "integrate", "macro_joints"}
+    code = f"import mbs_dynamics; print(*{later!r} & set(vars(mbs_dynamics)))"
+    assert python(code).split() == []
+    assert later <= {*dir(mbs_dynamics)}
+    everything = "from mbs_dynamics import *; print(dh.from_dh, export_c, macro_joints.macro_joint)"
+    assert python(everything).count("<function ") == 3
+
+
 def test_the_core_imports_without_ros() -> None:
     python(f"{without(*ROS_MODULES)}import {', '.join(CORE)}")
 

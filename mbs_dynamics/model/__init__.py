@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of mechanisms: trees of rigid bodies, from URDF, screws, joint frames or DH tables."""
 
-from mbs_dynamics.model import dh, macro_joints, screws
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.inertia import Inertia, spatial_inertia
@@ -19,8 +18,5 @@ __all__ = [
     "Limits",
     "Model",
     "State",
-    "dh",
-    "macro_joints",
-    "screws",
     "spatial_inertia",
 ]

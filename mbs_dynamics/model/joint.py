@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.values import Value
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Limits of a joint as its description states them; None is "not stated".
 
     Positions in rad or m, velocity in rad/s or m/s, effort in N m or N.

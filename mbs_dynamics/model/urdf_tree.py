@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError
 from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
@@ -14,8 +13,7 @@ from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
 E = TypeVar("E", Link, Joint)
 
 
-@dataclass(frozen=True, eq=False)
-class LinkTree:
+class LinkTree(NamedTuple):
     """Links and joints by name, in the order of the file, that hang together in one tree."""
 
     where: str
@@ -47,8 +45,7 @@ class LinkTree:
         return path[::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """What is kept of a tree, from a root link on, and what is left out."""
 
     root: str

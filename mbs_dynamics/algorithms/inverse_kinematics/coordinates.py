@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from mbs_dynamics.representation.tree import Tree
 TURN = 2.0 * np.pi
 
 
-@dataclass(frozen=True, eq=False)
-class Coordinates:
+class Coordinates(NamedTuple):
     """Which coordinates move a body, and what is known of each one of all n."""
 
     moved: list[int]

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,8 +71,7 @@ def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple
     return C_error, J[:, moving_coordinates(model, frame.name)]
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
+class Task(NamedTuple):
     """What all searches for poses of one body have in common."""
 
     model: Model

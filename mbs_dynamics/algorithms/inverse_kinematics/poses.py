@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,8 +145,8 @@ def _search(
         iterations=np.zeros(T, int),
     )
     beyond = np.full(first.shape, np.nan)
-    endless = replace(
-        task, lower=np.full_like(task.lower, -np.inf), upper=np.full_like(task.upper, np.inf)
+    endless = task._replace(
+        lower=np.full_like(task.lower, -np.inf), upper=np.full_like(task.upper, np.inf)
     )
     begin, end = 0, 1
     while begin < starts:

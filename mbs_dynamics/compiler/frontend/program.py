@@ -9,7 +9,7 @@ import gc
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -31,8 +31,7 @@ class Port(NamedTuple):
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True)
-class Operations:
+class Operations(NamedTuple):
     """How many operations of each kind a program has. Negations cost nothing and are left out."""
 
     multiplications: int = 0
@@ -45,10 +44,10 @@ class Operations:
     @property
     def total(self) -> int:
         """Operations of all kinds."""
-        return sum(getattr(self, field.name) for field in fields(self))
+        return sum(self)
 
     def __str__(self) -> str:
-        counts = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        counts = self._asdict().items()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts if count)
         return f"{self.total} operations ({said})" if said else "0 operations"
 

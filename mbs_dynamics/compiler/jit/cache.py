@@ -16,7 +16,6 @@ be deleted at any time. MBS_CACHE=0 switches the cache off.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import threading
@@ -24,11 +23,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-VERSION = b"mbs-dynamics-1\n"
+try:  # hashlib loads OpenSSL for algorithms that it does not need
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+VERSION = b"mbs-dynamics-2\n"
 """Begins each file. Another number makes all files of earlier ones worthless."""
 
 LARGEST = 256 * 2**20
 """Bytes that the folder holds at most; beyond, the files that were not used for longest go."""
+
+DIGEST = 32
+"""Bytes of a checksum, and of a key."""
 
 SUFFIX, TEMPORARY = ".object", "tmp-"
 ABANDONED = 3600.0
@@ -53,7 +60,7 @@ def folder() -> Path | None:
 
 def key(*parts: str) -> str:
     """Return a name for what is made from these texts."""
-    digest = hashlib.sha256()
+    digest = blake2b(digest_size=DIGEST)
     for part in parts:
         text = part.encode()
         digest.update(b"%d\n" % len(text))
@@ -111,11 +118,11 @@ def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
 
 
 def _checksum(name: str, contents: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + contents).digest()
+    return blake2b(name.encode() + contents, digest_size=DIGEST).digest()
 
 
 def _contents(name: str, read: bytes) -> bytes | None:
-    start = len(VERSION) + hashlib.sha256().digest_size
+    start = len(VERSION) + DIGEST
     contents = read[start:]
     if read[:start] != VERSION + _checksum(name, contents):
         return None

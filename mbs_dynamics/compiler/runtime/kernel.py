@@ -13,12 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.codegen.c import emit_c
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.codegen.python import Failed, compile_python, emit_python
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.arguments import Signature
@@ -34,6 +31,7 @@ from mbs_dynamics.errors import SingularError, UnknownBackendError
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
+    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
 BACKENDS = ("llvm", "c", "python")
 
@@ -141,12 +139,14 @@ class Kernel:
         """The named tuple that a call returns; None for a program with one output."""
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
-        self._machine: Machine | CompiledC | None = None
+        self._machine: Machine | CompiledC | PlainPython
         self._native: Any = None
-        self._pool: BufferPool | None = None
+        self._pool: BufferPool | PlainPython | None = None
         warn_if_long(program.expanded if self.backend == "c" else program, self.backend)
         if self.backend == "python":
-            self._python = compile_python(program)
+            from mbs_dynamics.compiler.runtime.plain_python import PlainPython
+
+            self._machine = self._pool = PlainPython(program, self.signature, self.result_type)
             return
         if self.backend == "c":
             # what it imports to start a compiler takes as long as to load some ten kernels
@@ -213,6 +213,8 @@ class Kernel:
 
     def to_python(self) -> str:
         """Return the program as the source of a plain Python function of flat lists."""
+        from mbs_dynamics.compiler.codegen.python import emit_python
+
         return emit_python(self.program)
 
     def to_llvm(self) -> str:
@@ -221,14 +223,16 @@ class Kernel:
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
+        from mbs_dynamics.compiler.codegen.c import emit_c
+
         return emit_c(self.program)
 
     def __call__(
         self, *args: Any, out: FloatArray | tuple[FloatArray, ...] | None = None, **named: Any
     ) -> Any:
         """Evaluate the kernel; see the class."""
-        if out is None and not named and self._native is None:
-            results = self._one_python(args) if self._pool is None else self._pool.call(args)
+        if self._pool is not None and out is None and not named:
+            results = self._pool.call(args)
             if results is not None:
                 return results
         return self._slow(*self.signature.bound(args, named), out=out)
@@ -251,32 +255,12 @@ class Kernel:
         arrays = self.signature.arrays(self.signature.bound((state, *args), named))
         return iterate(self, arrays, steps)
 
-    # -- one state, in arrays as they are ---------------------------------------------------------
-
-    def _one_python(self, args: tuple[Any, ...]) -> Any:
-        """Return the results of one state, or None if the arguments need a closer look."""
-        arrays = self.signature.unconverted(args)
-        if arrays is None:
-            return None
-        lists = [x.tolist() if x.ndim == 1 else x.ravel().tolist() for x in arrays]
-        try:
-            computed = self._python(*lists)
-        except Failed:
-            return None
-        results = [
-            np.array(values).reshape(port.shape)
-            for values, port in zip(computed, self.outputs, strict=True)
-        ]
-        return results[0] if self.result_type is None else self.result_type._make(results)
-
-    # -- anything else -----------------------------------------------------------------------------
-
     def _slow(self, *values: Any, out: FloatArray | tuple[FloatArray, ...] | None = None) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
         empty = aligned if self.several_at_once(states) else np.empty
-        transposed = self._machine is not None and self._machine.takes_transposed(states)
+        transposed = self._machine.takes_transposed(states)
         targets = () if out is None else self.signature.targets(out, batch)
         outputs: list[FloatArray] = []
         for port, target in itertools.zip_longest(self.outputs, targets):
@@ -306,8 +290,6 @@ class Kernel:
         may depend on the one before. Returns 0, or for the first state i at which the guard k,
         counted from 1, fails, i times the number of guards, plus k.
         """
-        if self._machine is None:
-            return self._evaluate_python(states, views)
         status = self._machine.evaluate(states, views, in_turn=in_turn)
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for its intermediate values")
@@ -325,22 +307,7 @@ class Kernel:
 
     def several_at_once(self, states: int) -> bool:
         """Whether vector code would evaluate so many states; for this package."""
-        return self._machine is not None and self._machine.several_at_once(states)
-
-    def _evaluate_python(self, states: int, views: Sequence[View]) -> int:
-        tables = [
-            as_strided(view.array, (states, port.size), (view.by_state, view.by_entry))
-            for view, port in zip(views, (*self.inputs, *self.outputs), strict=True)
-        ]
-        into = tables[len(self.inputs) :]
-        for k in range(states):
-            try:
-                computed = self._python(*[x[k].tolist() for x in tables[: len(self.inputs)]])
-            except Failed as failed:
-                return k * len(self.guards) + int(failed.args[0]) + 1
-            for found, values in zip(into, computed, strict=True):
-                found[k] = values
-        return 0
+        return self._machine.several_at_once(states)
 
     def singular(
         self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
