@@ -95,11 +95,13 @@ def _sine_and_cosine(f: Function, x: Value, lanes: int) -> tuple[Value, Value]:
     for part in HALF_PI:
         r = f.product_plus(quadrants, -part, r)
     z = r * r
-    sine = f.product_plus(r * z, _polynomial(f, z, SIN_POLYNOMIAL), r)
+    polynomial = _polynomial(f, z, SIN_POLYNOMIAL)  # what takes longest is begun first
+    sine = f.product_plus(r * z, polynomial, r)
+    polynomial = _polynomial(f, z, COS_POLYNOMIAL)
     half = z * 0.5
     w = f.operand(1.0, angles) - half
     lost = f.operand(1.0, angles) - w - half
-    cosine = w + f.product_plus(z * z, _polynomial(f, z, COS_POLYNOMIAL), lost)
+    cosine = w + f.product_plus(z * z, polynomial, lost)
     number = f.new(words, f"bitcast {shifted} to {words}")
     odd = f.new(bits, f"trunc {number} to {bits}")
 
