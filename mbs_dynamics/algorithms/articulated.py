@@ -107,13 +107,13 @@ class Articulated:
         eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
         for i, p in model.inward():  # (32)
             for k in model.columns(i, there):
-                phi[i, k] = force(i, k) - S[i] @ eta[i, k]
-                arrived = eta[i, k] + psi[i] * phi[i, k]
-                eta[p, k] = eta[p, k] + meet.carry(i).T @ arrived
+                phi[i, k] = minus_power(force(i, k), S[i], eta[i, k])
+                carry = meet.carry(i).T  # what has to wait for phi_ik is added last
+                eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ (psi[i] * phi[i, k])
         for i, p in model.outward():  # (34)-(37)
             for k in model.columns(i, wanted):
                 moved = meet.carry(i) @ mu[p, k]
-                x = phi[i, k] * self.inverse_pivot[i] - psi[i] @ moved
+                x = minus_power(phi[i, k] * self.inverse_pivot[i], psi[i], moved)
                 mu[i, k] = moved + S[i] * x
                 yield i, k, x
 
@@ -140,3 +140,8 @@ def without(M: Any, S: Array, U: Array, d: Any) -> Array:
 
 def _matrix(M: Any) -> Array:
     return M.matrix() if isinstance(M, Inertia) else M
+
+
+def minus_power(x: Any, V: Array, W: Array) -> Any:
+    """Return x - V^T W of a twist and a wrench (6,), of which no half waits for the other one."""
+    return (x - V[:3] @ W[:3]) - V[3:] @ W[3:]
