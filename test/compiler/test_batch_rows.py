@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.passes.strategy import LONG_ROW
 from mbs_dynamics.compiler.runtime.machine import Vector
 from mbs_dynamics.compiler.runtime.views import View, address
 
@@ -40,9 +39,8 @@ def placed(entries: int, first: int) -> Any:
 
 
 def lengths(lanes: int) -> list[int]:
-    """Return lengths of rows about those at which other code moves them."""
-    long = LONG_ROW * lanes
-    return [lanes - 1, lanes, lanes + 1, long - 1, long, long + 1, long + lanes, 2 * long + 5]
+    """Return lengths of rows: shorter than a vector, of one, and of several with a rest."""
+    return [lanes - 1, lanes, lanes + 1, 4 * lanes - 1, 4 * lanes, 16 * lanes + 5]
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -64,7 +62,7 @@ def test_rows_that_begin_anywhere_in_a_line(lanes):
 
 @pytest.mark.parametrize("lanes", LANES)
 def test_rows_written_from_the_last_to_the_first(lanes):
-    size, states = LONG_ROW * lanes + 3, np.arange(1.0, 2 * lanes + 2)
+    size, states = 16 * lanes + 3, np.arange(1.0, 2 * lanes + 2)
     table = placed((size + 1) * len(states), 5).reshape(-1, size + 1)
     rows = [View(states, 8, 0), View(table[::-1], -8 * (size + 1))]
     assert Vector(program(size), lanes).evaluate(len(states), rows) == 0

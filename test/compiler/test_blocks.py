@@ -28,7 +28,6 @@ from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines, Store
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.passes import pipeline, spilling
-from mbs_dynamics.compiler.passes import scheduling as schedule
 from mbs_dynamics.compiler.passes.lowering_straight import lowered
 from mbs_dynamics.compiler.passes.outlining import outlined
 from mbs_dynamics.compiler.passes.sines import with_sines_together
@@ -44,8 +43,6 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilling, "FAR", 4)
-    monkeypatch.setattr(schedule, "MANY_LIVE", 0)
-    monkeypatch.setattr(schedule, "FEWER_LIVE", 2.0)
 
 
 STEPS = (
@@ -99,8 +96,8 @@ def steps() -> Any:
 
 
 PASSES: tuple[Callable[[Module], Module], ...] = (
-    schedule.scheduled,
-    lambda x: with_sines_together(x, (1, 2)),
+    lambda x: with_sines_together(x, 1),
+    lambda x: with_sines_together(x, 8),
     spilling.spilled,
     lambda x: outlined(x, 7),
 )
@@ -212,7 +209,7 @@ def test_sines_of_angles_at_hand_come_first():
         return sin(first) + cos(atan2(x[0], x[1])) + sin(x[1])
 
     whole = lowered(trace(function, {"x": (2,)}, name="f"))
-    body = with_sines_together(whole, (8,)).body
+    body = with_sines_together(whole, 8).body
     said = [x.op if isinstance(x, Let) else len(x.angles) for x in body if type(x) in (Let, Sines)]
     assert said == ["*", "+", "atan2", 3, "*", 1, "+", "+"]
 
@@ -223,11 +220,8 @@ def test_as_many_sines_at_once_as_can_be():
         return [f(angle) for angle in angles for f in (sin, cos)] + [sin(cos(angles[0]))]
 
     whole = lowered(trace(function, {"x": (10,)}, name="f"))
-    for widths, expected in (
-        ((8,), [(8, 8), (1, 8), (1, 8)]),
-        ((1, 2), [(2, 2)] * 4 + [(1, 1)] * 2),
-    ):
-        module = verify(with_sines_together(whole, widths))
+    for width, expected in ((8, [(8, 8), (1, 8), (1, 8)]), (1, [(1, 1)] * 10)):
+        module = verify(with_sines_together(whole, width))
         sines = [x for x in module.body if isinstance(x, Sines)]
         assert [(len(x.angles), x.width) for x in sines] == expected
         assert not any(isinstance(x, Let) and x.op in ("sin", "cos") for x in module.body)
@@ -242,19 +236,6 @@ def there_and_back(size: int) -> Program:
         return np.array([y + y * y * 2.0 for y in there])
 
     return trace(function, {"x": (size,)}, name="there_and_back")
-
-
-def test_results_come_one_after_the_other_where_many_values_live():
-    whole = lowered(there_and_back(2 * schedule.MANY_LIVE))
-    ordered = verify(schedule.scheduled(whole))
-    assert ordered is not whole
-    assert sorted(map(repr, ordered.body)) == sorted(map(repr, whole.body))
-    assert schedule.scheduled(ordered) is ordered
-
-
-def test_few_values_that_live_stay_where_they_are():
-    whole = lowered(there_and_back(schedule.MANY_LIVE // 2))
-    assert schedule.scheduled(whole) is whole
 
 
 def test_what_is_used_soon_is_not_spilled():

@@ -46,7 +46,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Variable,
 )
 from mbs_dynamics.compiler.passes.pipeline import for_llvm
-from mbs_dynamics.compiler.passes.strategy import PER_CALL, WIDTH
+from mbs_dynamics.compiler.passes.strategy import WIDTH
 
 FLAGS = "contract nsz arcp"
 """Fused multiply-add is allowed. Infinities and NaN keep their meaning: no nnan, no ninf."""
@@ -470,14 +470,7 @@ class _Function:
         """Emit sines and cosines of several angles at once."""
         buffer, first, angles, width = sines
         texts = [self.operand(x) for x in angles]
-        if self.lanes == 1:
-            x = self.vector_of(angles, texts)
-        elif width == 1:
-            (x,) = texts
-        else:
-            pair = ", ".join(f"{self.type('double')} {text}" for text in (texts[0], texts[-1]))
-            lanes = ", ".join(f"i32 {k}" for k in range(2 * self.lanes))
-            x = self.new(f"shufflevector {pair}, <{2 * self.lanes} x i32> <{lanes}>")
+        x = self.vector_of(angles, texts) if self.lanes == 1 else texts[0]
         self.call_sines(width * self.lanes, x, self.address(buffer, Index((), first)))
 
     def call_sines(self, size: int, x: str, at: str) -> None:
@@ -686,7 +679,7 @@ def declarations(lanes: int) -> str:
     trigonometric = [
         f"declare void @mbs.sincos{k}(<{k} x double>, ptr nocapture writeonly) "
         "nounwind memory(argmem: write)"
-        for k in sorted({WIDTH, *([lanes, PER_CALL * lanes] if lanes > 1 else [])})
+        for k in sorted({WIDTH, lanes} - {1})
     ]
     return "\n".join(
         [

@@ -27,7 +27,6 @@ from mbs_dynamics.compiler.codegen.builder import (
 )
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
-from mbs_dynamics.compiler.passes.strategy import LONG_ROW, PREFETCH_DISTANCE
 
 BATCH_PORT = Struct.of_words(
     address=Pointer(DOUBLE),
@@ -47,7 +46,6 @@ DRIVER = Prototype("", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Point
 LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
 STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
 
-PREFETCH = Prototype("llvm.prefetch.p0", VOID, PTR, I32, I32, I32)
 MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
 
@@ -107,7 +105,7 @@ def load_tile(lanes: int) -> Function:
         for k, column in enumerate(transposed(f, loaded)):
             scratch.at(first).at(k).store(column, 8 * lanes)
 
-    _move_tile(f, lanes, load_entry, load_block, ahead=False)
+    _move_tile(f, lanes, load_entry, load_block)
     return f
 
 
@@ -134,7 +132,7 @@ def store_tile(lanes: int) -> Function:
             else:
                 f.call(masked, stored, row, 8, mask)
 
-    _move_tile(f, lanes, store_entry, store_block, ahead=True)
+    _move_tile(f, lanes, store_entry, store_block)
     return f
 
 
@@ -143,13 +141,11 @@ def _move_tile(
     lanes: int,
     move_entry: Callable[[Value, Value], None],
     move_block: Callable[[Sequence[Value], Value, Value | None], None],
-    *,
-    ahead: bool,
 ) -> None:
     """Emit the moves of a tile: vectors of one entry of all states, or square blocks of rows.
 
     ``move_block`` moves the columns of rows that a mask selects, or all, and is given the number of
-    the first one. ``ahead`` says that in long rows memory is fetched.
+    the first one. The last block of a row that is longer than a vector ends where the row does.
     """
     port, state = f.parameters
     by_state, by_entry, size = port.by_state, port.by_entry, port.size
@@ -166,39 +162,10 @@ def _move_tile(
         with f.if_(size < lanes):
             move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
             tile.leave()
-        if ahead:
-            with f.if_(size > LONG_ROW * lanes):
-                _move_blocks(f, rows, size, move_block, ahead=True)
-                tile.leave()
-        _move_blocks(f, rows, size, move_block, ahead=False)
+        first, last = f.variable(I64, 0), size - lanes
+        with f.forever() as blocks:
+            k = first.value
+            move_block([row.at(k) for row in rows], k, None)
+            blocks.leave_unless(k < last)
+            first.value = f.call(MINIMUM, k + lanes, last)
     f.ret()
-
-
-def _move_blocks(
-    f: Function,
-    rows: Sequence[Value],
-    size: Value,
-    move_block: Callable[[Sequence[Value], Value, Value | None], None],
-    *,
-    ahead: bool,
-) -> None:
-    """Emit the loop over the blocks of rows that are at least as long as a vector.
-
-    With ``ahead``, memory is fetched that is written next, and no vector of the first row straddles
-    two lines but the first one and the last.
-    """
-    lanes = len(rows)
-    last = size - lanes
-    before = f.new(I64, f"ptrtoint {rows[0]} to i64").binary("lshr", 3)
-    first = f.variable(I64, 0)
-    with f.forever() as blocks:
-        k = first.value
-        here = [row.at(k) for row in rows]
-        for row in here if ahead else ():
-            f.call(PREFETCH, row.byte(PREFETCH_DISTANCE), 1, 3, 1)
-        move_block(here, k, None)
-        blocks.leave_unless(k < last)
-        following = k + lanes
-        if ahead:
-            following = ((following + before) & -lanes) - before
-        first.value = f.call(MINIMUM, following, last)

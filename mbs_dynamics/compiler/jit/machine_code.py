@@ -17,7 +17,6 @@ from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
 from mbs_dynamics.compiler.codegen.vectors import emit_mirror
 from mbs_dynamics.compiler.jit import cache, elf
-from mbs_dynamics.compiler.passes.strategy import PER_CALL
 from mbs_dynamics.errors import BackendError
 
 OLDEST = (0, 45)
@@ -242,10 +241,7 @@ SHARED: dict[str, Callable[[], str]] = {
     "mbs.loop": emit_loop,
     "mbs.mirror": emit_mirror,
     **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
-    **{
-        f"mbs.sincos{size}": functools.partial(emit_sines, size)
-        for size in sorted({*LANES, *(PER_CALL * lanes for lanes in LANES)})
-    },
+    **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
 }
 """What writes the IR of the functions that the kernels of a process share."""
 

@@ -28,16 +28,16 @@ from mbs_dynamics.compiler.ir.nodes import (
 )
 
 
-def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
+def with_sines_together(module: Module, width: int) -> Module:
     """Return a module that is one block with the sines and cosines of several angles at once.
 
-    ``widths`` are how many angles these may be. The block is in stages: what angles need, then all
+    ``width`` is how many angles these may be. The block is in stages: what angles need, then all
     of their sines. Angles of one stage depend on no sine or cosine but those of the stages before.
     The last stage is what no angle needs.
     """
     stages, sines = _stages(module)
-    groups = [list(_groups(found, widths)) for found in sines]
-    size = sum(2 * width for several in groups for _, width in several)
+    groups = [list(_groups(found, width)) for found in sines]
+    size = sum(2 * width * len(several) for several in groups)
     if not size:
         return module
     memory, first = Buffer("sines", SCRATCH, size), 0
@@ -51,7 +51,7 @@ def with_sines_together(module: Module, widths: Sequence[int]) -> Module:
                     body.append(loads.pop(value))
             body.append(x)
         places: dict[tuple[Operand, str], int] = {}
-        for angles, width in several:
+        for angles in several:
             body += [loads.pop(k) for k in angles if k in loads]
             body.append(Sines(memory, first, tuple(angles), width))
             places.update({(x, ops.SIN): first + k for k, x in enumerate(angles)})
@@ -69,12 +69,11 @@ def is_sine(x: Statement) -> bool:
     return type(x) is Let and x.op in (ops.SIN, ops.COS) and type(x.args[0]) is int
 
 
-def _groups(sines: Sequence[Let], widths: Sequence[int]) -> Iterator[tuple[Sequence[Operand], int]]:
-    """Yield angles in groups, as many as can be, with the width of each."""
+def _groups(sines: Sequence[Let], width: int) -> Iterator[Sequence[Operand]]:
+    """Yield angles in groups, as many as can be."""
     angles = list(dict.fromkeys(x.args[0] for x in sines))
-    for k in range(0, len(angles), max(widths)):
-        group = angles[k : k + max(widths)]
-        yield group, min(width for width in widths if width >= len(group))
+    for k in range(0, len(angles), width):
+        yield angles[k : k + width]
 
 
 def _stages(module: Module) -> tuple[list[list[Statement]], list[list[Let]]]:

@@ -79,22 +79,8 @@ long to run, and 1.1 times as long to compile.
 WIDTH = 8
 """Iterations of parallel loops, and angles, that code for one state takes at once."""
 
-PER_CALL = 2
-"""Angles of several states at a time of which the sines are computed at once, where there are as
-many: 0.8 of the time of one after the other.
-"""
-
 FAR = 150
 """A value that was not used for so many operations waits in memory."""
-
-MANY_LIVE, FEWER_LIVE = 200, 0.7
-"""Vector code of one block is scheduled anew where more values than MANY_LIVE live at a time, if
-at most this part of them does then.
-
-Measured for Coriolis matrices and derivatives of inverse dynamics of humanoids: 0.89 to 0.97 of the
-time. Where as many values live in the new order, it takes up to 1.07 of the time.
-"""
-
 
 # -- code ------------------------------------------------------------------------------------------
 
@@ -106,16 +92,6 @@ STACK = 1 << 18
 
 C_STACK = 1 << 16
 """In C, scratch memory of more bytes than this is the caller's: an argument of the function."""
-
-LONG_ROW = 16
-"""Rows of more vectors than these are long: eight of them take much of the first cache."""
-
-PREFETCH_DISTANCE = 128
-"""How many bytes ahead in a long row the memory is prefetched that is written next.
-
-Measured for matrices and poses of humanoids in batches of 1000 and 10,000: two lines take 0.93 to 1
-of the time of none, one to four about the same, 16 and more as long as none.
-"""
 
 # -- calls -----------------------------------------------------------------------------------------
 
