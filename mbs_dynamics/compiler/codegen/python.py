@@ -2,19 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain Python of any program: one walk over its module.
 
-Parallel loops become operations on arrays. A value with a single use is nested into the expression
-of its user.
+A value with a single use is nested into the expression of its user.
 """
 
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir import operations as ops
@@ -39,7 +35,6 @@ from mbs_dynamics.compiler.ir.nodes import (
     Statement,
     Store,
     Switch,
-    Variable,
     index,
     inner_bodies,
     operands_of,
@@ -51,19 +46,12 @@ NESTED = 12
 """How deep expressions are nested; Python's parser has a limit."""
 
 INFIX = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.LESS: "<", ops.LESS_EQUAL: "<="}
-OF_NUMBERS = {
+CALLED = {
     ops.SIN: "sin",
     ops.COS: "cos",
     ops.SQRT: "sqrt",
     ops.ATAN2: "atan2",
     ops.DIV: "quotient",
-}
-OF_ARRAYS = {
-    ops.SIN: "sines",
-    ops.COS: "cosines",
-    ops.SQRT: "square_roots",
-    ops.ATAN2: "angles",
-    ops.DIV: "quotients",
 }
 
 
@@ -104,17 +92,7 @@ NAMESPACE: dict[str, Any] = {
     "failed": _failed,
     "inf": math.inf,
     "nan": math.nan,
-    "bytes": bytes,
     "range": range,
-    "array": array,
-    "frombuffer": np.frombuffer,
-    "arange": np.arange,
-    "where": np.where,
-    "sines": np.sin,
-    "cosines": np.cos,
-    "square_roots": np.sqrt,
-    "angles": np.arctan2,
-    "quotients": np.divide,
     "__builtins__": {},
 }
 
@@ -143,11 +121,7 @@ def compile_module(module: Module) -> Callable[..., Sequence[list[float]]]:
 
 
 def emit_module(module: Module) -> str:
-    """Return the source of a module, as :func:`emit_python` does.
-
-    Buffers that parallel loops use have two names for one memory: ``x`` for its entries one by one,
-    ``x_all`` for many at once.
-    """
+    """Return the source of a module, as :func:`emit_python` does."""
     return "\n".join([*_Printer(module).lines(), ""])
 
 
@@ -157,7 +131,6 @@ def namespace(module: Module) -> dict[str, Any]:
     for buffer in module.buffers(CONSTANT, TABLE):
         assert buffer.data is not None
         names[_name(buffer)] = buffer.data.tolist()
-        names[f"{_name(buffer)}_all"] = buffer.data
     return names
 
 
@@ -172,46 +145,24 @@ class _Printer:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.across: Variable | None = None
-        """The variable of the parallel loop around."""
-        self.written: set[Buffer] = set()
-        """What this loop writes."""
-        self.varying: set[int] = set()
         self.nested: dict[int, tuple[str, int]] = {}
         """Values without a variable of their own: their expressions, and how deep these are."""
-        self.arrays = {
-            x.buffer
-            for loop in module.statements
-            if isinstance(loop, For) and loop.parallel
-            for x in loop.body
-            if isinstance(x, (Load, Store))
-        }
 
     def lines(self) -> Iterator[str]:
         """Yield them."""
         module = self.module
         yield f"def {module.name}({', '.join(x.name for x in module.inputs)}):"
-        for buffer in module.inputs:
-            if buffer in self.arrays:
-                yield f"    {_name(buffer)} = array('d', {buffer.name})"
         for buffer in (*module.outputs, *module.buffers(SCRATCH)):
-            zeros = f"array('d', bytes({8 * buffer.size}))"
-            yield f"    {_name(buffer)} = " + (
-                zeros if buffer in self.arrays else f"[0.0] * {buffer.size}"
-            )
-        for buffer in (*module.inputs, *module.outputs, *module.buffers(SCRATCH)):
-            if buffer.size and buffer in self.arrays:
-                yield f"    {_name(buffer)}_all = frombuffer({_name(buffer)})"
+            yield f"    {_name(buffer)} = [0.0] * {buffer.size}"
         for procedure in module.procedures:
             yield f"    def {procedure.name}({', '.join(map(str, procedure.parameters))}):"
             yield from self.body(procedure.body, 8)
         yield from self.body(module.body, 4)
-        results = (_name(x) + (".tolist()" if x in self.arrays else "") for x in module.outputs)
-        yield f"    return {', '.join(results)},"
+        yield f"    return {', '.join(map(_name, module.outputs))},"
 
     def body(self, body: Sequence[Statement], margin: int) -> Iterator[str]:
         """Yield the lines of statements."""
-        uses = _uses(body) if self.across is None else Counter()
+        uses = _uses(body)
         for statement in body:
             once = isinstance(statement, (Let, Load)) and uses[statement.value] == 1
             if once and self.nests(statement):
@@ -232,7 +183,7 @@ class _Printer:
         depths = (self.nested[x][1] for x in statement.args if type(x) is int and x in self.nested)
         depth = 1 + max(depths, default=0)
         if depth <= NESTED:
-            expression = self.expression(*statement)
+            expression = self.expression(statement.op, statement.args)
             self.nested[statement.value] = f"({expression})", depth
         return depth <= NESTED
 
@@ -240,20 +191,15 @@ class _Printer:
         """Yield the lines of one statement."""
         match statement:
             case Let(value, op, args):
-                yield f"t{value} = {self.expression(value, op, args)}"
+                yield f"t{value} = {self.expression(op, args)}"
             case Equal(value, a, b):
-                varies = self.varies(a) or self.varies(b)
-                self.varying |= {value} if varies else set()
                 yield f"t{value} = ({self.index(a)} == {self.index(b)}) * 1.0"
             case Load(value, buffer, at):
-                self.varying |= {value} if self.varies(at) else set()
-                copied = buffer in self.written and self.varies(at)
-                yield f"t{value} = {self.entry(buffer, at)}{'.copy()' if copied else ''}"
+                yield f"t{value} = {self.entry(buffer, at)}"
             case Store(buffer, at, x):
                 yield f"{self.entry(buffer, at)} = {self.operand(x)}"
             case Fill(buffer, first, entries):
-                zeros = "_all[{}:{}] = 0.0" if buffer in self.arrays else "[{}:{}] = [0.0] * {}"
-                yield _name(buffer) + zeros.format(first, first + entries, entries)
+                yield f"{_name(buffer)}[{first}:{first + entries}] = [0.0] * {entries}"
             case Sines(buffer, first, angles, width):
                 for k, angle in enumerate(map(self.operand, angles)):
                     for name, place in (("sin", first + k), ("cos", first + width + k)):
@@ -271,53 +217,26 @@ class _Printer:
                 yield f"{statement.procedure.name}({arguments})"
 
     def loop(self, loop: For) -> Iterator[str]:
-        """Yield a loop, or if it is parallel what is done for all iterations at once."""
-        begin, end = self.index(loop.begin), self.index(loop.end)
-        if not loop.parallel:
-            rows = f"range({begin}, {end})" + ("[::-1]" if loop.backwards else "")
-            yield f"for {loop.variable} in {rows}:"
-            yield from self.body(loop.body, 4)
-            return
-        self.across = loop.variable
-        self.written = {x.buffer for x in loop.body if isinstance(x, Store)}
-        yield f"first, last = {begin}, {end}"
-        yield "if first < last:"
-        yield f"    {loop.variable} = arange(first, last)"
+        """Yield a loop."""
+        rows = f"range({self.index(loop.begin)}, {self.index(loop.end)})"
+        yield f"for {loop.variable} in {rows}{'[::-1]' if loop.backwards else ''}:"
         yield from self.body(loop.body, 4)
-        self.across, self.written = None, set()
-        self.varying.clear()
-
-    def varies(self, at: Index) -> bool:
-        """Whether an index differs from iteration to iteration of the parallel loop around."""
-        return self.across is not None and self.across in at.variables
 
     def index(self, at: Index) -> str:
-        """Return an index; an array, if it varies."""
+        """Return an index."""
         said = []
         for atom, factor in at.terms:
-            term = str(atom) if isinstance(atom, Variable) else self.lookup(atom)
+            term = str(atom)
+            if isinstance(atom, Lookup):
+                term = f"{_name(atom.table)}[{self.index(atom.at)}]"
             said.append(term if factor == 1 else f"{factor} * {term}")
         if at.constant or not said:
             said.append(str(at.constant))
         return " + ".join(said)
 
-    def lookup(self, x: Lookup) -> str:
-        """Return an integer of a table, or several."""
-        every = "_all" if self.varies(x.at) else ""
-        return f"{_name(x.table)}{every}[{self.index(x.at)}]"
-
     def entry(self, buffer: Buffer, at: Index) -> str:
-        """Return an entry of a buffer, or those of all iterations."""
-        if not self.varies(at):
-            return f"{_name(buffer)}[{self.index(at)}]"
-        assert self.across is not None
-        factor = at.factor(self.across)
-        if at.looks_up(self.across) or factor <= 0:
-            return f"{_name(buffer)}_all[{self.index(at)}]"
-        rest, by = self.index(at.without(self.across)), f"{factor} * " if factor != 1 else ""
-        step = f":{factor}" if factor != 1 else ""
-        end = f"{rest} + {by}last" if factor == 1 else f"{rest} + {by}(last - 1) + 1"
-        return f"{_name(buffer)}_all[{rest} + {by}first:{end}{step}]"
+        """Return an entry of a buffer."""
+        return f"{_name(buffer)}[{self.index(at)}]"
 
     def operand(self, x: Operand) -> str:
         """Return an operand."""
@@ -325,19 +244,16 @@ class _Printer:
             return repr(x)
         return self.nested.pop(x)[0] if x in self.nested else f"t{x}"
 
-    def expression(self, value: int, op: str, args: Sequence[Operand]) -> str:
+    def expression(self, op: str, args: Sequence[Operand]) -> str:
         """Return an operation."""
-        varies = any(type(x) is int and x in self.varying for x in args)
-        if varies:
-            self.varying.add(value)
         x = [self.operand(x) for x in args]
         if op == ops.NEG:
             return f"-{x[0]}"
         if op in INFIX:
             return f"{x[0]} {INFIX[op]} {x[1]}"
         if op == ops.SELECT:
-            return f"where({', '.join(x)})" if varies else f"{x[1]} if {x[0]} else {x[2]}"
-        return f"{(OF_ARRAYS if varies else OF_NUMBERS)[op]}({', '.join(x)})"
+            return f"{x[1]} if {x[0]} else {x[2]}"
+        return f"{CALLED[op]}({', '.join(x)})"
 
 
 def _values(statement: Statement) -> list[int]:

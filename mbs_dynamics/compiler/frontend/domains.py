@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-ALL, BEYOND, SINCE, BELOW = "all", "beyond", "since", "below"
-"""What a loop within runs over: all columns of its tree, those of the rows beyond, those of its
-tree from the row on, those before it. Loops over pairs run over the rows beyond where nothing is
-said."""
+ALL, BEYOND, SINCE = "all", "beyond", "since"
+"""What a loop over columns runs over: all columns of its tree, those of the rows beyond, those of
+its tree from the row on. Loops over pairs run over the rows beyond."""
