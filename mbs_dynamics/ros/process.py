@@ -64,7 +64,7 @@ class EndingSignals:
     """Waits for the signals that end a process, in a thread of its own.
 
     No exception is raised in the middle of other code, and ROS stays up until the process leaves by
-    itself. EndingSignals after the first change nothing. To be made in the main thread.
+    itself. Signals after the first change nothing. To be made in the main thread.
     """
 
     def __init__(self) -> None:

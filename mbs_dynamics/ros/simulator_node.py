@@ -28,7 +28,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import Stepper
@@ -43,7 +43,7 @@ from mbs_dynamics.ros.simulator.commands import EffortCommands
 from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World, joint_forces
+from mbs_dynamics.ros.simulator.world import World, damping_of_drives, joint_forces
 
 
 class SimulatorNode(CarefulNode):
@@ -80,6 +80,18 @@ class SimulatorNode(CarefulNode):
             f"model {model.name!r}: {model.n} joints, {settings.integrator}, "
             f"{self._world.steps} steps a period, {settings.rate:g} Hz"
         )
+        drives = damping_of_drives(model, settings)
+        if drives:
+            said = ", ".join(f"{name} {damping:.3g}" for name, damping in drives.items())
+            self.get_logger().info(
+                f"the description states no friction of these joints: they have the damping of "
+                f"drives with a drive_time of {settings.drive_time:g} s: {said}"
+            )
+        if self._world.braked:
+            self.get_logger().info(
+                f"brakes hold the robot until commands on {self._command_topic} carry it, or "
+                f"{self.resolve_service_name('~/brakes')} releases it"
+            )
 
     def _model(self, text: str) -> Model:
         model = model_of(text).with_gravity(self._settings.gravity)
@@ -105,11 +117,13 @@ class SimulatorNode(CarefulNode):
 
     def _subscribe(self) -> None:
         topic = self._settings.command_topic
-        self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
+        heard = self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
+        self._command_topic = heard.topic_name
         self.create_subscription(JointState, "~/effort_commands", self._on_named_commands, 10)
         self.create_subscription(WrenchStamped, "~/disturbance", self._on_disturbance, 10)
         self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
+        self.create_service(SetBool, "~/brakes", self._on_brakes)
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -129,7 +143,11 @@ class SimulatorNode(CarefulNode):
         world = self._world
         if world.halted:
             return False
-        if not world.advance(self._commands.at(world.time)):
+        commands = self._commands.at(world.time)
+        if world.braked and self._commands.latest is not None and world.carried(commands):
+            world.brake(False)
+            self.get_logger().info("the commands carry the robot: brakes are released")
+        if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
         elapsed = round(1e9 * world.periods / self._settings.rate)
@@ -160,6 +178,9 @@ class SimulatorNode(CarefulNode):
             self._world.push(message.header.frame_id, messages.wrench_of(message))
         except MbsError as error:
             self._refuse("disturbance", f"disturbance refused: {error}")
+            return
+        if self._world.braked:
+            self._warn("braked", "the disturbance moves nothing: brakes hold the robot")
 
     def _on_payload(self, message: InertiaStamped) -> None:
         self._loads.append(messages.load_of(message))
@@ -184,7 +205,16 @@ class SimulatorNode(CarefulNode):
         self._commands.reset()
         self._pacer.change(self._settings.realtime_factor, time.perf_counter())
         response.success = True
-        response.message = f"at the initial state, with zero efforts, at {self._world.time:.3f} s"
+        held = ", held by brakes" if self._world.braked else ""
+        time_now = f"at {self._world.time:.3f} s"
+        response.message = f"at the initial state, with zero efforts{held}, {time_now}"
+        return response
+
+    def _on_brakes(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._world.brake(request.data)
+        response.success = True
+        response.message = "brakes hold the robot" if request.data else "brakes are released"
+        self.get_logger().info(response.message)
         return response
 
     def _publish_diagnostics(self) -> None:
