@@ -15,15 +15,11 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -37,7 +33,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
-from mbs_dynamics.ros.process import prefer_udp, ros
+from mbs_dynamics.ros.process import prefer_udp, run
 from mbs_dynamics.ros.robot_description import Load, model_of, read_description
 from mbs_dynamics.ros.simulator.commands import EffortCommands
 from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
@@ -199,6 +195,8 @@ class SimulatorNode(CarefulNode):
                 self._world.hang(load, compiled.result())
             except MbsError as error:
                 self._refuse("payload", f"payload refused: {error}")
+            else:
+                self._inform("payload accepted", messages.said_of_payload(load))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._world.reset()
@@ -218,6 +216,7 @@ class SimulatorNode(CarefulNode):
         return response
 
     def _publish_diagnostics(self) -> None:
+        self._remind_of_clock(self._settings.publish_clock)
         refused, self._refused = self._refused, 0
         self._diagnostics.publish(
             simulator_diagnostics(
@@ -255,17 +254,7 @@ class SimulatorNode(CarefulNode):
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
     prefer_udp(os.environ)
-    with ros(args):
-        try:
-            node = SimulatorNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("simulator_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if rclpy.ok():
-            executor.spin()
-    return 0
+    return run("simulator_node", SimulatorNode, args)
 
 
 if __name__ == "__main__":

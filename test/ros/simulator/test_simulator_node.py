@@ -240,6 +240,8 @@ def test_every_topic_service_and_parameter_is_documented():
         quality = qualities(probe, "publishers") | qualities(probe, "subscribers")
         quality["/forward_effort_controller/commands"] = quality.pop("controller/commands")
         for topic, _, rest in rows("simulator_node"):
-            assert topic in ("~/reset", "~/brakes") or rest.startswith(f" {quality[topic]}, "), topic
+            assert topic in ("~/reset", "~/brakes") or rest.startswith(f" {quality[topic]}, "), (
+                topic
+            )
         values = [pair.key for status in probe.health.values() for pair in status.values]
         assert [value for value in values if not says("simulator_node", value)] == []
