@@ -80,8 +80,8 @@ class SimulatorNode(CarefulNode):
         if drives:
             said = ", ".join(f"{name} {damping:.3g}" for name, damping in drives.items())
             self.get_logger().info(
-                f"the description states no friction of these joints: they have the damping of "
-                f"drives with a drive_time of {settings.drive_time:g} s: {said}"
+                f"damping of geared drives, by drive_damping {settings.drive_damping:g}, where the "
+                f"description states less: {said}"
             )
         if self._world.braked:
             self.get_logger().info(

@@ -96,7 +96,7 @@ def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
         "command_watchdog_node": ("command_timeout (1.0)", "effort_controller"),
         "dynamics_node": ("representation ('hybrid')", "gravity ([0.0, 0.0, -9.81])"),
         "gravity_compensation_node": ("damping.<joint> (0.0)", "compensates_itself (None)"),
-        "simulator_node": ("brakes (True)", "drive_time (0.4)"),
+        "simulator_node": ("brakes (True)", "drive_damping (0.2)"),
     }[node]:
         assert f"\n  {name}" in said
     assert all(len(line) <= 100 for line in said.splitlines())

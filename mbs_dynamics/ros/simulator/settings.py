@@ -64,7 +64,7 @@ class SimulatorSettings(NodeSettings):
     joint_damping: tuple[float, ...] = setting(
         (),
         "Viscous damping, N m s/rad or N s/m. Empty: as the description states, or as drives have "
-        "it, see drive_time.",
+        "it, see drive_damping.",
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
     )
@@ -74,12 +74,12 @@ class SimulatorSettings(NodeSettings):
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
     )
-    drive_time: float = setting(
-        0.4,
-        "Where the description states no friction and less damping, a joint has that of a geared "
-        "drive: its speed alone falls by the factor e in this time, s. 0: none.",
+    drive_damping: float = setting(
+        0.2,
+        "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
+        "geared drive, where the description states less damping. 0: as it states.",
         read_only=True,
-        range=(0.0, 100.0),
+        range=(0.0, 10.0),
     )
     friction_speed: float = setting(
         0.05,

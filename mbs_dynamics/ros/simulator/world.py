@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
@@ -229,20 +228,18 @@ def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
 
 
 def damping_of_drives(model: Model, settings: SimulatorSettings) -> dict[str, float]:
-    """Return the damping that drives have where the description states next to none, by joint.
+    """Return the damping of geared drives, by joint, where the description states less.
 
-    It lets the speed of that joint alone fall by the factor e in ``drive_time``, in the initial
-    posture. Joints with stated friction, or more damping than that, are not among them. N m s/rad
-    or N s/m.
+    At the velocity limit it exerts ``drive_damping`` times the effort limit. Joints without one of
+    these limits are not among them. N m s/rad or N s/m.
     """
-    if settings.joint_damping or not settings.drive_time:
+    if settings.joint_damping:
         return {}
-    inertias = np.diag(mbs.mass_matrix(model, initial_state(model, settings)[0]))
-    found = zip(model.joints, inertias / settings.drive_time, strict=True)
+    found = settings.drive_damping * model.effort_limits / model.velocity_limits
     return {
         joint.name: float(damping)
-        for joint, damping in found
-        if not joint.friction and joint.damping < damping
+        for joint, damping in zip(model.joints, found, strict=True)
+        if joint.damping < damping < math.inf
     }
 
 
