@@ -13,13 +13,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
@@ -34,7 +30,7 @@ from mbs_dynamics.ros.compensation.command_watchdog import (
 from mbs_dynamics.ros.compensation.controller_manager import NOT_INSTALLED, ControllerManager, pause
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import CarefulNode
-from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.process import run
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """How many commands of zero are sent, and how often in s: a new publisher is discovered late."""
@@ -210,17 +206,7 @@ class CommandWatchdogNode(CarefulNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    with ros(args):
-        try:
-            node = CommandWatchdogNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("command_watchdog_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if rclpy.ok():
-            executor.spin()
-    return 0
+    return run("command_watchdog_node", CommandWatchdogNode, args)
 
 
 if __name__ == "__main__":

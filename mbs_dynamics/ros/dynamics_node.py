@@ -12,15 +12,11 @@ import sys
 import time
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -39,7 +35,7 @@ from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
-from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import Gravity
 
 
@@ -186,12 +182,16 @@ class DynamicsNode(DescribedNode):
             self._manager.set_gravity(messages.gravity_of(message))
         except MbsError as error:
             self._warn("gravity", f"gravity refused: {error}")
+        else:
+            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
 
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
             self._manager.set_load(messages.load_of(message))
         except MbsError as error:
             self._warn("payload", f"payload refused: {error}")
+        else:
+            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -279,9 +279,11 @@ class DynamicsNode(DescribedNode):
     def _publish_diagnostics(self) -> None:
         now = time.perf_counter()
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
-        if stale_for is not None and not self._stale:
+        self._remind("waiting", self._waiting_for())
+        self._remind_of_clock()
+        if stale_for is not None and not self._stale and self._statistics.last_valid is not None:
             self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
-        elif stale_for is None and self._stale:
+        elif stale_for is None and self._stale and self._statistics.last_valid is not None:
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
         more = []
@@ -303,6 +305,20 @@ class DynamicsNode(DescribedNode):
                 more,
             )
         )
+
+    def _waiting_for(self) -> str:
+        """Return what must come before the node can publish anything; empty if nothing must."""
+        if self._state != "active":
+            return f"waiting for a lifecycle transition: the state is {self._state!r}"
+        if self._manager.robot is None:
+            return self._waiting_for_description(self._manager.refused)
+        if self._statistics.last_valid is None:
+            topic = self.resolve_topic_name("joint_states")
+            rejected = self._statistics.last_rejection
+            return f"waiting for joint_states on {topic}" + (
+                f"; the latest was rejected: {rejected}" if rejected else ""
+            )
+        return ""
 
     # -- parameters --------------------------------------------------------------------------------
 
@@ -337,18 +353,7 @@ class DynamicsNode(DescribedNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    with ros(args):
-        try:
-            node = DynamicsNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("dynamics_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if not node.start() and rclpy.ok():
-            return 1
-        executor.spin()
-    return 0
+    return run("dynamics_node", DynamicsNode, args)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from rclpy.subscription import Subscription
@@ -44,7 +42,7 @@ from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
-from mbs_dynamics.ros.process import prefer_udp, ros_with_signals, spin_until_shutdown
+from mbs_dynamics.ros.process import prefer_udp, run_gracefully
 
 SHORTEST_WAIT = 0.001
 """Seconds; the timer comes no sooner than that."""
@@ -78,6 +76,7 @@ class GravityCompensationNode(DescribedNode):
         """What is put off until no torque is commanded or held."""
         self._torques_in: list[Future] = []
         self._simulated_time = False
+        self._told_ready = False
         self._due = 0.0
         self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
@@ -234,10 +233,12 @@ class GravityCompensationNode(DescribedNode):
         )
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
-        self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t))
+        if self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t)):
+            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t))
+        if self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t)):
+            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
 
     def _on_imu(self, message: Imu) -> None:
         measured = message.linear_acceleration
@@ -258,13 +259,16 @@ class GravityCompensationNode(DescribedNode):
         # the node's clock says the same, in fifty times the time
         return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
 
-    def _try(self, what: str, action: Callable[[float], None]) -> None:
-        begin = time.thread_time()
+    def _try(self, what: str, action: Callable[[float], None]) -> bool:
+        """Take what a message asks for; False, and a log line, if it is refused."""
+        begin, accepted = time.thread_time(), True
         try:
             action(time.monotonic())
         except MbsError as error:
             self._warn(what, f"{what} refused: {error}")
+            accepted = False
         self._finish(what, time.thread_time() - begin)
+        return accepted
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -392,6 +396,8 @@ class GravityCompensationNode(DescribedNode):
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
         self._simulated_time = self.get_clock().ros_time_is_active
+        self._remind_of_clock()
+        self._remind_of_enabling(now)
         self._later(self._watch_controller)
         self._diagnostics.publish(
             diagnostics(
@@ -405,6 +411,26 @@ class GravityCompensationNode(DescribedNode):
                 now,
             )
         )
+
+    def _remind_of_enabling(self, now: float) -> None:
+        """Log why torques cannot be enabled, or once how they are."""
+        if self._lifecycle != "active" or self._core.policy.state is not State.DISABLED:
+            self._remind("enabling", "")
+            return
+        problems = self._core.problems(now, self._outputs.rivals())
+        if self._handover.trouble:
+            problems.append(self._handover.trouble)
+        said = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
+        if self._core.arm is None:
+            said = self._waiting_for_description(self._core.refused)
+        self._remind("enabling", said)
+        if not problems and not self._told_ready:
+            service = self.resolve_service_name("~/enable")
+            self.get_logger().info(
+                f"ready, and disabled; to enable: ros2 service call {service} "
+                'std_srvs/srv/SetBool "{data: true}"'
+            )
+        self._told_ready = not problems
 
     # -- parameters --------------------------------------------------------------------------------
 
@@ -428,16 +454,7 @@ class GravityCompensationNode(DescribedNode):
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
     prefer_udp(os.environ)
-    with ros_with_signals(args) as signals:
-        try:
-            node = GravityCompensationNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("gravity_compensation_node").fatal(f"cannot start: {error}")
-            return 1
-        if not node.start():
-            return 0 if signals.asked else 1
-        spin_until_shutdown(node, signals)
-    return 0
+    return run_gracefully("gravity_compensation_node", GravityCompensationNode, args)
 
 
 if __name__ == "__main__":

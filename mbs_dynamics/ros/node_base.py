@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import abstractmethod
 from typing import Any
@@ -22,6 +23,11 @@ from mbs_dynamics.ros.robot_description import read_description
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""
 
+REMINDING = 10.0
+"""Seconds between two log lines about the same thing that a node waits for."""
+
+CLOCK = "/clock"
+
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -31,6 +37,7 @@ class CarefulNode(Node):
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self._throttle = Throttle(LOG_PERIOD)
+        self._reminded: dict[str, tuple[str, float]] = {}
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """Set parameters, integers as doubles where those are declared, or refuse them all."""
@@ -41,16 +48,61 @@ class CarefulNode(Node):
         return super().set_parameters_atomically(parameters.converted(self, parameter_list))
 
     def _warn(self, kind: str, said: str) -> None:
+        """Log a warning, unless one of its kind was logged a moment ago."""
+        line = self._held_back(kind, said)
+        if line:
+            self.get_logger().warning(line)
+
+    def _inform(self, kind: str, said: str) -> None:
+        """Log what was accepted, unless some of its kind was logged a moment ago."""
+        line = self._held_back(kind, said)
+        if line:
+            self.get_logger().info(line)
+
+    def _held_back(self, kind: str, said: str) -> str:
         held_back = self._throttle.due(kind, time.monotonic())
-        if held_back is not None:
-            more = f" ({held_back} more like this since the last line)" if held_back else ""
-            self.get_logger().warning(said + more)
+        if held_back is None:
+            return ""
+        return said + (f" ({held_back} more like this since the last line)" if held_back else "")
+
+    def _remind(self, kind: str, said: str) -> None:
+        """Log what the node lacks, at once and then every ten seconds; empty if it lacks nothing.
+
+        To be called once a second.
+        """
+        what = re.sub(r"\d[\d.]*", "#", said)  # an age that grows is nothing new
+        before, when = self._reminded.get(kind, ("", 0.0))
+        now = time.monotonic()
+        if said and (what != before or now - when >= REMINDING):
+            self.get_logger().warning(said)
+            self._reminded[kind] = what, now
+        elif not said:
+            self._reminded.pop(kind, None)
+
+    def _remind_of_clock(self, publishes: bool = False) -> None:
+        """Log that nobody publishes the time that the node goes by, or more than one does."""
+        if not (publishes or self.get_clock().ros_time_is_active):
+            return
+        topic = self.resolve_topic_name(CLOCK)
+        publishers = self.count_publishers(topic)
+        said = ""
+        if publishers > 1:
+            said = f"{publishers} nodes publish {topic}: time jumps between theirs; end all but one"
+        elif publishers == 0:
+            said = f"waiting for {topic}, as use_sim_time is true: nobody publishes it"
+        self._remind("clock", said)
 
 
 class DescribedNode(CarefulNode, LifecycleNode):
     """A node with a lifecycle, for a robot that a URDF describes."""
 
     _settings: Any
+
+    def _waiting_for_description(self, refused: str) -> str:
+        """Return that the node waits for a description, and why the latest was refused."""
+        topic = self.resolve_topic_name("robot_description")
+        why = f"; the latest was refused: {refused}" if refused else ""
+        return f"waiting for a robot_description on {topic}{why}"
 
     @abstractmethod
     def _describe(self, text: str) -> bool:

@@ -8,12 +8,15 @@ A field is one parameter, or, where it is by joint, one for each joint of the fi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import Field
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+import yaml
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -90,6 +93,40 @@ def converted(node: Node, given: Iterable[Parameter]) -> list[Parameter]:
 def declared(node: Node) -> list[str]:
     """Return the names of the parameters that a node has declared, without those of rclpy."""
     return [name for name in node.get_parameters_by_prefix("") if not name.startswith(FOREIGN)]
+
+
+def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
+    """Return messages about files of parameters that have none for this node, which ROS ignores.
+
+    ``args`` are those that ROS was initialised with.
+    """
+    messages = []
+    name = node.get_fully_qualified_name()
+    for option, path in pairwise(args):
+        if option != "--params-file":
+            continue
+        with open(path, encoding="utf-8") as file:
+            nodes = list(_nodes_of(yaml.safe_load(file)))
+        if not any(re.fullmatch(_pattern(one), name) for one in nodes):
+            theirs = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
+            messages.append(f"{path} has no parameters for {name}: {theirs}")
+    return messages
+
+
+def _nodes_of(content: Any, above: str = "") -> Iterator[str]:
+    """Yield the full names of nodes, with wildcards, that a file has parameters for."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if key == "ros__parameters":
+            yield above
+        else:
+            yield from _nodes_of(value, f"{above}/{str(key).strip('/')}")
+
+
+def _pattern(name: str) -> str:
+    """Return the regular expression for a name with the wildcards * and **."""
+    return "/" + "/".join(
+        {"*": "[^/]+", "**": ".+"}.get(part, re.escape(part)) for part in name[1:].split("/")
+    )
 
 
 def unknown(known: Sequence[str], name: str) -> str:

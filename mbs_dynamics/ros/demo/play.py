@@ -75,6 +75,7 @@ def _simulator(path: Path, plan: Plan) -> list[str]:
         f"initial_positions:={_list(plan.posture)}",
         f"disturbance_duration:={LASTING}",
         f"joint_damping:={_list(plan.own_damping)}",
+        "brakes:=false",
     ]
 
 
