@@ -20,6 +20,7 @@ BENCHMARKS = {
     "operations": "Operations of each algorithm in each representation.",
     "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
     "large_trees": "Straight-line code beside chunks, and long chains beside Pinocchio.",
+    "passes": "What each pass of the compiler buys that could be left out.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
     "simulation": "Simulated steps per second: one arm and a batch, beside MuJoCo's rollout.",
     "accuracy": "The largest difference from Pinocchio.",
