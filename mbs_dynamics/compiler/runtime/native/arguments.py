@@ -13,6 +13,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     I32,
     I64,
     WORD,
+    Block,
     Function,
     Inline,
     Pointer,
@@ -45,6 +46,22 @@ def new_views(f: Function) -> Value:
     return f.array(I64, 3 * MOST_PORTS).to(Pointer(VIEWS))
 
 
+def leave_unless_one_state(
+    f: Function, checks: Block, array: Value, port: Value, flags: int
+) -> None:
+    """Emit what leaves a block unless an object is one state of a port.
+
+    That is exactly an ndarray of native float64, C-contiguous and with these flags, and of the
+    shape of the port. The first load is safe for any object.
+    """
+    flags |= C_CONTIGUOUS
+    checks.leave_unless(array.type == f.symbol(NDARRAY))
+    exact = (array.dtype == f.symbol(FLOAT64)) & ((array.flags & flags) == flags)
+    checks.leave_unless(exact & (array.ndim.to(I64) == port.ndim))
+    with f.loop(port.ndim) as axis:
+        checks.leave_unless(array.shape[axis] == port.shape[axis])
+
+
 def check_array() -> Function:
     """Return ``i64 mbs.check_array(array, port, flags, views, k)``.
 
@@ -52,7 +69,7 @@ def check_array() -> Function:
     shape of the port after at most one batch axis, and strides that a view can describe. Returns
     the number of states and fills in view k. The first load is safe for any object.
     """
-    f = Function(CHECK_ARRAY, attributes="alwaysinline")
+    f = Function(CHECK_ARRAY)
     array, port, flags, views, k = f.parameters
     with f.block() as checks:
         checks.leave_unless(array.type == f.symbol(NDARRAY))

@@ -28,7 +28,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, STATES_PER_THREAD
 from mbs_dynamics.compiler.runtime.native import arguments, python, results
 from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
-from mbs_dynamics.compiler.runtime.native.layout import ALIGNED, TUPLE
+from mbs_dynamics.compiler.runtime.native.layout import ALIGNED, ARRAY, TUPLE
 from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_PORTS
 
 EVALUATE = Prototype("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64)
@@ -111,12 +111,18 @@ def _read_arguments(
 ) -> Value:
     """Emit the checks of all arguments and return the number of states, or ONE_STATE."""
     states = f.variable(I64, ONE_STATE)
-    with f.loop(given) as k:
-        found = f.call(arguments.CHECK_ARRAY, args[k], kernel.ports[k], ALIGNED, views, k)
+    with f.loop(given) as k, f.block() as argument:
+        array, port = args[k].to(Pointer(ARRAY)), kernel.ports[k]
+        with f.block() as one_state:
+            arguments.leave_unless_one_state(f, one_state, array, port, ALIGNED)
+            views.pointers[k] = array.data
+            views.strides[k].by_state = 0
+            views.strides[k].by_entry = 8
+            argument.leave()
+        found = f.call(arguments.CHECK_ARRAY, array, port, ALIGNED, views, k)
         fast.leave_if(found == REFUSED)
-        with f.if_(found != ONE_STATE):
-            fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
-            states.value = found
+        fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
+        states.value = found
     with f.loop(given, kernel.inputs) as k:
         views.pointers[k] = kernel.ports[k].default
         views.strides[k].by_state = 0

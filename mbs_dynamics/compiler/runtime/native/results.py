@@ -27,10 +27,14 @@ from mbs_dynamics.compiler.codegen.builder import (
 )
 from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, RECYCLED
 from mbs_dynamics.compiler.runtime.native import python
-from mbs_dynamics.compiler.runtime.native.arguments import CHECK_ARRAY, ONE_STATE, VIEWS
+from mbs_dynamics.compiler.runtime.native.arguments import (
+    CHECK_ARRAY,
+    ONE_STATE,
+    VIEWS,
+    leave_unless_one_state,
+)
 from mbs_dynamics.compiler.runtime.native.layout import (
     ALIGNED,
-    C_CONTIGUOUS,
     OWNS_DATA,
     TUPLE,
     WRITEABLE,
@@ -99,14 +103,9 @@ def result_of_one_state() -> Function:
     with f.if_(kept != NULL), f.loop(RECYCLED) as place, f.block() as checks:
         result = kept[place]
         checks.leave_unless(result.references == 1)
-        checks.leave_unless(result.type == f.symbol(python.NDARRAY))  # None at first
-        # all that whoever had it may have changed
-        flags = C_CONTIGUOUS | ALIGNED | WRITEABLE | OWNS_DATA
-        same = (result.dtype == f.symbol(python.FLOAT64)) & ((result.flags & flags) == flags)
-        checks.leave_unless(same & (result.weak_references == NULL))
-        checks.leave_unless(result.ndim.to(I64) == port.ndim)
-        with f.loop(port.ndim) as axis:
-            checks.leave_unless(result.shape[axis] == port.shape[axis])
+        # whoever had it may have changed all of this; at first it is None
+        leave_unless_one_state(f, checks, result, port, ALIGNED | WRITEABLE | OWNS_DATA)
+        checks.leave_unless(result.weak_references == NULL)
         views.pointers[k] = result.data
         result.references = 2
         f.ret(result)
