@@ -45,6 +45,7 @@ MATRICES: tuple[Case, ...] = (
     ("Panda", "mass_matrix", 1000),
     ("Talos", "mass_matrix", 1000),
     ("G1", "coriolis_matrix", 1000),
+    ("Talos", "coriolis_matrix", 1000),
     ("G1", "forward_kinematics", 1000),
 )
 CHAINS: tuple[Case, ...] = tuple(
@@ -79,6 +80,7 @@ EVERY = {
     "sines": Pass(PASSES + "pipeline.with_sines_together", _unchanged, ROBOTS),
     "spilling": Pass(PASSES + "pipeline.spilled", _unchanged, ROBOTS),
     "outlining": Pass(PASSES + "pipeline.outlined", _unchanged, LARGE),
+    "scheduling": Pass(PASSES + "pipeline.scheduled", _unchanged, MATRICES),
     "deduplication": Pass(
         "mbs_dynamics.compiler.runtime.machine.deduplicated", _all_entries, MATRICES
     ),

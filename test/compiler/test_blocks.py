@@ -28,6 +28,7 @@ from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines, Store
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.passes import pipeline, spilling
+from mbs_dynamics.compiler.passes import scheduling as schedule
 from mbs_dynamics.compiler.passes.lowering_straight import lowered
 from mbs_dynamics.compiler.passes.outlining import outlined
 from mbs_dynamics.compiler.passes.sines import with_sines_together
@@ -43,6 +44,8 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilling, "FAR", 4)
+    monkeypatch.setattr(schedule, "MANY_LIVE", 0)
+    monkeypatch.setattr(schedule, "FEWER_LIVE", 2.0)
 
 
 STEPS = (
@@ -96,6 +99,7 @@ def steps() -> Any:
 
 
 PASSES: tuple[Callable[[Module], Module], ...] = (
+    schedule.scheduled,
     lambda x: with_sines_together(x, 1),
     lambda x: with_sines_together(x, 8),
     spilling.spilled,
@@ -236,6 +240,19 @@ def there_and_back(size: int) -> Program:
         return np.array([y + y * y * 2.0 for y in there])
 
     return trace(function, {"x": (size,)}, name="there_and_back")
+
+
+def test_results_come_one_after_the_other_where_many_values_live():
+    whole = lowered(there_and_back(2 * schedule.MANY_LIVE))
+    ordered = verify(schedule.scheduled(whole))
+    assert ordered is not whole
+    assert sorted(map(repr, ordered.body)) == sorted(map(repr, whole.body))
+    assert schedule.scheduled(ordered) is ordered
+
+
+def test_few_values_that_live_stay_where_they_are():
+    whole = lowered(there_and_back(schedule.MANY_LIVE // 2))
+    assert schedule.scheduled(whole) is whole
 
 
 def test_what_is_used_soon_is_not_spilled():

@@ -12,6 +12,7 @@ from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.compiler.passes import lowering_straight
 from mbs_dynamics.compiler.passes.outlining import outlined
+from mbs_dynamics.compiler.passes.scheduling import scheduled
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import CHUNK, LARGEST_BLOCK, WIDTH
@@ -48,6 +49,9 @@ def llvm_stages(program: Program, lanes: int = 1) -> Stages:
 def _llvm_stages_of_blocks(program: Program, lanes: int) -> Stages:
     module = lowering_straight.lowered(program)
     yield "lowering_straight", module
+    if lanes > 1:
+        module = scheduled(module)
+        yield "scheduling", module
     module = with_sines_together(module, WIDTH if lanes == 1 else 1)
     yield "sines", module
     if len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]:
