@@ -33,7 +33,7 @@ setup(
     ],
     zip_safe=False,
     python_requires=">=3.10",
-    install_requires=["numpy>=1.26"],
+    install_requires=["numpy>=1.26", "lxml", "urdfdom-py"],
     extras_require={
         # Machine code. Without it the plain Python back end does the same, more slowly.
         "fast": ["llvmlite>=0.45"],
@@ -66,7 +66,6 @@ setup(
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
-            "lxml",
             "lxml-stubs",
             "import-linter>=2.4",
             # The build that ROS users run.

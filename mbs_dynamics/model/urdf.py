@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +21,8 @@ from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.model.urdf_elements import Joint as UrdfJoint
-from mbs_dynamics.model.urdf_elements import Link, Origin
 from mbs_dynamics.model.urdf_joint import diagnose_joint, driver, dynamics, factors, limits
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
-from mbs_dynamics.model.urdf_xml import read
 
 
 def from_urdf(
@@ -67,7 +66,9 @@ def from_urdf(
     as one ModelWarning; ``Model.diagnostics`` holds the same, and notes on what was merged or left
     out.
     """
-    where, robot = read(source)
+    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
+
+    where, robot = urdf_xml.read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
     return warn(_Assembly(tree, part).model(gravity))
@@ -131,7 +132,7 @@ class _Assembly:
             self.diagnostics.append(Diagnostic(f"link {link!r}", message, "note"))
         self.diagnose_link(link)
 
-    def move(self, joint: UrdfJoint, parent: int, pose: FloatArray) -> None:
+    def move(self, joint: Any, parent: int, pose: FloatArray) -> None:
         """Add the bodies that a joint moves, all but the last one massless."""
         where = self.tree.where
         screws = factors(where, joint)
@@ -150,7 +151,7 @@ class _Assembly:
         self.frames[joint.child] = Frame(joint.child, parent, pose)
         self.diagnose_link(joint.child)
 
-    def factor(self, joint: UrdfJoint, suffix: str, screw: FloatArray) -> Joint:
+    def factor(self, joint: Any, suffix: str, screw: FloatArray) -> Joint:
         """Return the joint of one degree of freedom that a joint is, or one factor of it."""
         where, name = self.tree.where, joint.name + suffix
         owner, ratio, offset = driver(self.tree, joint)
@@ -169,16 +170,17 @@ class _Assembly:
             ratio=ratio,
             offset=offset,
             limits=limits(where, joint),
-            **dynamics(joint)._asdict(),
+            damping=dynamics(joint, "damping"),
+            friction=dynamics(joint, "friction"),
         )
 
     def diagnose_link(self, link: str) -> None:
         """Add the diagnostics of the inertia of one link."""
         found = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
-        if inertial is not None and inertial.mass is None:
+        if inertial is not None and math.isnan(inertial.mass):
             found.append("has an <inertial> without a mass; taken to be 0 kg")
-        elif inertial is not None and inertial.tensor is None and inertial.mass:
+        elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
             found.append(
                 f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
             )
@@ -206,28 +208,31 @@ class _Assembly:
         return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
 
 
-def _inertia(where: str, link: Link) -> Inertia:
+def _inertia(where: str, link: Any) -> Inertia:
     """Return the inertia of a link about the origin of its own frame, zero where not stated."""
     inertial = link.inertial
     if inertial is None:
         return Inertia.zero()
-    mass = inertial.mass or 0.0
+    mass = 0.0 if math.isnan(inertial.mass) else inertial.mass
     if mass < 0.0:
         raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
     C = _pose(inertial.origin)
     R = C[:3, :3]
-    tensor = np.zeros((3, 3)) if inertial.tensor is None else np.array(inertial.tensor)
+    tensor = (
+        np.zeros((3, 3)) if inertial.inertia is None else np.array(inertial.inertia.to_matrix())
+    )
     return Inertia.from_com(mass, C[:3, 3], R @ tensor @ R.T)
 
 
-def _pose(origin: Origin) -> FloatArray:
+def _pose(origin: Any) -> FloatArray:
     """Return the (4, 4) pose of an ``origin``; rpy turns about the fixed axes x, y, z in turn."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(origin.rpy), np.cos(origin.rpy)
     C = np.eye(4)
-    C[:3, :3] = [
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
-    C[:3, 3] = origin.xyz
+    if origin is not None:
+        (sr, sp, sy), (cr, cp, cy) = np.sin(origin.rpy), np.cos(origin.rpy)
+        C[:3, :3] = [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+        C[:3, 3] = origin.xyz
     return C

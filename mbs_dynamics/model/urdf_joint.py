@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from mbs_dynamics.errors import UnknownJointError, UrdfError
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.macro_joints import MacroJoint, macro_joint
-from mbs_dynamics.model.urdf_elements import Dynamics, Joint, Mimic
 from mbs_dynamics.model.urdf_tree import LinkTree
 
 MACRO_JOINTS = ("planar", "floating")
@@ -23,12 +22,12 @@ MACRO_JOINTS = ("planar", "floating")
 class Driver(NamedTuple):
     """The joint whose coordinate drives a joint: position = ratio * its position + offset."""
 
-    owner: Joint
+    owner: Any
     ratio: float
     offset: float
 
 
-def factors(where: str, joint: Joint) -> dict[str, FloatArray]:
+def factors(where: str, joint: Any) -> dict[str, FloatArray]:
     """Return the joint screws X (6,) of a joint that moves, by what is put after its name.
 
     See :func:`mbs_dynamics.model.urdf.from_urdf` for the directions of the macro joints.
@@ -37,8 +36,8 @@ def factors(where: str, joint: Joint) -> dict[str, FloatArray]:
     return dict(zip(made.factors, made.screws, strict=True))
 
 
-def _along_axis(where: str, joint: Joint) -> MacroJoint:
-    axis = np.array(joint.axis)
+def _along_axis(where: str, joint: Any) -> MacroJoint:
+    axis = np.array((1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
     length = math.hypot(*axis)
     if length == 0.0:
         raise UrdfError(f"{where}: the axis of joint {joint.name!r} is zero; valid is a direction")
@@ -46,21 +45,21 @@ def _along_axis(where: str, joint: Joint) -> MacroJoint:
     return macro_joint(kind, axis=axis / length)
 
 
-def limits(where: str, joint: Joint) -> Limits:
+def limits(where: str, joint: Any) -> Limits:
     """Return the limits that a joint of one degree of freedom states."""
     if joint.limit is None:
         return Limits()
-    lower, upper, velocity, effort = joint.limit
+    lower, upper = _stated(joint.limit.lower), _stated(joint.limit.upper)
     if joint.type == "continuous":
         lower = upper = None
     if lower is not None and upper is not None and lower > upper:
         raise UrdfError(
             f"{where}: joint {joint.name!r} has the lower limit {lower:g} above the upper {upper:g}"
         )
-    return Limits(lower, upper, velocity, effort)
+    return Limits(lower, upper, _stated(joint.limit.velocity), _stated(joint.limit.effort))
 
 
-def driver(tree: LinkTree, joint: Joint) -> Driver:
+def driver(tree: LinkTree, joint: Any) -> Driver:
     """Return the joint whose coordinate drives this one: itself, or the end of a chain of mimics.
 
     Raises UrdfError for a mimic of what is missing, has not one coordinate, or goes in a circle.
@@ -68,7 +67,7 @@ def driver(tree: LinkTree, joint: Joint) -> Driver:
     ratio, offset = 1.0, 0.0
     names = [joint.name]
     while joint.mimic is not None:
-        other = mimicked(tree, joint.name, joint.mimic)
+        other = mimicked(tree, joint)
         names.append(other.name)
         if other.name in names[:-1]:
             raise UrdfError(f"{tree.where}: joints mimic one another: {' -> '.join(names)}")
@@ -78,28 +77,28 @@ def driver(tree: LinkTree, joint: Joint) -> Driver:
                     f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
                     f"{one.name!r} is {one.type} and has not one coordinate"
                 )
-        offset += ratio * joint.mimic.offset
-        ratio *= joint.mimic.multiplier
+        offset += ratio * _default(joint.mimic.offset, 0.0)
+        ratio *= _default(joint.mimic.multiplier, 1.0)
         joint = other
     return Driver(joint, ratio, offset)
 
 
-def mimicked(tree: LinkTree, follower: str, mimic: Mimic) -> Joint:
+def mimicked(tree: LinkTree, joint: Any) -> Any:
     """Return the joint that a mimic joint names, in full or without the prefix of its own name."""
-    name = mimic.joint
+    name = joint.mimic.joint
     if name in tree.joints:
         return tree.joints[name]
-    ends = [k + 1 for k, letter in enumerate(follower) if not letter.isalnum()]
-    meant = [follower[:end] + name for end in ends if follower[:end] + name in tree.joints]
+    ends = [k + 1 for k, letter in enumerate(joint.name) if not letter.isalnum()]
+    meant = [joint.name[:end] + name for end in ends if joint.name[:end] + name in tree.joints]
     if len(meant) != 1:
         raise UrdfError(
-            f"{tree.where}: joint {follower!r} mimics a joint that does not exist: "
+            f"{tree.where}: joint {joint.name!r} mimics a joint that does not exist: "
             f"{UnknownJointError(name, tree.joints)}"
         )
     return tree.joints[meant[0]]
 
 
-def diagnose_joint(tree: LinkTree, joint: Joint) -> list[Diagnostic]:
+def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
     """Return diagnostics of what a joint states that is implausible or left out."""
     subject = f"joint {joint.name!r}"
     ignored = {
@@ -115,11 +114,12 @@ def diagnose_joint(tree: LinkTree, joint: Joint) -> list[Diagnostic]:
         ]
     said = []
     if joint.mimic is not None:
-        meant = mimicked(tree, joint.name, joint.mimic).name
+        meant = mimicked(tree, joint).name
         if meant != joint.mimic.joint:
             message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
             said.append(Diagnostic(subject, message))
-    for what, value in dynamics(joint)._asdict().items():
+    for what in ("damping", "friction"):
+        value = dynamics(joint, what)
         if value < 0.0:
             said.append(
                 Diagnostic(subject, f"has the negative {what} {value:g}: it feeds in energy")
@@ -127,6 +127,14 @@ def diagnose_joint(tree: LinkTree, joint: Joint) -> list[Diagnostic]:
     return said
 
 
-def dynamics(joint: Joint) -> Dynamics:
-    """Return the damping and friction of a joint, zero if not stated."""
-    return joint.dynamics or Dynamics()
+def dynamics(joint: Any, what: str) -> float:
+    """Return the ``"damping"`` or ``"friction"`` of a joint, zero if not stated."""
+    return 0.0 if joint.dynamics is None else _default(getattr(joint.dynamics, what), 0.0)
+
+
+def _stated(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _default(value: float | None, default: float) -> float:
+    return default if value is None else value

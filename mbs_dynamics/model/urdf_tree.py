@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError
-from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
-
-E = TypeVar("E", Link, Joint)
 
 
 class LinkTree(NamedTuple):
@@ -19,15 +16,15 @@ class LinkTree(NamedTuple):
     where: str
     """What to call the source in messages."""
     name: str
-    links: dict[str, Link]
-    joints: dict[str, Joint]
+    links: dict[str, Any]
+    joints: dict[str, Any]
     root: str
-    above: dict[str, Joint]
+    above: dict[str, Any]
     """The joint that moves a link; the root has none."""
-    below: dict[str, list[Joint]]
+    below: dict[str, list[Any]]
     """The joints that a link carries."""
 
-    def joints_below(self, link: str) -> list[Joint]:
+    def joints_below(self, link: str) -> list[Any]:
         """Return all joints below a link, depth first, in the order of the file."""
         found = []
         stack = self.below[link][::-1]
@@ -49,7 +46,7 @@ class Part(NamedTuple):
     """What is kept of a tree, from a root link on, and what is left out."""
 
     root: str
-    joints: list[Joint]
+    joints: list[Any]
     """Kept, depth first."""
     outside: list[str]
     """The links that are not below the root."""
@@ -57,14 +54,14 @@ class Part(NamedTuple):
     """The links of each subtree that moves relative to the chain to the tip, its top first."""
 
 
-def tree_of(where: str, robot: Robot) -> LinkTree:
-    """Return the tree of a robot, or raise UrdfError if it is not one tree."""
+def tree_of(where: str, robot: Any) -> LinkTree:
+    """Return the tree of a ``urdf_parser_py`` robot, or raise UrdfError if it is not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
     links = _by_name(where, "link", robot.links)
     joints = _by_name(where, "joint", robot.joints)
-    above: dict[str, Joint] = {}
-    below: dict[str, list[Joint]] = {name: [] for name in links}
+    above: dict[str, Any] = {}
+    below: dict[str, list[Any]] = {name: [] for name in links}
     for joint in joints.values():
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in links:
@@ -123,8 +120,8 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
     return Part(start, joints, outside, dropped)
 
 
-def _by_name(where: str, what: str, elements: Iterable[E]) -> dict[str, E]:
-    found: dict[str, E] = {}
+def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for element in elements:
         if element.name in found:
             raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")
@@ -132,7 +129,7 @@ def _by_name(where: str, what: str, elements: Iterable[E]) -> dict[str, E]:
     return found
 
 
-def _cycle(above: dict[str, Joint], link: str) -> str:
+def _cycle(above: dict[str, Any], link: str) -> str:
     """Return the cycle that one comes to when going up from a link, in words."""
     seen = [link]
     while (link := above[link].parent) not in seen:

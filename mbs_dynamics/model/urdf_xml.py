@@ -1,30 +1,31 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading URDF files: from a path or text to elements of which every one has been checked."""
+"""Reading URDF files: from a path or text to elements of which every one has been checked.
+
+``urdf_parser_py`` accepts NaN, loses the difference between "0" and "not stated", prints warnings
+and rejects real robots for textures and transmissions. It is therefore given a copy of the document
+with nothing in it but what dynamics needs, and only after every name and number has been checked.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
+
+from lxml import etree
+from urdf_parser_py import urdf
 
 from mbs_dynamics.errors import ArgumentError, UrdfError
-from mbs_dynamics.model.urdf_elements import (
-    Dynamics,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Mimic,
-    Origin,
-    Robot,
-    Vector,
-)
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
+
+NOT_STATED = "nan"
+"""Stands in the copy for a number that the file does not state; a NaN in the file is an error."""
 
 _LARGEST = 1e50
 """No number is larger, so that products are finite; but limits may be the largest float."""
@@ -32,34 +33,76 @@ _LARGEST = 1e50
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
-    """Return what to call the source in messages, and its robot.
+@dataclass(frozen=True)
+class _Form:
+    """What is copied of an element."""
+
+    names: tuple[str, ...] = ()
+    """Attributes of text, all required."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Attributes of numbers, and how many numbers each holds."""
+    absent: str | None = None
+    """What stands in the copy for an absent attribute of ``numbers``; None if it is required."""
+    children: tuple[str, ...] = ()
+    """Child elements, each at most once."""
+
+
+_LEFT_OUT = ""
+_TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_LIMITS = ("lower", "upper", "velocity", "effort")
+_JOINT_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+
+_FORMS = {
+    "link": _Form(names=("name",), children=("inertial",)),
+    "inertial": _Form(children=("origin", "mass", "inertia")),
+    "mass": _Form(numbers={"value": 1}),
+    "inertia": _Form(numbers=dict.fromkeys(_TENSOR, 1)),
+    "joint": _Form(names=("name", "type"), children=_JOINT_CHILDREN),
+    "origin": _Form(numbers={"xyz": 3, "rpy": 3}, absent=_LEFT_OUT),
+    "parent": _Form(names=("link",)),
+    "child": _Form(names=("link",)),
+    "axis": _Form(numbers={"xyz": 3}),
+    "limit": _Form(numbers=dict.fromkeys(_LIMITS, 1), absent=NOT_STATED),
+    "dynamics": _Form(numbers={"damping": 1, "friction": 1}, absent=_LEFT_OUT),
+    "mimic": _Form(names=("joint",), numbers={"multiplier": 1, "offset": 1}, absent=_LEFT_OUT),
+}
+
+
+def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
+    """Return what to call the source in messages, and its ``urdf_parser_py.urdf.Robot``.
 
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
-    In the robot that is returned every name is there and every number is finite. Nothing is said
-    yet about how links and joints hang together.
+    In the robot that is returned every name is there and every number is finite; a limit that the
+    file does not state is NaN, and so is a mass. Nothing is said yet about how links and joints
+    hang together.
 
     Raises UrdfError, naming the source, the element and the attribute.
     """
     where, data, encoding = _content(source)
     document = _parsed(where, data, encoding)
-    if document.tag != "robot":
+    if etree.QName(document).localname != "robot":
         raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>")
-    name = document.attributes.get("name")
+    name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; valid is <robot name='...'>")
-    links, joints = [], []
-    for element in document.children:
-        if element.tag in ("link", "joint"):
-            named = element.attributes.get("name")
-            if not named:
-                raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-            element.owner = f"{where}: {element.tag} {named!r}"
-            if element.tag == "link":
-                links.append(_link(named, element))
-            else:
-                joints.append(_joint(named, element))
-    return where, Robot(name, links, joints)
+    for element in document.iter("{*}*"):
+        namespace = etree.QName(element).namespace or ""
+        if namespace.endswith("xacro"):
+            tag = f"<xacro:{etree.QName(element).localname}>"
+            raise UrdfError(f"{where}: it contains {tag}; expand it with xacro first")
+    copy = etree.Element("robot", name=name)
+    for element in document.iterchildren("{*}link", "{*}joint"):
+        tag = etree.QName(element).localname
+        if not element.get("name"):
+            raise UrdfError(f"{where}: the <{tag}> in line {element.sourceline} has no name")
+        owner = f"{where}: {tag} {element.get('name')!r}"
+        _copy(element, copy, owner)
+        if tag == "joint" and element.get("type") not in JOINT_TYPES:
+            raise UrdfError(
+                f"{owner} has the unknown type {element.get('type')!r}; valid are "
+                f"{', '.join(JOINT_TYPES)}"
+            )
+    return where, urdf.Robot.from_xml_string(etree.tostring(copy))
 
 
 def _content(source: object) -> tuple[str, bytes, str | None]:
@@ -87,167 +130,66 @@ def _content(source: object) -> tuple[str, bytes, str | None]:
         ) from error
 
 
-class _Element:
-    """An XML element, without the namespace of its name."""
-
-    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.line = line
-        self.children: list[_Element] = []
-        self.owner = ""
-        """The source, and the link or joint that the element belongs to, for messages."""
-
-    def child(self, tag: str) -> _Element | None:
-        """Return the child element of a name, None if there is none; raise if there are two."""
-        found = [child for child in self.children if child.tag == tag]
-        if len(found) > 1:
-            raise UrdfError(f"{self.owner}: it has {len(found)} elements <{tag}>; valid is one")
-        for child in found:
-            child.owner = self.owner
-            return child
-        return None
-
-    def text(self, attribute: str) -> str:
-        """Return an attribute that must not be empty."""
-        text = self.attributes.get(attribute)
-        if not text:
-            raise UrdfError(f"{self.owner}: <{self.tag}> has no attribute {attribute!r}")
-        return text
-
-    def vector(self, attribute: str, count: int, largest: float = _LARGEST) -> Vector | None:
-        """Return ``count`` numbers; None if the attribute is absent."""
-        text = self.attributes.get(attribute)
-        if text is None:
-            return None
-        words = text.split()
-        fine = all(_NUMBER.fullmatch(word) and abs(float(word)) <= largest for word in words)
-        if len(words) != count or not fine:
-            valid = "one finite number" if count == 1 else f"{count} finite numbers"
-            raise UrdfError(
-                f"{self.owner}: <{self.tag} {attribute}={text!r}>: valid is {valid}, at most "
-                f"{largest:g}"
-            )
-        return tuple(map(float, words))
-
-    def number(self, attribute: str, largest: float = _LARGEST) -> float | None:
-        """Return a number; None if the attribute is absent."""
-        found = self.vector(attribute, 1, largest)
-        return None if found is None else found[0]
-
-    def required(self, attribute: str, count: int) -> Vector:
-        """Return ``count`` numbers of an attribute that must be there."""
-        found = self.vector(attribute, count)
-        if found is None:
-            raise UrdfError(f"{self.owner}: <{self.tag}> has no attribute {attribute!r}")
-        return found
-
-
-def _parsed(where: str, data: bytes, encoding: str | None) -> _Element:
-    """Return the root element of a document. Nothing is loaded, and no entity is expanded."""
-    parser: Any = expat.ParserCreate(encoding, "}")
-    around = _Element("", {}, 0)
-    stack = [around]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        namespace, _, tag = name.rpartition("}")
-        if namespace.endswith("xacro"):
-            raise UrdfError(f"{where}: it contains <xacro:{tag}>; expand it with xacro first")
-        element = _Element(tag, attributes, parser.CurrentLineNumber)
-        stack[-1].children.append(element)
-        stack.append(element)
-
-    def doctype(name: str, system: str | None, public: str | None, subset: int) -> None:
-        if system or subset:
-            raise UrdfError(
-                f"{where}: its DOCTYPE declares or loads something, as XML entities are, which is "
-                "refused"
-            )
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: stack.pop()
-    parser.StartDoctypeDeclHandler = doctype
+def _parsed(where: str, data: bytes, encoding: str | None) -> etree._Element:
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        encoding=encoding,
+    )
+    refused = f"{where}: its DOCTYPE declares or loads XML entities, which are refused"
     try:
-        parser.Parse(data, True)
-    except UrdfError:
-        raise
-    except (expat.ExpatError, LookupError, ValueError) as error:  # or an encoding that is unknown
-        raise UrdfError(f"{where}: it is not well-formed XML: {error}") from error
-    return around.children[0]
+        document = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        if b"<!ENTITY" in data.replace(b"\0", b""):  # in UTF-16 as well
+            raise UrdfError(f"{refused} ({error.msg})") from error
+        raise UrdfError(f"{where}: it is not well-formed XML: {error.msg}") from error
+    dtd: Any = document.getroottree().docinfo.internalDTD
+    if dtd is not None and (dtd.system_url or any(True for _ in dtd.iterentities())):
+        raise UrdfError(refused)
+    return document
 
 
-def _link(name: str, element: _Element) -> Link:
-    inertial = element.child("inertial")
-    if inertial is None:
-        return Link(name, None)
-    origin = _origin(inertial.child("origin"))
-    mass, inertia = inertial.child("mass"), inertial.child("inertia")
-    tensor = None
-    if inertia is not None:
-        entries = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        xx, xy, xz, yy, yz, zz = (inertia.required(entry, 1)[0] for entry in entries)
-        tensor = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    stated = None if mass is None else mass.required("value", 1)[0]
-    return Link(name, Inertial(origin, stated, tensor))
+def _copy(element: etree._Element, parent: etree._Element, owner: str) -> None:
+    """Append the checked copy of an element; ``owner`` is the link or joint, for messages."""
+    tag = etree.QName(element).localname
+    form = _FORMS[tag]
+    copy = etree.SubElement(parent, tag)
+    for attribute in form.names:
+        name = element.get(attribute)
+        if not name:
+            raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
+        copy.set(attribute, name)
+    for attribute, count in form.numbers.items():
+        text = element.get(attribute)
+        if text is not None:
+            largest = sys.float_info.max if tag == "limit" else _LARGEST
+            what = f"{owner}: <{tag} {attribute}={text!r}>"
+            copy.set(attribute, _numbers(text, count, largest, what))
+        elif form.absent is None:
+            raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
+        elif form.absent is not _LEFT_OUT:
+            copy.set(attribute, form.absent)
+    if tag == "origin" and element.get("quat_xyzw") is not None:
+        raise UrdfError(f"{owner}: <origin quat_xyzw='...'> is not supported; valid is rpy='...'")
+    for child in form.children:
+        found = list(element.iterchildren("{*}" + child))
+        if len(found) > 1:
+            raise UrdfError(f"{owner}: it has {len(found)} elements <{child}>; valid is one")
+        for one in found:
+            _copy(one, copy, owner)
+        if not found and child in ("parent", "child"):
+            raise UrdfError(f"{owner}: it has no <{child} link='...'>")
+        if not found and child == "mass":
+            etree.SubElement(copy, child, value=NOT_STATED)
 
 
-def _joint(name: str, element: _Element) -> Joint:
-    kind = element.text("type")
-    if kind not in JOINT_TYPES:
-        raise UrdfError(
-            f"{element.owner} has the unknown type {kind!r}; valid are {', '.join(JOINT_TYPES)}"
-        )
-    axis = element.child("axis")
-    return Joint(
-        name,
-        kind,
-        _end(element, "parent"),
-        _end(element, "child"),
-        _origin(element.child("origin")),
-        (1.0, 0.0, 0.0) if axis is None else axis.required("xyz", 3),
-        _limit(element.child("limit")),
-        _dynamics(element.child("dynamics")),
-        _mimic(element.child("mimic")),
-    )
-
-
-def _end(joint: _Element, which: str) -> str:
-    """Return the name of the parent or child link."""
-    found = joint.child(which)
-    if found is None:
-        raise UrdfError(f"{joint.owner}: it has no <{which} link='...'>")
-    return found.text("link")
-
-
-def _origin(element: _Element | None) -> Origin:
-    if element is None:
-        return Origin()
-    if "quat_xyzw" in element.attributes:
-        raise UrdfError(
-            f"{element.owner}: <origin quat_xyzw='...'> is not supported; valid is rpy='...'"
-        )
-    nothing = Origin()
-    return Origin(element.vector("xyz", 3) or nothing.xyz, element.vector("rpy", 3) or nothing.rpy)
-
-
-def _limit(element: _Element | None) -> Limit | None:
-    if element is None:
-        return None
-    return Limit(*(element.number(bound, sys.float_info.max) for bound in Limit._fields))
-
-
-def _dynamics(element: _Element | None) -> Dynamics | None:
-    if element is None:
-        return None
-    return Dynamics(*(element.number(what) or 0.0 for what in Dynamics._fields))
-
-
-def _mimic(element: _Element | None) -> Mimic | None:
-    if element is None:
-        return None
-    multiplier = element.number("multiplier")
-    return Mimic(
-        element.text("joint"),
-        1.0 if multiplier is None else multiplier,
-        element.number("offset") or 0.0,
-    )
+def _numbers(text: str, count: int, largest: float, what: str) -> str:
+    """Return the text of ``count`` numbers unchanged, or raise UrdfError."""
+    words = text.split()
+    fine = all(_NUMBER.fullmatch(word) and abs(float(word)) <= largest for word in words)
+    if len(words) != count or not fine:
+        valid = "one finite number" if count == 1 else f"{count} finite numbers"
+        raise UrdfError(f"{what}: valid is {valid}, at most {largest:g}")
+    return text
