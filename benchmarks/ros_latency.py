@@ -41,10 +41,10 @@ from std_msgs.msg import Float64MultiArray
 import mbs_dynamics as mbs
 from benchmarks.timing import Call, interleaved, median
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Efforts, Reading
 from mbs_dynamics.ros.messages import EffortMessage, JacobianMessage, topic_names
-from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.settings import Settings
 
 
 def outputs(model: mbs.Model) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def kernels(robot: str) -> None:
     os.environ["MBS_CACHE"] = "0"
     more = ("mass_matrix", "energy", "external_torques", "tool_wrench")
     for asked in ((), more):
-        settings = Settings(**{f"publish_{name}": True for name in asked})
+        settings = DynamicsSettings(**{f"publish_{name}": True for name in asked})
         model, other = (mbs.Model.from_urdf(robot) for _ in range(2))
         mbs.compile(mbs.momenta, other)  # the first compilation also starts the compiler
         begin = time.thread_time()

@@ -13,13 +13,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
@@ -31,10 +27,10 @@ from mbs_dynamics.ros.compensation.command_watchdog import (
     Switch,
     Watch,
 )
-from mbs_dynamics.ros.controller_manager import NOT_INSTALLED, ControllerManager, pause
+from mbs_dynamics.ros.compensation.controller_manager import NOT_INSTALLED, ControllerManager, pause
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import CarefulNode
-from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.process import run
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """How many commands of zero are sent, and how often in s: a new publisher is discovered late."""
@@ -79,7 +75,7 @@ class CommandWatchdogNode(CarefulNode):
         if self._ending and not any(message.data):
             return  # our own
         before = self._core.state
-        self._core.hear(message.data, time.monotonic())
+        self._core.on_command(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
             self.get_logger().warning("commands have come again before the controller was inactive")
 
@@ -195,36 +191,22 @@ class CommandWatchdogNode(CarefulNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(CommandWatchdogSettings, name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._core.settings.changed(parameters.values(CommandWatchdogSettings, given))
+            parameters.changed(self._core.settings, given)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(CommandWatchdogSettings, given)
-        self._core.settings = self._core.settings.changed(changed)
+        self._core.settings = parameters.changed(self._core.settings, given)
         self.destroy_timer(self._timer)
         self._timer = self.create_timer(self._core.period, self._look, clock=self._steady)
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    with ros(args):
-        try:
-            node = CommandWatchdogNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("command_watchdog_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if rclpy.ok():
-            executor.spin()
-    return 0
+    return run("command_watchdog_node", CommandWatchdogNode, args)
 
 
 if __name__ == "__main__":

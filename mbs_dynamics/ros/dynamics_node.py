@@ -10,18 +10,13 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -33,14 +28,15 @@ from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
-from mbs_dynamics.ros.process import ros
-from mbs_dynamics.ros.robot import Gravity, Results, Robot
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.process import run
+from mbs_dynamics.ros.robot_description import Gravity
 
 
 class DynamicsNode(DescribedNode):
@@ -48,10 +44,10 @@ class DynamicsNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
-        self._settings = parameters.declare(self, Settings)
+        self._settings = parameters.declare(self, DynamicsSettings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._supervisor = Supervisor(self._settings)
+        self._manager = ModelManager(self._settings)
         self._outputs = Outputs(self)
         self._input: JointInput | None = None
         self._contact = Contact()
@@ -78,12 +74,12 @@ class DynamicsNode(DescribedNode):
             self.create_subscription(Vector3Stamped, "~/gravity", self._on_gravity, 10),
             self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10),
         ]
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        described = self._describe_by_parameters()
+        if described is None:
             self._configured.append(
                 self.create_subscription(String, "robot_description", self._on_description, LATCHED)
             )
-        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+        elif not described:
             self._forget()
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
@@ -119,13 +115,13 @@ class DynamicsNode(DescribedNode):
         self._outputs.clear()
         self._contact.restart()
         self._input, self._desired, self._measured, self._why_less = None, None, None, ""
-        self._supervisor = Supervisor(self._settings)
+        self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
     def _enter(self, state: str) -> None:
         """Note the state of the lifecycle, and whether joint states are to be expected in it."""
         self._state = state
-        waiting = state == "active" and self._supervisor.robot is not None
+        waiting = state == "active" and self._manager.robot is not None
         self._statistics.wait(time.perf_counter() if waiting else None)
         self._stale = False
         self._listen_to_desired_points()
@@ -147,7 +143,7 @@ class DynamicsNode(DescribedNode):
 
     def _describe(self, text: str) -> bool:
         try:
-            if self._supervisor.describe(text):
+            if self._manager.describe(text):
                 self._adopt()
         except MbsError as error:
             self.get_logger().error(f"robot_description refused: {error}")
@@ -156,7 +152,7 @@ class DynamicsNode(DescribedNode):
 
     def _adopt(self) -> None:
         """Take up the robot that has come into force."""
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         assert robot is not None
         self._input = JointInput.of_model(
             robot.model,
@@ -168,7 +164,7 @@ class DynamicsNode(DescribedNode):
         self._measured = None
         self._arrange(robot)
         self._enter(self._state)
-        for remark in self._supervisor.remarks:
+        for remark in self._manager.remarks:
             self.get_logger().warning(remark)
         self.get_logger().info(
             f"model {robot.model.name!r}: {robot.model.n} joints, back end {robot.backend}, "
@@ -183,21 +179,25 @@ class DynamicsNode(DescribedNode):
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         try:
-            self._supervisor.set_gravity(messages.gravity_of(message))
+            self._manager.set_gravity(messages.gravity_of(message))
         except MbsError as error:
             self._warn("gravity", f"gravity refused: {error}")
+        else:
+            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
 
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
-            self._supervisor.set_load(messages.load_of(message))
+            self._manager.set_load(messages.load_of(message))
         except MbsError as error:
             self._warn("payload", f"payload refused: {error}")
+        else:
+            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
 
     # -- what it does ------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
         begin = time.perf_counter()
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         if robot is None or self._input is None:
             return
         stamp = message.header.stamp
@@ -221,7 +221,7 @@ class DynamicsNode(DescribedNode):
         if answering or robot.settings.observes:
             results = robot.evaluate(reading)
             if robot.settings.observes:
-                self._contact.hear(robot, reading, results)
+                self._contact.update(robot, reading, results)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -253,7 +253,7 @@ class DynamicsNode(DescribedNode):
         if self._desired is None:
             self._warn("desired", "desired point rejected: there is no model yet")
             return
-        robot = self._supervisor.robot
+        robot = self._manager.robot
         if robot is not None:
             self._desired.robot = robot
         heard, now = self._statistics.last_valid, time.perf_counter()
@@ -279,9 +279,11 @@ class DynamicsNode(DescribedNode):
     def _publish_diagnostics(self) -> None:
         now = time.perf_counter()
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
-        if stale_for is not None and not self._stale:
+        self._remind("waiting", self._waiting_for())
+        self._remind_of_clock()
+        if stale_for is not None and not self._stale and self._statistics.last_valid is not None:
             self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
-        elif stale_for is None and self._stale:
+        elif stale_for is None and self._stale and self._statistics.last_valid is not None:
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
         more = []
@@ -296,7 +298,7 @@ class DynamicsNode(DescribedNode):
                 self.get_fully_qualified_name().lstrip("/"),
                 self.get_clock().now().to_msg(),
                 self._state,
-                self._supervisor,
+                self._manager,
                 self._statistics.report(now),
                 stale_for,
                 self._input.stale(now) if self._input is not None else [],
@@ -304,35 +306,46 @@ class DynamicsNode(DescribedNode):
             )
         )
 
-    # -- parameters --------------------------------------------------------------------------------
+    def _waiting_for(self) -> str:
+        """Return what must come before the node can publish anything; empty if nothing must."""
+        if self._state != "active":
+            return f"waiting for a lifecycle transition: the state is {self._state!r}"
+        if self._manager.robot is None:
+            return self._waiting_for_description(self._manager.refused)
+        if self._statistics.last_valid is None:
+            topic = self.resolve_topic_name("joint_states")
+            rejected = self._statistics.last_rejection
+            return f"waiting for joint_states on {topic}" + (
+                f"; the latest was rejected: {rejected}" if rejected else ""
+            )
+        return ""
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(Settings, name)
+    # -- parameters --------------------------------------------------------------------------------
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._supervisor.check(self._settings.changed(parameters.values(Settings, given)))
+            self._manager.check(parameters.changed(self._settings, given))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(Settings, given)
-        if not changed:
+        settings = parameters.changed(self._settings, given)
+        if settings is self._settings:
             return
-        self._settings = self._settings.changed(changed)
+        self._settings = settings
         self._limit.rate = self._settings.max_rate
-        self._supervisor.configure(self._settings)
-        if "gravity" in changed:
-            self._supervisor.set_gravity(Gravity("", self._settings.gravity))
+        self._manager.configure(self._settings)
+        if any(parameter.name == "gravity" for parameter in given):  # the same again counts too
+            self._manager.set_gravity(Gravity("", self._settings.gravity))
         if self._input is not None:
             self._input.stale_timeout = self._settings.stale_timeout
             self._input.velocity_from_position = self._settings.velocity_from_position
         self._listen_to_desired_points()
-        if self._supervisor.robot is not None:
-            self._arrange(self._supervisor.robot)
+        if self._manager.robot is not None:
+            self._arrange(self._manager.robot)
         try:
-            if self._supervisor.retry():
+            if self._manager.retry():
                 self._adopt()
         except MbsError as error:
             self.get_logger().error(f"robot_description still refused: {error}")
@@ -340,18 +353,7 @@ class DynamicsNode(DescribedNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    with ros(args):
-        try:
-            node = DynamicsNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("dynamics_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if not node.start() and rclpy.ok():
-            return 1
-        executor.spin()
-    return 0
+    return run("dynamics_node", DynamicsNode, args)
 
 
 if __name__ == "__main__":

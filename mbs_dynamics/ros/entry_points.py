@@ -1,14 +1,34 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that start nodes. Without a ROS 2 that they can use, they say so and end."""
+"""The commands that start nodes. Without a ROS 2 that they can use, they say so and end.
+
+With ``--help`` they print their parameters, and need no ROS.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
+import textwrap
+from dataclasses import fields
 
 PACKAGE = __package__.partition(".")[0]
+
+SETTINGS = {
+    "command_watchdog_node": "compensation.command_watchdog:CommandWatchdogSettings",
+    "dynamics_node": "dynamics.settings:DynamicsSettings",
+    "gravity_compensation_node": "compensation.settings:GravityCompensationSettings",
+    "simulator_node": "simulator.settings:SimulatorSettings",
+}
+"""Where the parameters of each node are."""
+
+ABOUT = {
+    "command_watchdog_node": "Deactivates an effort controller whose commands have stopped.",
+    "dynamics_node": "Publishes torques, twists, Jacobians and contact forces of a robot.",
+    "gravity_compensation_node": "Holds an arm up against gravity, once its service enables it.",
+    "simulator_node": "Stands in for a robot: a URDF under forward dynamics in real time.",
+}
 
 
 def command_watchdog_node() -> int:
@@ -33,11 +53,16 @@ def simulator_node() -> int:
 
 def _run(node: str) -> int:
     """Run the main function of a node's module; 1 if ROS 2 is missing or too old."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(usage(node))
+        return 0
     try:
         problem = _too_old()
         if problem is None:
             module = importlib.import_module(f"{__package__}.{node}")
             return int(module.main())
+    except KeyboardInterrupt:  # while modules are imported
+        return 0
     except ImportError as error:
         name = (error.name or "").partition(".")[0]
         if name in ("", PACKAGE):
@@ -49,6 +74,28 @@ def _run(node: str) -> int:
         )
     print(f"{node}: {problem}", file=sys.stderr)
     return 1
+
+
+def usage(node: str) -> str:
+    """Return what a node is, how it is started, and its parameters."""
+    module, _, name = SETTINGS[node].partition(":")
+    kind = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    lines = [
+        f"usage: ros2 run {PACKAGE} {node} --ros-args",
+        "           [-p NAME:=VALUE ...] [--params-file FILE]",
+        "",
+        ABOUT[node],
+        "",
+        "parameters:",
+    ]
+    for item in fields(kind):
+        by_joint = "each_default" in item.metadata
+        default = item.metadata["each_default"] if by_joint else item.default
+        shown = list(default) if isinstance(default, tuple) else default
+        about = f"{item.metadata['description']} {item.metadata['constraints']}".strip()
+        lines.append(f"  {item.name}{'.<joint>' if by_joint else ''} ({shown!r})")
+        lines.append(textwrap.fill(about, 96, initial_indent="      ", subsequent_indent="      "))
+    return "\n".join(lines)
 
 
 def _too_old() -> str | None:

@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -23,9 +22,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from rclpy.subscription import Subscription
@@ -36,17 +33,16 @@ from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
-from mbs_dynamics.ros.compensation import parameters as declared
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.controller_manager import ControllerManager
 from mbs_dynamics.ros.compensation.diagnostics import diagnostics
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
-from mbs_dynamics.ros.compensation.orderly_end import ros_until_asked, spin_until_left
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
-from mbs_dynamics.ros.controller_manager import ControllerManager
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
-from mbs_dynamics.ros.transport import prefer_udp
+from mbs_dynamics.ros.process import prefer_udp, run_gracefully
 
 SHORTEST_WAIT = 0.001
 """Seconds; the timer comes no sooner than that."""
@@ -66,12 +62,12 @@ class GravityCompensationNode(DescribedNode):
         for end in (*self.publishers, *self.subscriptions):  # those of /parameter_events
             while end.event_handlers:
                 self.remove_waitable(end.event_handlers.pop())
-        self._settings = declared.declare(self)
+        self._settings = parameters.declare(self, GravityCompensationSettings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._core = Compensator(self._settings)
+        self._core = GravityCompensator(self._settings)
         self._statistics = InputStatistics(time.monotonic())
-        self._leaving = False
+        self._shutting_down = False
         self._enter("unconfigured")
         self._shown: State | None = None
         self._configured: list[Any] = []
@@ -80,6 +76,7 @@ class GravityCompensationNode(DescribedNode):
         """What is put off until no torque is commanded or held."""
         self._torques_in: list[Future] = []
         self._simulated_time = False
+        self._told_ready = False
         self._due = 0.0
         self._outputs = CommandOutputs(self, self._settings.command_topic, self._settings.joints)
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
@@ -118,13 +115,13 @@ class GravityCompensationNode(DescribedNode):
             self._subscribe(Vector3Stamped, "~/gravity", self._on_gravity, 10),
         ]
         self._outputs.open()
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        described = self._describe_by_parameters()
+        if described is None:
             heard = self._subscribe(
                 String, "robot_description", lambda message: self._describe(message.data), LATCHED
             )
             self._configured.append(heard)
-        elif not (self._describe(text) if text else self._describe_from(Path(path))):
+        elif not described:
             self._forget()
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
@@ -178,7 +175,7 @@ class GravityCompensationNode(DescribedNode):
         self._lifecycle = lifecycle
         why = "" if lifecycle == "active" else f"the lifecycle state is {lifecycle!r}"
         self._core.forbidden = f"{why}; activate the node first" if why else ""
-        if self._leaving:
+        if self._shutting_down:
             self._core.forbidden = "the node is about to end"
 
     def _unsubscribe(self) -> None:
@@ -189,23 +186,23 @@ class GravityCompensationNode(DescribedNode):
         while self._configured:
             self.destroy_subscription(self._configured.pop())
         self._outputs.close()
-        self._core = Compensator(self._settings)
+        self._core = GravityCompensator(self._settings)
         self._enter(self._lifecycle)
         self._settle()
 
-    def leave(self) -> None:
-        """Begin to end: ramp out. :attr:`left` says when that is done."""
-        self._leaving = True
+    def begin_shutdown(self) -> None:
+        """Begin to ramp out. :attr:`shutdown_complete` says when that is done."""
+        self._shutting_down = True
         self._enter(self._lifecycle)
         self._core.disable(time.monotonic())
         self._settle()
 
     @property
-    def left(self) -> bool:
+    def shutdown_complete(self) -> bool:
         """Whether the node has been asked to end and commands no torque any more."""
-        return self._leaving and self._core.policy.at_rest and not self._handover.switched
+        return self._shutting_down and self._core.policy.at_rest and not self._handover.switched
 
-    def last_words(self) -> None:
+    def flush(self) -> None:
         """Wait until what was commanded last has arrived."""
         self._outputs.flush()
 
@@ -236,10 +233,12 @@ class GravityCompensationNode(DescribedNode):
         )
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
-        self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t))
+        if self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t)):
+            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t))
+        if self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t)):
+            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
 
     def _on_imu(self, message: Imu) -> None:
         measured = message.linear_acceleration
@@ -260,13 +259,16 @@ class GravityCompensationNode(DescribedNode):
         # the node's clock says the same, in fifty times the time
         return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
 
-    def _try(self, what: str, action: Callable[[float], None]) -> None:
-        begin = time.thread_time()
+    def _try(self, what: str, action: Callable[[float], None]) -> bool:
+        """Take what a message asks for; False, and a log line, if it is refused."""
+        begin, accepted = time.thread_time(), True
         try:
             action(time.monotonic())
         except MbsError as error:
             self._warn(what, f"{what} refused: {error}")
+            accepted = False
         self._finish(what, time.thread_time() - begin)
+        return accepted
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -394,6 +396,8 @@ class GravityCompensationNode(DescribedNode):
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
         self._simulated_time = self.get_clock().ros_time_is_active
+        self._remind_of_clock()
+        self._remind_of_enabling(now)
         self._later(self._watch_controller)
         self._diagnostics.publish(
             diagnostics(
@@ -408,20 +412,37 @@ class GravityCompensationNode(DescribedNode):
             )
         )
 
-    # -- parameters --------------------------------------------------------------------------------
+    def _remind_of_enabling(self, now: float) -> None:
+        """Log why torques cannot be enabled, or once how they are."""
+        if self._lifecycle != "active" or self._core.policy.state is not State.DISABLED:
+            self._remind("enabling", "")
+            return
+        problems = self._core.problems(now, self._outputs.rivals())
+        if self._handover.trouble:
+            problems.append(self._handover.trouble)
+        said = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
+        if self._core.arm is None:
+            said = self._waiting_for_description(self._core.refused)
+        self._remind("enabling", said)
+        if not problems and not self._told_ready:
+            service = self.resolve_service_name("~/enable")
+            self.get_logger().info(
+                f"ready, and disabled; to enable: ros2 service call {service} "
+                'std_srvs/srv/SetBool "{data: true}"'
+            )
+        self._told_ready = not problems
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown_among(declared.names(self._settings.joints), name)
+    # -- parameters --------------------------------------------------------------------------------
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._core.check(declared.changed(self._settings, given))
+            self._core.check(parameters.changed(self._settings, given))
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        settings = declared.changed(self._settings, given)
+        settings = parameters.changed(self._settings, given)
         if settings is self._settings:
             return
         self._settings = settings
@@ -433,16 +454,7 @@ class GravityCompensationNode(DescribedNode):
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
     prefer_udp(os.environ)
-    with ros_until_asked(args) as signals:
-        try:
-            node = GravityCompensationNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("gravity_compensation_node").fatal(f"cannot start: {error}")
-            return 1
-        if not node.start():
-            return 0 if signals.asked else 1
-        spin_until_left(node, signals)
-    return 0
+    return run_gracefully("gravity_compensation_node", GravityCompensationNode, args)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.ros.robot import Gravity, Load
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the first dimension of a Jacobian message."""
@@ -161,6 +161,20 @@ def gravity_of(message: Vector3Stamped) -> Gravity:
     """Return what a message on ~/gravity asks for."""
     v = message.vector
     return Gravity(message.header.frame_id, (v.x, v.y, v.z))
+
+
+def said_of_gravity(gravity: Gravity) -> str:
+    """Return the log line that a gravity is in force."""
+    link, (x, y, z) = gravity
+    where = f"in the axes of {link!r}" if link else "in the axes of the root link"
+    return f"gravity in force: [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2 {where}"
+
+
+def said_of_payload(load: Load) -> str:
+    """Return the log line that a load is in force."""
+    if load.mass == 0.0:
+        return f"payload taken off {load.link!r}"
+    return f"payload in force: {load.mass:.6g} kg at {load.link!r}"
 
 
 def load_of(message: InertiaStamped) -> Load:

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import abstractmethod
-from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -15,10 +15,18 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from mbs_dynamics.errors import UrdfError
+from mbs_dynamics.ros import parameters
 from mbs_dynamics.ros.input_statistics import Throttle
+from mbs_dynamics.ros.robot_description import read_description
 
 LOG_PERIOD = 5.0
 """Seconds between two log lines about the same kind of bad message."""
+
+REMINDING = 10.0
+"""Seconds between two log lines about the same thing that a node waits for."""
+
+CLOCK = "/clock"
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -29,30 +37,72 @@ class CarefulNode(Node):
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self._throttle = Throttle(LOG_PERIOD)
-
-    @abstractmethod
-    def _unknown_parameter(self, name: str) -> str:
-        """Return what to say of a parameter that does not exist."""
+        self._reminded: dict[str, tuple[str, float]] = {}
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, or refuse them all; a name that does not exist is said."""
+        """Set parameters, integers as doubles where those are declared, or refuse them all."""
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
-                reason = self._unknown_parameter(parameter.name)
+                reason = parameters.unknown(parameters.declared(self), parameter.name)
                 return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameter_list)
+        return super().set_parameters_atomically(parameters.converted(self, parameter_list))
 
     def _warn(self, kind: str, said: str) -> None:
+        """Log a warning, unless one of its kind was logged a moment ago."""
+        line = self._held_back(kind, said)
+        if line:
+            self.get_logger().warning(line)
+
+    def _inform(self, kind: str, said: str) -> None:
+        """Log what was accepted, unless some of its kind was logged a moment ago."""
+        line = self._held_back(kind, said)
+        if line:
+            self.get_logger().info(line)
+
+    def _held_back(self, kind: str, said: str) -> str:
         held_back = self._throttle.due(kind, time.monotonic())
-        if held_back is not None:
-            more = f" ({held_back} more like this since the last line)" if held_back else ""
-            self.get_logger().warning(said + more)
+        if held_back is None:
+            return ""
+        return said + (f" ({held_back} more like this since the last line)" if held_back else "")
+
+    def _remind(self, kind: str, said: str) -> None:
+        """Log what the node lacks, at once and then every ten seconds; empty if it lacks nothing.
+
+        To be called once a second.
+        """
+        what = re.sub(r"\d[\d.]*", "#", said)  # an age that grows is nothing new
+        before, when = self._reminded.get(kind, ("", 0.0))
+        now = time.monotonic()
+        if said and (what != before or now - when >= REMINDING):
+            self.get_logger().warning(said)
+            self._reminded[kind] = what, now
+        elif not said:
+            self._reminded.pop(kind, None)
+
+    def _remind_of_clock(self, publishes: bool = False) -> None:
+        """Log that nobody publishes the time that the node goes by, or more than one does."""
+        if not (publishes or self.get_clock().ros_time_is_active):
+            return
+        topic = self.resolve_topic_name(CLOCK)
+        publishers = self.count_publishers(topic)
+        said = ""
+        if publishers > 1:
+            said = f"{publishers} nodes publish {topic}: time jumps between theirs; end all but one"
+        elif publishers == 0:
+            said = f"waiting for {topic}, as use_sim_time is true: nobody publishes it"
+        self._remind("clock", said)
 
 
 class DescribedNode(CarefulNode, LifecycleNode):
     """A node with a lifecycle, for a robot that a URDF describes."""
 
     _settings: Any
+
+    def _waiting_for_description(self, refused: str) -> str:
+        """Return that the node waits for a description, and why the latest was refused."""
+        topic = self.resolve_topic_name("robot_description")
+        why = f"; the latest was refused: {refused}" if refused else ""
+        return f"waiting for a robot_description on {topic}{why}"
 
     @abstractmethod
     def _describe(self, text: str) -> bool:
@@ -82,9 +132,13 @@ class DescribedNode(CarefulNode, LifecycleNode):
         self._forget()
         return TransitionCallbackReturn.SUCCESS
 
-    def _describe_from(self, path: Path) -> bool:
+    def _describe_by_parameters(self) -> bool | None:
+        """Take the description that the parameters give; None if they give none."""
+        text, path = self._settings.robot_description, self._settings.robot_description_file
+        if not text and not path:
+            return None
         try:
-            return self._describe(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.get_logger().error(f"robot_description_file cannot be read: {error}")
+            return self._describe(text or read_description(path))
+        except UrdfError as error:
+            self.get_logger().error(str(error))
             return False

@@ -1,20 +1,135 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process that takes part in ROS, from its start to the signal that ends it."""
+"""A process that takes part in ROS: its transport, its start, and the signals that end it."""
 
 from __future__ import annotations
 
 import atexit
 import faulthandler
+import re
 import signal
-from collections.abc import Iterator
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import rclpy
+from rclpy.exceptions import InvalidNodeNameException, ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros import parameters
+
+N = TypeVar("N", bound=Any)
 
 LAST_MOMENTS = 10.0
 """Seconds that a process has to end once ROS is to shut down."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
+
+
+class GracefulNode(Protocol):
+    """A node that needs time to shut down."""
+
+    def begin_shutdown(self) -> None:
+        """Begin to shut down."""
+
+    @property
+    def shutdown_complete(self) -> bool:
+        """Whether it has shut down."""
+
+    def fail(self, error: Exception) -> None:
+        """Take an error that a callback has raised."""
+
+    def flush(self) -> None:
+        """Wait until what was published last has arrived."""
+
+
+def run(name: str, make: Callable[[], Node], args: list[str] | None = None) -> int:
+    """Make a node and serve it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
+
+    Nothing is raised for what a user can mend: it is logged in a line, and the code is 1.
+    """
+    with _exit_code_kept(), ros(args):
+        node = _made(name, make, args)
+        if node is None:
+            return 1
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        if not _started(node) and rclpy.ok():
+            return 1
+        if rclpy.ok():
+            executor.spin()
+    return 0
+
+
+def run_gracefully(
+    name: str, make: Callable[[], GracefulNode], args: list[str] | None = None
+) -> int:
+    """Do the same for a node that needs time to shut down."""
+    with _exit_code_kept(), ros_with_signals(args) as signals:
+        node = _made(name, make, args)
+        if node is None:
+            return 1
+        if not _started(node):
+            return 0 if signals.asked else 1
+        spin_until_shutdown(node, signals)
+    return 0
+
+
+@contextmanager
+def _exit_code_kept() -> Iterator[None]:
+    """Ignore further signals in the end, as the interpreter ends by them with another exit code.
+
+    A terminal and `ros2 launch` both send SIGINT when a user presses Ctrl-C.
+    """
+    try:
+        yield
+    finally:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
+    """Return the node; None, and a log line, if it cannot be made as it is asked for."""
+    try:
+        node = make()
+    except (MbsError, ParameterException, InvalidNodeNameException) as error:
+        get_logger(name).fatal(f"cannot start: {error}")
+        return None
+    for message in parameters.misdirected_files(node, sys.argv if args is None else args):
+        node.get_logger().warning(message)
+    return node
+
+
+def _started(node: Any) -> bool:
+    """Let a node with a lifecycle begin; False if it cannot."""
+    start = getattr(node, "start", None)
+    return start is None or bool(start())
+
+
+def _initialise(args: list[str] | None, **options: Any) -> None:
+    """Initialise ROS. Raises SystemExit, with a line for the user, for arguments that are wrong."""
+    try:
+        rclpy.init(args=args, **options)
+    except Exception as error:  # rclpy has no public names for what it raises
+        said = re.sub(r", at /\S+", "", " ".join(str(error).split()))  # lines of its sources
+        if type(error).__name__ == "UnknownROSArgsError":
+            said = f"unknown arguments {said}"
+        elif "same type" in said:
+            said += "; write all numbers of a list with a point: [0.0, 0.0, -9.81]"
+        program = Path(sys.argv[0]).name
+        print(f"{program}: cannot start: {said}", file=sys.stderr)
+        raise SystemExit(1) from error
 
 
 @contextmanager
@@ -22,7 +137,7 @@ def ros(args: list[str] | None = None) -> Iterator[None]:
     """Initialise ROS, and shut it down in the end. SIGINT and SIGTERM end the block, no errors."""
     # rclpy's own handler ends the executor; Python's would raise in the middle of a callback
     signal.signal(signal.SIGINT, lambda *_: None)
-    rclpy.init(args=args)
+    _initialise(args)
     try:
         yield
     except Exception:
@@ -48,3 +163,92 @@ def shut_down() -> None:
 
 def _end_soon() -> None:
     faulthandler.dump_traceback_later(LAST_MOMENTS, exit=True, file=2)
+
+
+class EndingSignals:
+    """Waits for the signals that end a process, in a thread of its own.
+
+    No exception is raised in the middle of other code, and ROS stays up until the process leaves by
+    itself. Signals after the first change nothing. To be made in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
+        # a handler in Python waits until the main thread leaves the wait for messages; this is
+        # written at once, whichever thread gets the signal
+        self._reading, self._writing = socket.socketpair()
+        self._writing.setblocking(False)
+        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda *_: None)
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def asked(self) -> bool:
+        """Whether a signal has come."""
+        return self._asked.is_set()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called, in that thread, when the signal comes."""
+        self._listeners.append(listener)
+        if self.asked:
+            listener()
+
+    def _wait(self) -> None:
+        while not set(self._reading.recv(1)) & set(ENDING):
+            pass
+        self._asked.set()
+        for listener in self._listeners:
+            listener()
+
+
+def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
+    """Serve a node until it has shut down after a signal. Errors do not end it."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    signals.listen(lambda: executor.create_task(node.begin_shutdown))
+    while not node.shutdown_complete:
+        try:
+            executor.spin_once()
+        except ExternalShutdownException:
+            return
+        except Exception as error:
+            node.fail(error)
+    node.flush()
+
+
+@contextmanager
+def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
+    """Initialise ROS without its signal handlers, and shut it down in the end."""
+    signals = EndingSignals()
+    _initialise(args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield signals
+    finally:
+        shut_down()
+
+
+def prefer_udp(environment: MutableMapping[str, str]) -> None:
+    """Have Fast DDS leave out shared memory, unless ``environment`` chooses a transport itself.
+
+    To be called before ROS is initialised. Over shared memory whoever publishes opens a port of
+    each participant that comes, and waits for 1/3 s and more where the listener at that port is
+    idle (eProsima/Fast-DDS#6535); rclpy holds the interpreter's lock meanwhile, so that no thread
+    runs. Participants with shared memory are reached over UDP as before. For the range LOCALHOST
+    rmw_fastrtps adds shared memory whatever is set, so a profile of the same range takes its place.
+    Other middleware does not read these variables, and keeps its range.
+    """
+    if environment.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4") != "UDPv4":
+        return
+    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+        return
+    localhost = (
+        environment.get("ROS_LOCALHOST_ONLY") == "1"
+        or environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") == "LOCALHOST"
+    )
+    others = ("FASTRTPS_DEFAULT_PROFILES_FILE", "ROS_STATIC_PEERS")
+    if localhost and not any(environment.get(name) for name in others):
+        environment["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(LOCALHOST_UDP)
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+        environment.pop("ROS_LOCALHOST_ONLY", None)

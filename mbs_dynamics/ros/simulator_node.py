@@ -11,42 +11,35 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
-from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
-from mbs_dynamics.ros.process import ros
-from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.process import prefer_udp, run
+from mbs_dynamics.ros.robot_description import Load, model_of, read_description
 from mbs_dynamics.ros.simulator.commands import EffortCommands
 from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World, joint_forces
-from mbs_dynamics.ros.transport import prefer_udp
+from mbs_dynamics.ros.simulator.world import World, damping_of_drives, joint_forces
 
 
 class SimulatorNode(CarefulNode):
@@ -58,7 +51,7 @@ class SimulatorNode(CarefulNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_node", **options)
         settings = self._settings = parameters.declare(self, SimulatorSettings)
-        text = settings.robot_description or _read(Path(settings.robot_description_file))
+        text = settings.robot_description or read_description(settings.robot_description_file)
         model = self._model(text)
         self._world = World(model, settings)
         self._commands = EffortCommands(
@@ -83,13 +76,21 @@ class SimulatorNode(CarefulNode):
             f"model {model.name!r}: {model.n} joints, {settings.integrator}, "
             f"{self._world.steps} steps a period, {settings.rate:g} Hz"
         )
+        drives = damping_of_drives(model, settings)
+        if drives:
+            said = ", ".join(f"{name} {damping:.3g}" for name, damping in drives.items())
+            self.get_logger().info(
+                f"damping of geared drives, by drive_damping {settings.drive_damping:g}, where the "
+                f"description states less: {said}"
+            )
+        if self._world.braked:
+            self.get_logger().info(
+                f"brakes hold the robot until commands on {self._command_topic} carry it, or "
+                f"{self.resolve_service_name('~/brakes')} releases it"
+            )
 
     def _model(self, text: str) -> Model:
-        if not text.lstrip().startswith("<"):
-            raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
-            model = Model.from_urdf(text).with_gravity(self._settings.gravity)
+        model = model_of(text).with_gravity(self._settings.gravity)
         for message in warnings_about(model):
             self.get_logger().warning(message)
         return model
@@ -112,11 +113,13 @@ class SimulatorNode(CarefulNode):
 
     def _subscribe(self) -> None:
         topic = self._settings.command_topic
-        self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
+        heard = self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
+        self._command_topic = heard.topic_name
         self.create_subscription(JointState, "~/effort_commands", self._on_named_commands, 10)
         self.create_subscription(WrenchStamped, "~/disturbance", self._on_disturbance, 10)
         self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
+        self.create_service(SetBool, "~/brakes", self._on_brakes)
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -136,7 +139,11 @@ class SimulatorNode(CarefulNode):
         world = self._world
         if world.halted:
             return False
-        if not world.advance(self._commands.at(world.time)):
+        commands = self._commands.at(world.time)
+        if world.braked and self._commands.latest is not None and world.carried(commands):
+            world.brake(False)
+            self.get_logger().info("the commands carry the robot: brakes are released")
+        if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
         elapsed = round(1e9 * world.periods / self._settings.rate)
@@ -148,11 +155,11 @@ class SimulatorNode(CarefulNode):
         return True
 
     def _on_commands(self, message: Float64MultiArray) -> None:
-        self._judge("commands", self._commands.hear(message.data, self._world.time))
+        self._judge("commands", self._commands.set(message.data, self._world.time))
 
     def _on_named_commands(self, message: JointState) -> None:
         now = self._world.time
-        self._judge("commands", self._commands.hear_named(message.name, message.effort, now))
+        self._judge("commands", self._commands.set_by_name(message.name, message.effort, now))
 
     def _judge(self, what: str, rejection: Rejection | None) -> None:
         if rejection is not None:
@@ -167,6 +174,9 @@ class SimulatorNode(CarefulNode):
             self._world.push(message.header.frame_id, messages.wrench_of(message))
         except MbsError as error:
             self._refuse("disturbance", f"disturbance refused: {error}")
+            return
+        if self._world.braked:
+            self._warn("braked", "the disturbance moves nothing: brakes hold the robot")
 
     def _on_payload(self, message: InertiaStamped) -> None:
         self._loads.append(messages.load_of(message))
@@ -185,16 +195,28 @@ class SimulatorNode(CarefulNode):
                 self._world.hang(load, compiled.result())
             except MbsError as error:
                 self._refuse("payload", f"payload refused: {error}")
+            else:
+                self._inform("payload accepted", messages.said_of_payload(load))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._world.reset()
         self._commands.reset()
         self._pacer.change(self._settings.realtime_factor, time.perf_counter())
         response.success = True
-        response.message = f"at the initial state, with zero efforts, at {self._world.time:.3f} s"
+        held = ", held by brakes" if self._world.braked else ""
+        time_now = f"at {self._world.time:.3f} s"
+        response.message = f"at the initial state, with zero efforts{held}, {time_now}"
+        return response
+
+    def _on_brakes(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._world.brake(request.data)
+        response.success = True
+        response.message = "brakes hold the robot" if request.data else "brakes are released"
+        self.get_logger().info(response.message)
         return response
 
     def _publish_diagnostics(self) -> None:
+        self._remind_of_clock(self._settings.publish_clock)
         refused, self._refused = self._refused, 0
         self._diagnostics.publish(
             simulator_diagnostics(
@@ -210,49 +232,29 @@ class SimulatorNode(CarefulNode):
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _unknown_parameter(self, name: str) -> str:
-        return parameters.unknown(SimulatorSettings, name)
-
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            settings = self._settings.changed(parameters.values(SimulatorSettings, given))
+            settings = parameters.changed(self._settings, given)
             joint_forces(self._world.model, settings)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, given: list[Parameter]) -> None:
-        changed = parameters.values(SimulatorSettings, given)
-        self._settings = self._settings.changed(changed)
+        before = self._settings
+        self._settings = parameters.changed(before, given)
         self._world.change(self._settings)
         self._commands.timeout = self._settings.command_timeout
-        if "realtime_factor" in changed:
+        if self._settings.realtime_factor != before.realtime_factor:
             self._pacer.change(self._settings.realtime_factor, time.perf_counter())
             self.destroy_timer(self._timer)
             self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UrdfError(f"robot_description_file cannot be read: {error}") from error
-
-
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
     prefer_udp(os.environ)
-    with ros(args):
-        try:
-            node = SimulatorNode()
-        except (MbsError, ParameterException) as error:
-            get_logger("simulator_node").fatal(f"cannot start: {error}")
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if rclpy.ok():
-            executor.spin()
-    return 0
+    return run("simulator_node", SimulatorNode, args)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensation import compensator
-from mbs_dynamics.ros.compensation.compensated_arm import parsed
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation import gravity_compensator
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.robot_description import model_of
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 MODEL = mbs.Model.from_urdf(ARM7)
@@ -28,7 +28,7 @@ PERIOD = 0.01
 @lru_cache
 def parsed_once(text):
     """Return the model of a description; the same one each time, with the kernels it has."""
-    return parsed(text, settings())
+    return model_of(text)
 
 
 def settings(**values):
@@ -48,7 +48,7 @@ class Bench:
     """A compensator with the arm in force, a clock, and everything it ever commanded."""
 
     def __init__(self, describe=ARM7, **values):
-        self.core = Compensator(settings(**values))
+        self.core = GravityCompensator(settings(**values))
         self.now = 100.0
         self.stamp = 0
         self.commands = []
@@ -71,7 +71,10 @@ class Bench:
 
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
-        with mock.patch.object(compensator, "parsed", lambda text, _: parsed_once(text)):
+        once = mock.patch.object(
+            gravity_compensator, "model_of", lambda text, *_: parsed_once(text)
+        )
+        with once:
             return self.core.adopt(self.now)
 
     def note(self, command):

@@ -85,6 +85,33 @@ def test_a_missing_message_package_is_named_and_a_missing_module_is_a_bug(ros, c
                 entry_points.simulator_node()
 
 
+@pytest.mark.parametrize("node", NODES)
+def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
+    ros(None)
+    monkeypatch.setattr(sys, "argv", [node, "--help"])
+    assert getattr(entry_points, node)() == 0
+    said = capsys.readouterr().out
+    assert f"ros2 run mbs_dynamics {node} --ros-args" in said
+    for name in {
+        "command_watchdog_node": ("command_timeout (1.0)", "effort_controller"),
+        "dynamics_node": ("representation ('hybrid')", "gravity ([0.0, 0.0, -9.81])"),
+        "gravity_compensation_node": ("damping.<joint> (0.0)", "compensates_itself (None)"),
+        "simulator_node": ("brakes (True)", "drive_damping (0.2)"),
+    }[node]:
+        assert f"\n  {name}" in said
+    assert all(len(line) <= 100 for line in said.splitlines())
+
+
+def test_an_interrupt_while_modules_are_imported_is_no_failure(ros, monkeypatch):
+    ros(Current)
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry_points.importlib, "import_module", interrupted)
+    assert entry_points.dynamics_node() == 0
+
+
 def test_setup_names_these_functions():
     text = (ROOT / "setup.py").read_text()
     assert all(f"{node} = {{NAME}}.ros.entry_points:{node}" in text for node in NODES)

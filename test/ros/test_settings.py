@@ -11,22 +11,23 @@ import pytest
 from documented import missing_parameters
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
-from mbs_dynamics.ros.settings import Settings, check_gravity
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.settings import check_gravity
 
 pytestmark = pytest.mark.backend_independent
 
 
 def test_every_setting_is_described():
-    for item in fields(Settings):
+    for item in fields(DynamicsSettings):
         assert item.metadata["description"].endswith(".")
 
 
 def test_every_setting_is_documented_with_its_default():
-    assert missing_parameters("dynamics_node", Settings) == []
+    assert missing_parameters("dynamics_node", DynamicsSettings) == []
 
 
 def test_the_defaults_are_valid():
-    settings = Settings()
+    settings = DynamicsSettings()
     assert settings.representation == settings.body_representation == "hybrid"
     assert settings.needing_velocity == ("bias torques", "twists")
 
@@ -75,29 +76,29 @@ def test_the_defaults_are_valid():
 )
 def test_refuses_with_a_reason(changes, error, said):
     with pytest.raises(error) as caught:
-        Settings().changed(changes)
+        DynamicsSettings().changed(changes)
     assert said in str(caught.value)
 
 
 def test_mixed_is_for_jacobians_only():
-    settings = Settings(representation="mixed", publish_twists=False)
+    settings = DynamicsSettings(representation="mixed", publish_twists=False)
     assert settings.body_representation == "mixed"
     with pytest.raises(ArgumentError):
         settings.changed({"publish_twists": True})
 
 
 def test_auto_publishes_body_fixed():
-    assert Settings(representation="auto").body_representation == "body_fixed"
+    assert DynamicsSettings(representation="auto").body_representation == "body_fixed"
 
 
 def test_velocities_are_needed_for_bias_torques_and_twists():
-    assert not Settings(publish_bias_torques=False, publish_twists=False).needing_velocity
-    assert Settings(publish_bias_torques=False).needing_velocity
-    assert Settings(publish_twists=False).needing_velocity
+    assert not DynamicsSettings(publish_bias_torques=False, publish_twists=False).needing_velocity
+    assert DynamicsSettings(publish_bias_torques=False).needing_velocity
+    assert DynamicsSettings(publish_twists=False).needing_velocity
 
 
 def test_what_needs_velocities_and_efforts():
-    plain = Settings()
+    plain = DynamicsSettings()
     assert not plain.needs_effort
     assert not plain.observes
     assert plain.changed({"publish_energy": True}).needs_effort
@@ -109,8 +110,8 @@ def test_what_needs_velocities_and_efforts():
 
 
 def test_fixed_joints_have_their_positions():
-    assert Settings().fixed == {}
-    assert Settings(fixed_joints=("b", "a"), fixed_positions=(1.0, 2.0)).fixed == {
+    assert DynamicsSettings().fixed == {}
+    assert DynamicsSettings(fixed_joints=("b", "a"), fixed_positions=(1.0, 2.0)).fixed == {
         "b": 1.0,
         "a": 2.0,
     }

@@ -129,7 +129,7 @@ class CommandWatchdog:
         """Return the age of the last command in s; None if there was none."""
         return None if self._heard is None else now - self._heard
 
-    def hear(self, efforts: Iterable[float], now: float) -> None:
+    def on_command(self, efforts: Iterable[float], now: float) -> None:
         """Take a command: efforts in N m or N."""
         self.commands += 1
         self._heard, self._silence = now, 0.0

@@ -5,33 +5,23 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError, UrdfError
+from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
 from mbs_dynamics.ros.compensation.settings import RATE_SHARE, GravityCompensationSettings
 from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
-from mbs_dynamics.ros.robot import Gravity, Load, root_gravity, under_load
+from mbs_dynamics.ros.robot_description import Gravity, Load, root_gravity, under_load
 
 EFFORT_FLOOR = 0.02
 """Share of an effort limit that a measured effort may be off at any time: noise and friction."""
-
-
-def parsed(text: str, settings: GravityCompensationSettings) -> Model:
-    """Return the model that a robot description describes, or raise UrdfError or ModelError."""
-    if not text.lstrip().startswith("<"):
-        raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
-        return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)
 
 
 def same_robot(one: Model, other: Model) -> bool:

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from mbs_dynamics.compiler import way_of_calling
 from mbs_dynamics.ros.compensation.command_policy import State
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
 
@@ -35,7 +35,7 @@ def diagnostics(
     node_name: str,
     stamp: Time,
     lifecycle: str,
-    core: Compensator,
+    core: GravityCompensator,
     controller: str,
     report: Report,
     traffic: Traffic,
@@ -59,7 +59,7 @@ def diagnostics(
     return array
 
 
-def model_status(core: Compensator) -> DiagnosticStatus:
+def model_status(core: GravityCompensator) -> DiagnosticStatus:
     """Return the state of the model: which, and what was refused or waits."""
     arm, values = core.arm, {}
     if arm is None:
@@ -87,7 +87,9 @@ def model_status(core: Compensator) -> DiagnosticStatus:
     return status("model", level, said, values)
 
 
-def input_status(lifecycle: str, core: Compensator, report: Report, now: float) -> DiagnosticStatus:
+def input_status(
+    lifecycle: str, core: GravityCompensator, report: Report, now: float
+) -> DiagnosticStatus:
     """Return the state of the input: rates, durations, what was rejected and why."""
     values: dict[str, object] = {
         "lifecycle state": lifecycle,
@@ -106,7 +108,9 @@ def input_status(lifecycle: str, core: Compensator, report: Report, now: float) 
     return status("input", level, said, values)
 
 
-def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> DiagnosticStatus:
+def command_status(
+    core: GravityCompensator, problems: list[str], traffic: Traffic
+) -> DiagnosticStatus:
     """Return what is commanded, why not, and what holds it back."""
     policy = core.policy
     fault = policy.fault
@@ -147,6 +151,6 @@ def command_status(core: Compensator, problems: list[str], traffic: Traffic) -> 
     return status("command", level, said, values)
 
 
-def _limited(core: Compensator) -> str:
+def _limited(core: GravityCompensator) -> str:
     joints = [core.settings.joints[k] for k in core.policy.limited.effort]
     return ", ".join(joints) or "some joint, not just now"

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation.command_policy import Fault, State
-from mbs_dynamics.ros.compensation.compensator import Compensator
 from mbs_dynamics.ros.compensation.controllers import (
     Controller,
     controller_of,
     not_loaded,
     problem,
 )
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 
 BOTH = ("active", "inactive")
@@ -61,7 +61,7 @@ class Handover:
 
     async def enable(
         self,
-        core: Compensator,
+        core: GravityCompensator,
         now: Callable[[], float],
         rivals: int,
         torques_are_in: Callable[[], Awaitable[bool]],
@@ -82,7 +82,7 @@ class Handover:
 
     async def _enable(
         self,
-        core: Compensator,
+        core: GravityCompensator,
         now: Callable[[], float],
         rivals: int,
         torques_are_in: Callable[[], Awaitable[bool]],
@@ -130,7 +130,7 @@ class Handover:
 
     async def _take_over(
         self,
-        core: Compensator,
+        core: GravityCompensator,
         now: Callable[[], float],
         torques_are_in: Callable[[], Awaitable[bool]],
     ) -> tuple[bool, str]:
@@ -146,7 +146,7 @@ class Handover:
             return False, f"{self._effort} has taken over, but by then: {_state(core)}"
         return True, f"{core.policy.state.value}; {self._effort} has taken over"
 
-    async def give_back(self, core: Compensator) -> str:
+    async def give_back(self, core: GravityCompensator) -> str:
         """Let ``position_controller`` hold the arm again, if it did; return what to say of it.
 
         The torques ramp out meanwhile; they end at once when the controllers are switched. Raises
@@ -162,7 +162,7 @@ class Handover:
             core.policy.dismiss()
         return f"{self._position} holds the arm again"
 
-    async def watch(self, core: Compensator) -> Fault | None:
+    async def watch(self, core: GravityCompensator) -> Fault | None:
         """Look at the controllers; return the fault that the one commanded is not the right one."""
         if self._busy:
             return None
@@ -178,7 +178,7 @@ class Handover:
         return Fault("controller", self.trouble)
 
 
-def _state(core: Compensator) -> str:
+def _state(core: GravityCompensator) -> str:
     fault = core.policy.fault
     stopped = core.policy.state is State.FAULT and fault is not None
     return fault.reason if stopped and fault is not None else core.policy.state.value

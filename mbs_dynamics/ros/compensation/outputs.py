@@ -20,7 +20,7 @@ from mbs_dynamics.ros.compensation.command_policy import Limited
 from mbs_dynamics.ros.compensation.diagnostics import Traffic
 from mbs_dynamics.ros.messages import EffortMessage
 
-LAST_WORDS = Duration(seconds=0.5)
+FLUSH_TIMEOUT = Duration(seconds=0.5)
 """How long to wait for the controller to have the last command."""
 
 
@@ -76,7 +76,7 @@ class CommandOutputs:
     def flush(self) -> None:
         """Wait until what was commanded last has arrived."""
         if self._commands is not None:
-            self._commands.wait_for_all_acked(LAST_WORDS)
+            self._commands.wait_for_all_acked(FLUSH_TIMEOUT)
 
     def rivals(self) -> int:
         """Return how many others publish on the topic of the commands."""

@@ -8,14 +8,21 @@ Knows no ROS.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import STANDARD_GRAVITY
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
-from mbs_dynamics.ros.settings import DescribedSettings, check_gravity, check_once, setting
+from mbs_dynamics.ros.settings import (
+    DescribedSettings,
+    by_joint,
+    by_joint_fields,
+    check_gravity,
+    check_once,
+    setting,
+)
 
 START_FROM = ("zero", "effort")
 """Where the torques can begin when they are enabled."""
@@ -39,19 +46,6 @@ AT_REST_ONLY = frozenset(
     }
 )
 """What changes only while no torque is commanded or held."""
-
-
-def by_joint(default: float, description: str, range: tuple[float, float]) -> Any:
-    """Return a field with one number per joint of ``joints``; parameters ``<field>.<joint>``."""
-    about = {
-        "description": description,
-        "read_only": False,
-        "range": None,
-        "constraints": "",
-        "each": range,
-        "each_default": default,
-    }
-    return field(default=(), metadata=about)
 
 
 @dataclass(frozen=True)
@@ -269,9 +263,8 @@ class GravityCompensationSettings(DescribedSettings):
             if value not in valid:
                 raise ArgumentError(f"{name} is {value!r}; valid is one of {', '.join(valid)}")
         check_earthly("gravity", self.gravity, self.gravity_tolerance)
-        for item in fields(self):
-            if "each" in item.metadata:
-                self._fill(item.name, item.metadata["each_default"], *item.metadata["each"])
+        for item in by_joint_fields(type(self)):
+            self._fill(item.name, item.metadata["each_default"], *item.metadata["each"])
 
     def _fill(self, name: str, default: float, low: float, high: float) -> None:
         given = getattr(self, name) or (default,) * len(self.joints)

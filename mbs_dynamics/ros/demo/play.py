@@ -21,11 +21,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.demo.domain import unused_domain
 from mbs_dynamics.ros.demo.plan import LASTING, Plan
 from mbs_dynamics.ros.demo.stage import MissingError, Stage
 from mbs_dynamics.ros.demo.story import acts
 from mbs_dynamics.ros.demo.table import Table
-from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.process import ros
 
 RAMP = 0.3
@@ -75,6 +75,7 @@ def _simulator(path: Path, plan: Plan) -> list[str]:
         f"initial_positions:={_list(plan.posture)}",
         f"disturbance_duration:={LASTING}",
         f"joint_damping:={_list(plan.own_damping)}",
+        "brakes:=false",
     ]
 
 

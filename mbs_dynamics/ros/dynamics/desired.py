@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import LARGEST, Rejection
-from mbs_dynamics.ros.robot import Robot
 
 
 class Motion(NamedTuple):

@@ -12,17 +12,17 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from mbs_dynamics.compiler import way_of_calling
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
-from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.model_manager import ModelManager
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
-from mbs_dynamics.ros.settings import Settings
 
 
 def diagnostics(
     node_name: str,
     stamp: Time,
     state: str,
-    supervisor: Supervisor,
+    manager: ModelManager,
     report: Report,
     stale_for: float | None,
     stale_joints: Sequence[str],
@@ -36,20 +36,20 @@ def diagnostics(
     array = DiagnosticArray()
     array.header.stamp = stamp
     statuses = [
-        model_status(supervisor),
-        input_status(state, supervisor, report, stale_for, stale_joints),
+        model_status(manager),
+        input_status(state, manager, report, stale_for, stale_joints),
         *more,
     ]
     for one in statuses:
         one.name = f"{node_name}: {one.name}"
-        one.hardware_id = supervisor.robot.model.name if supervisor.robot else ""
+        one.hardware_id = manager.robot.model.name if manager.robot else ""
     array.status = statuses
     return array
 
 
-def model_status(supervisor: Supervisor) -> DiagnosticStatus:
+def model_status(manager: ModelManager) -> DiagnosticStatus:
     """Return the state of the model: which, with what back end, and what was refused."""
-    robot = supervisor.robot
+    robot = manager.robot
     values: dict[str, object] = {}
     if robot is None:
         level, said = DiagnosticStatus.WARN, "no robot_description yet"
@@ -65,19 +65,19 @@ def model_status(supervisor: Supervisor) -> DiagnosticStatus:
             "backend": robot.backend,
             "kernels called through": way_of_calling(robot.backend),
             "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",
-            "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in supervisor.loads)
+            "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in manager.loads)
             or "none",
         }
-    if supervisor.refused:
+    if manager.refused:
         level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
-        said = f"robot_description refused, {kept}: {supervisor.refused}"
+        said = f"robot_description refused, {kept}: {manager.refused}"
     return status("model", level, said, values)
 
 
 def input_status(
     state: str,
-    supervisor: Supervisor,
+    manager: ModelManager,
     report: Report,
     stale_for: float | None,
     stale_joints: Sequence[str],
@@ -103,13 +103,13 @@ def input_status(
         said = f"{report.rejected} joint_states rejected: {report.last_rejection}"
     elif report.without_velocity:
         level = DiagnosticStatus.WARN
-        lacking = " and ".join(supervisor.settings.needing_velocity)
+        lacking = " and ".join(manager.settings.needing_velocity)
         said = f"no {lacking}: {report.without_velocity}"
     return status("input", level, said, values)
 
 
 def effort_status(
-    settings: Settings, contact: Contact, why_less: str, answered: int
+    settings: DynamicsSettings, contact: Contact, why_less: str, answered: int
 ) -> DiagnosticStatus:
     """Return what efforts in joint_states are good for: what is missing, and what was seen."""
     level, said = DiagnosticStatus.OK, "efforts of all joints" if answered else "nothing heard yet"

@@ -17,6 +17,8 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.messages import (
     EffortMessage,
     JacobianMessage,
@@ -26,8 +28,6 @@ from mbs_dynamics.ros.messages import (
     energy_message,
     topic_names,
 )
-from mbs_dynamics.ros.robot import Results, Robot
-from mbs_dynamics.ros.settings import Settings
 
 DEPTH = 10
 """Depth of the publishers' queues; they are reliable, so that any subscriber matches."""
@@ -150,7 +150,7 @@ class _Ready:
             self.messages.append((self._publishers[topic], fill(*values)))
 
 
-def _plain_topics(settings: Settings) -> dict[str, Any]:
+def _plain_topics(settings: DynamicsSettings) -> dict[str, Any]:
     """Return the topics that are one of a kind, with their types."""
     wanted = {
         "~/gravity_torques": (settings.publish_gravity_torques, JointState),

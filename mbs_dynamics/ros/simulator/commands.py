@@ -50,7 +50,7 @@ class EffortCommands:
         self._efforts = np.zeros(len(self.joint_names))
         self.latest = None
 
-    def hear(self, efforts: Sequence[float], now: float) -> Rejection | None:
+    def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
         """Take efforts in the order of ``joints``, or return why they are refused."""
         if len(efforts) != len(self.joints):
             return self._refuse(
@@ -59,7 +59,7 @@ class EffortCommands:
             )
         return self._take(self.joints, efforts, now)
 
-    def hear_named(
+    def set_by_name(
         self, names: Sequence[str], efforts: Sequence[float], now: float
     ) -> Rejection | None:
         """Take efforts by name; joints that are not named keep theirs. Or return why not."""

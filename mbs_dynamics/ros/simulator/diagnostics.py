@@ -46,6 +46,7 @@ def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
         "load": f"{pace.load:.3f}",
         "lost [s]": f"{pace.lost:.3f}",
         "integrator": world.settings.integrator,
+        "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in world.loads)
         or "none",
@@ -53,7 +54,9 @@ def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
     level, said = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
     if world.halted:
         level, said = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
-    elif pace.too_slow:
+    elif world.braked:
+        said = f"brakes hold the robot; {said}"
+    if pace.too_slow and not world.halted:
         level = DiagnosticStatus.WARN
         said = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
     return status("simulation", level, said, values)
@@ -79,6 +82,8 @@ def input_status(
     elif commands.expired(world.time):
         level = DiagnosticStatus.WARN
         said = f"no command for {world.time - latest:.1f} s: efforts are zero"
+    elif world.braked:
+        said = "commands in force, which do not carry the robot: brakes hold it"
     if saturated:
         level, said = DiagnosticStatus.WARN, f"at their effort limit: {saturated}"
     if refused:

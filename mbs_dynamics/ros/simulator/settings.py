@@ -63,7 +63,8 @@ class SimulatorSettings(NodeSettings):
     )
     joint_damping: tuple[float, ...] = setting(
         (),
-        "Viscous damping, N m s/rad or N s/m. Empty: as the description states.",
+        "Viscous damping, N m s/rad or N s/m. Empty: as the description states, or as drives have "
+        "it, see drive_damping.",
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
     )
@@ -72,6 +73,13 @@ class SimulatorSettings(NodeSettings):
         "Coulomb friction, N m or N. Empty: as the description states.",
         constraints=f"{ONE_OR_EACH} None is negative.",
         element=float,
+    )
+    drive_damping: float = setting(
+        0.2,
+        "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
+        "geared drive, where the description states less damping. 0: as it states.",
+        read_only=True,
+        range=(0.0, 10.0),
     )
     friction_speed: float = setting(
         0.05,
@@ -92,7 +100,8 @@ class SimulatorSettings(NodeSettings):
     )
     initial_positions: tuple[float, ...] = setting(
         (),
-        "Positions at the start and after ~/reset, rad or m. Empty: zero, or the limit next to it.",
+        "Positions at the start and after ~/reset, rad or m. Empty: bent, half a radian from the "
+        "middle of each range, at most a quarter of the range.",
         read_only=True,
         constraints=ONE_OR_EACH,
         element=float,
@@ -103,6 +112,11 @@ class SimulatorSettings(NodeSettings):
         read_only=True,
         constraints=ONE_OR_EACH,
         element=float,
+    )
+    brakes: bool = setting(
+        True,
+        "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
+        "until the commands carry it or ~/brakes releases it.",
     )
     command_timeout: float = setting(
         0.0,

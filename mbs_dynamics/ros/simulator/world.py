@@ -13,7 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.robot import Load, under_load
+from mbs_dynamics.ros.robot_description import Load, replaced, under_load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
@@ -21,6 +21,14 @@ LARGEST_STATE = 1e6
 
 LARGEST_WRENCH = 1e6
 """A force or moment above this, in N or N m, is taken for a mistake."""
+
+BENT, SHARE = 0.5, 0.25
+"""A robot starts so far, in rad or m, from the middle of each joint's range, and at most so much of
+the range, unless it is told where: bent, with its weight on the motors."""
+
+CARRIED, SLIGHT = 0.1, 0.05
+"""Commands carry the robot when they leave it no more than this share of the acceleration that it
+has without them, or no more than this acceleration, in rad/s^2 or m/s^2."""
 
 
 class World:
@@ -50,13 +58,11 @@ class World:
         unlimited = np.full(n, np.inf)
         self.effort_limits = model.effort_limits if settings.limit_efforts else unlimited
         """(n,) in N m or N; infinite where the description states none, or zero."""
-        q = for_each("initial_positions", settings.initial_positions, n)
-        qd = for_each("initial_velocities", settings.initial_velocities, n)
-        if q is None:
-            q = np.clip(np.zeros(n), model.lower, model.upper)
-        self.initial = np.array([q, np.zeros(n) if qd is None else qd])
+        self.initial = initial_state(model, settings)
         self.state = self.initial.copy()
         """(2, n) positions and velocities."""
+        self.braked = settings.brakes and not self.initial[1].any()
+        """Whether brakes hold the robot where it is."""
         self.efforts = np.zeros(n)
         """(n,) what the motors exerted in the latest period, N m or N."""
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
@@ -79,6 +85,10 @@ class World:
             return False
         self._expire_pushes()
         efforts = np.minimum(np.maximum(commands, -self.effort_limits), self.effort_limits)
+        if self.braked:
+            self.efforts = efforts
+            self.periods += 1
+            return True
         state = self.state
         try:
             for _ in range(self.steps):
@@ -95,12 +105,31 @@ class World:
         return True
 
     def reset(self) -> None:
-        """Go back to the initial state, without pushes; loads stay."""
+        """Go back to the initial state, brakes included, without pushes; loads stay."""
         self.state = self.initial.copy()
         self.efforts = np.zeros(self.model.n)
         self._pushes.clear()
         self._wrenches[:] = 0.0
         self.halted = ""
+        self.brake(self.settings.brakes and not self.initial[1].any())
+
+    def brake(self, hold: bool) -> None:
+        """Let brakes hold the robot where it is, at once, or let it go."""
+        self.braked = hold
+        if hold:
+            self.state = np.array([self.state[0], np.zeros(self.model.n)])
+
+    def carried(self, commands: FloatArray) -> bool:
+        """Return whether commanded efforts (n,) would hold the robot, or nearly, without brakes."""
+        limited = np.minimum(np.maximum(commands, -self.effort_limits), self.effort_limits)
+        moved, falling = (self._accelerations(tau) for tau in (limited, np.zeros(self.model.n)))
+        return moved <= max(CARRIED * falling, SLIGHT)
+
+    def _accelerations(self, efforts: FloatArray) -> float:
+        """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
+        still = np.array([self.state[0], np.zeros(self.model.n)])
+        after = self._stepper.step(still, efforts, self._step, self._wrenches)
+        return float(np.abs(after[1]).max() / self._step)
 
     def change(self, settings: SimulatorSettings) -> None:
         """Go on under other settings: damping, friction and durations; the others stay.
@@ -154,8 +183,7 @@ class World:
             self._stepper = stepper
         else:  # they were changed meanwhile
             self._stepper = self._stepper_of(stepper.model)
-        others = [other for other in self.loads if other.link != load.link]
-        self.loads = [*others, load] if load.mass > 0.0 else others
+        self.loads = replaced(self.loads, load)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors exert all that they can."""
@@ -183,14 +211,50 @@ class World:
         return f"the state left all bounds: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
 
 
+def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
+    """Return positions and velocities (2, n) at the start.
+
+    Raises ArgumentError for settings that do not fit the model.
+    """
+    n = model.n
+    q = for_each("initial_positions", settings.initial_positions, n)
+    qd = for_each("initial_velocities", settings.initial_velocities, n)
+    if q is None:
+        bounded = model.limits.bounded
+        lower, upper = (np.where(bounded, x, 0.0) for x in (model.lower, model.upper))
+        bent = np.where(bounded, np.minimum(BENT, SHARE * (upper - lower)), BENT)
+        q = np.clip(0.5 * (lower + upper) + bent, model.lower, model.upper)
+    return np.array([q, np.zeros(n) if qd is None else qd])
+
+
+def damping_of_drives(model: Model, settings: SimulatorSettings) -> dict[str, float]:
+    """Return the damping of geared drives, by joint, where the description states less.
+
+    At the velocity limit it exerts ``drive_damping`` times the effort limit. Joints without one of
+    these limits are not among them. N m s/rad or N s/m.
+    """
+    if settings.joint_damping:
+        return {}
+    found = settings.drive_damping * model.effort_limits / model.velocity_limits
+    return {
+        joint.name: float(damping)
+        for joint, damping in zip(model.joints, found, strict=True)
+        if joint.damping < damping < math.inf
+    }
+
+
 def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
     """Return damping, friction and stops as the settings or the description state them.
 
     Raises ArgumentError for settings that do not fit the model.
     """
+    damping = for_each("joint_damping", settings.joint_damping, model.n)
+    if damping is None:
+        drives = damping_of_drives(model, settings)
+        damping = np.array([drives.get(one.name, one.damping) for one in model.joints])
     return JointForces.of(
         model,
-        damping=for_each("joint_damping", settings.joint_damping, model.n),
+        damping=damping,
         friction=for_each("joint_friction", settings.joint_friction, model.n),
         friction_speed=settings.friction_speed,
         stops=settings.joint_stops,

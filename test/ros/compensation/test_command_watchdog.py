@@ -37,8 +37,8 @@ class Bench:
         self.now = 5.0
         self.core = CommandWatchdog(SETTINGS.changed(changes), self.now)
 
-    def hear(self, *efforts):
-        self.core.hear(efforts, self.now)
+    def on_command(self, *efforts):
+        self.core.on_command(efforts, self.now)
 
     def looks(self, seconds, publishers=1, step=PERIOD):
         """Look for so long; return how long it took until it was to deactivate, None if never."""
@@ -52,14 +52,14 @@ class Bench:
 
 def fallen_silent(**changes):
     bench = Bench(**changes)
-    bench.hear(1.0, 0.0)
+    bench.on_command(1.0, 0.0)
     assert bench.looks(2.0 * TIMEOUT) is not None
     return bench
 
 
 def test_silence_under_torque_deactivates_after_the_timeout():
     bench = Bench()
-    bench.hear(0.0, -3.0)
+    bench.on_command(0.0, -3.0)
     taken = bench.looks(5.0)
     assert TIMEOUT < taken <= TIMEOUT + 1.5 * PERIOD
     assert bench.core.state is Watch.DEACTIVATING
@@ -69,7 +69,7 @@ def test_silence_under_torque_deactivates_after_the_timeout():
 def test_nothing_happens_while_commands_come():
     bench = Bench()
     for _ in range(50):
-        bench.hear(1.0)
+        bench.on_command(1.0)
         assert bench.looks(0.9 * TIMEOUT) is None
     core = bench.core
     assert (core.commands, core.deactivations, core.attempts) == (50, 0, 0)
@@ -79,20 +79,20 @@ def test_nothing_happens_while_commands_come():
 def test_silence_without_torque_is_no_reason(commands):
     bench = Bench()
     for command in commands:
-        bench.hear(*command)
+        bench.on_command(*command)
     assert bench.looks(10.0, publishers=0) is None
     assert bench.core.state is Watch.IDLE
 
 
 def test_a_number_that_is_not_finite_counts_as_torque():
     bench = Bench()
-    bench.hear(float("nan"))
+    bench.on_command(float("nan"))
     assert bench.looks(2.0 * TIMEOUT) is not None
 
 
 def test_a_lost_publisher_deactivates_before_the_timeout():
     bench = Bench(command_timeout=60.0)
-    bench.hear(1.0)
+    bench.on_command(1.0)
     assert bench.looks(30.0, publishers=1) is None
     assert bench.looks(30.0, publishers=0) is not None
     assert bench.core.reason == "the command topic has lost its publisher under torque"
@@ -100,10 +100,10 @@ def test_a_lost_publisher_deactivates_before_the_timeout():
 
 def test_a_pause_of_the_watchdog_itself_is_no_silence():
     bench = Bench()
-    bench.hear(1.0)
+    bench.on_command(1.0)
     bench.now += 100.0 * TIMEOUT  # suspended; the timer is served before the messages are
     assert not bench.core.look(1, bench.now)
-    bench.hear(1.0)
+    bench.on_command(1.0)
     assert bench.looks(0.9 * TIMEOUT) is None
     assert bench.looks(2.0 * TIMEOUT) is not None
 
@@ -111,7 +111,7 @@ def test_a_pause_of_the_watchdog_itself_is_no_silence():
 @given(gaps=st.lists(st.floats(0.001, 10.0), max_size=60))
 def test_torque_never_outlasts_silence_of_the_timeout_and_its_looks(gaps):
     bench = Bench()
-    bench.hear(1.0)
+    bench.on_command(1.0)
     silent = 0.0
     for gap in gaps:
         bench.now += gap
@@ -159,7 +159,7 @@ def test_a_controller_that_is_not_loaded_is_an_error():
 
 def test_commands_that_come_again_end_the_deactivation():
     bench = fallen_silent()
-    bench.hear(1.0)
+    bench.on_command(1.0)
     assert bench.core.state is Watch.WATCHING
     assert bench.core.plan([EFFORTS, HOLDER]) is None
     bench.core.succeed()
@@ -172,7 +172,7 @@ def test_it_watches_again_after_a_deactivation():
     bench = fallen_silent()
     bench.core.succeed()
     assert bench.looks(10.0) is None
-    bench.hear(1.0)
+    bench.on_command(1.0)
     assert bench.looks(2.0 * TIMEOUT) is not None
 
 
@@ -211,9 +211,9 @@ def test_every_setting_is_described_and_documented_with_its_default():
 def test_age_of_the_last_command():
     bench = Bench()
     assert bench.core.since_command(bench.now) is None
-    bench.hear(1.0)
+    bench.on_command(1.0)
     assert bench.core.since_command(bench.now + 0.5) == 0.5
     bench.now += 2.0
-    bench.hear(0.0)
+    bench.on_command(0.0)
     assert bench.core.since_command(bench.now + 0.25) == 0.25
     assert bench.core.commands == 2

@@ -12,7 +12,7 @@ from test_gravity_compensation import OTHER, STOPS
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm
-from mbs_dynamics.ros.robot import Gravity, Load
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 NO_LOAD = ((0.0,) * 3,) * 3
 

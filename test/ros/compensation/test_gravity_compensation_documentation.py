@@ -17,8 +17,12 @@ from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
-from mbs_dynamics.ros.compensation.parameters import BY_JOINT, WHOLE, names
-from mbs_dynamics.ros.compensation.settings import AT_REST_ONLY
+from mbs_dynamics.ros.compensation.settings import AT_REST_ONLY, GravityCompensationSettings
+from mbs_dynamics.ros.parameters import names
+from mbs_dynamics.ros.settings import by_joint_fields, whole_fields
+
+WHOLE = whole_fields(GravityCompensationSettings)
+BY_JOINT = by_joint_fields(GravityCompensationSettings)
 
 pytestmark = pytest.mark.backend_independent
 
@@ -51,7 +55,7 @@ def test_no_parameter_stands_there_that_does_not_exist():
     table = re.findall(r"^\| `([\w.<>]+)` \| [a-z ]+ \| `[^`]*` \|", SECTION, re.MULTILINE)
     each = [f"{item.name}.<joint>" for item in BY_JOINT]
     assert sorted(table) == sorted([*(item.name for item in WHOLE), *each])
-    known = {name.partition(".")[0] for name in names(["x"])}
+    known = {name.partition(".")[0] for name in names(GravityCompensationSettings, ["x"])}
     settings = re.findall(r"`(\w+)(?:\.<joint>)?: [^`]+`", PAGE)
     assert set(settings) <= known | {"use_sim_time"}
 

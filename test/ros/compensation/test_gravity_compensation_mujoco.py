@@ -14,9 +14,9 @@ from robots import all_files, robot
 
 from benchmarks.mujoco_arm import bare
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensation.compensator import Compensator
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
-from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.robot_description import Load
 
 STEP = 0.002
 ARMS = {
@@ -48,7 +48,7 @@ class Arm:
         self.data.qpos[:] = self.posture
         names = [self.model.joint(k).name for k in range(self.model.njnt)]
         self.names = names
-        self.core = Compensator(
+        self.core = GravityCompensator(
             GravityCompensationSettings(
                 joints=tuple(names[::-1]),  # not the order of the simulation
                 compensates_itself=False,

@@ -20,8 +20,11 @@ from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.parameters import BY_JOINT, WHOLE
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.settings import by_joint_fields, whole_fields
+
+WHOLE = whole_fields(GravityCompensationSettings)
+BY_JOINT = by_joint_fields(GravityCompensationSettings)
 
 pytestmark = pytest.mark.usefixtures("ros")
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from mbs_dynamics.ros.transport import LOCALHOST_UDP, prefer_udp
+from mbs_dynamics.ros.process import LOCALHOST_UDP, prefer_udp
 
 pytestmark = pytest.mark.backend_independent
 
@@ -73,7 +73,7 @@ def test_prefer_udp_keeps_the_range_where_something_else_is_chosen(chosen):
 
 def test_processes_over_udp_open_no_shared_memory():
     program = (
-        "import os, rclpy; from mbs_dynamics.ros.transport import prefer_udp\n"
+        "import os, rclpy; from mbs_dynamics.ros.process import prefer_udp\n"
         "prefer_udp(os.environ); rclpy.init(); rclpy.create_node('quiet')\n"
         "print('/dev/shm/fastrtps_' in open('/proc/self/maps').read()); os._exit(0)"
     )

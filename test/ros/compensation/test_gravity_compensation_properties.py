@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.torque_law import Torques
-from mbs_dynamics.ros.robot import Gravity, Load
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 plausible = st.floats(-1.9, 1.9)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import mbs_dynamics as mbs
 from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.robot import Load
+from mbs_dynamics.ros.robot_description import Load
 
 STEP = 0.001
 RAMP = 0.3

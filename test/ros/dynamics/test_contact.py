@@ -10,21 +10,23 @@ from readings import reading
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Efforts
-from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.settings import Settings
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 HEAVY = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 EXTERNAL = np.linspace(-2.0, 3.0, 7)
-SETTINGS = Settings(publish_external_torques=True, publish_tool_wrench=True, observer_gain=50.0)
+SETTINGS = DynamicsSettings(
+    publish_external_torques=True, publish_tool_wrench=True, observer_gain=50.0
+)
 
 
 def heard(contact, robot, efforts, messages, start):
     for k in range(messages):
         at_rest = reading(Q, np.zeros(7), efforts, start + 10_000_000 * k)
-        contact.hear(robot, at_rest, robot.evaluate(at_rest))
+        contact.update(robot, at_rest, robot.evaluate(at_rest))
 
 
 def held(model, external=EXTERNAL):

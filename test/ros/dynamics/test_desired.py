@@ -10,9 +10,9 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.desired import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.settings import Settings
 
 ALL = DesiredInput(("a", "b"))
 ONE = DesiredInput(("a", "b", "c"), ("c", "a"))
@@ -75,7 +75,7 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
 
 def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    settings = Settings(publish_desired_torques=True, desired_joints=("joint4", "joint2"))
+    settings = DynamicsSettings(publish_desired_torques=True, desired_joints=("joint4", "joint2"))
     desired = DesiredTorques(Robot(model, settings))
     measured = np.linspace(-1.0, 1.0, 7)
     q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)

@@ -15,22 +15,22 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.contact import ToolWrench
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
-from mbs_dynamics.ros.dynamics.supervisor import Supervisor
-from mbs_dynamics.ros.dynamics.tool_wrench import ToolWrench
+from mbs_dynamics.ros.dynamics.model_manager import ModelManager
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.input_statistics import InputStatistics
 from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.settings import Settings
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def supervisor():
-    made = Supervisor(Settings())
+def manager():
+    made = ModelManager(DynamicsSettings())
     assert made.describe(ARM7)
     return made
 
@@ -44,10 +44,10 @@ def statistics():
     return made
 
 
-def said(supervisor, statistics, state="active", stale_for=None, joints=(), more=()):
+def said(manager, statistics, state="active", stale_for=None, joints=(), more=()):
     """Return level, message and values of each status."""
     report = statistics.report(10.0)
-    array = diagnostics("dyn", Time(sec=4), state, supervisor, report, stale_for, joints, more)
+    array = diagnostics("dyn", Time(sec=4), state, manager, report, stale_for, joints, more)
     assert array.header.stamp.sec == 4
     assert [one.name for one in array.status[:2]] == ["dyn: model", "dyn: input"]
     return [
@@ -56,44 +56,44 @@ def said(supervisor, statistics, state="active", stale_for=None, joints=(), more
     ]
 
 
-def test_good_input(supervisor, statistics):
+def test_good_input(manager, statistics):
     extra = DiagnosticStatus(name="more")
-    model, given, _ = said(supervisor, statistics, more=[extra])
+    model, given, _ = said(manager, statistics, more=[extra])
     assert extra.name == "dyn: more"
-    assert extra.hardware_id == supervisor.robot.model.name
+    assert extra.hardware_id == manager.robot.model.name
     assert model[:2] == (OK, f"model {extra.hardware_id!r} in force")
     assert (model[2]["joints"], model[2]["payloads"]) == ("7", "none")
     assert given[:2] == (OK, "5.0 Hz")
     assert (given[2]["answered"], given[2]["joints not fresh"]) == ("50", "none")
 
 
-def test_stale_rejected_and_inactive_input(supervisor, statistics):
-    found = said(supervisor, statistics, stale_for=2.5, joints=("joint2", "joint3"))[1]
+def test_stale_rejected_and_inactive_input(manager, statistics):
+    found = said(manager, statistics, stale_for=2.5, joints=("joint2", "joint3"))[1]
     assert found[:2] == (ERROR, "stale: no valid joint_states for 2.5 s")
     assert found[2]["joints not fresh"] == "joint2, joint3"
     statistics.rejected(Rejection("not_finite", "q is NaN"))
-    found = said(supervisor, statistics, stale_for=2.5)[1]
+    found = said(manager, statistics, stale_for=2.5)[1]
     expected = "stale: no valid joint_states for 2.5 s; 1 rejected: q is NaN"
     assert found[:2] == (ERROR, expected)
     statistics.rejected(Rejection("not_finite", "q is NaN"))
-    found = said(supervisor, statistics)[1]
+    found = said(manager, statistics)[1]
     assert found[:2] == (WARN, "1 joint_states rejected: q is NaN")
-    found = said(supervisor, statistics, state="inactive", stale_for=2.5)[1]
+    found = said(manager, statistics, state="inactive", stale_for=2.5)[1]
     assert found[:2] == (OK, "not active: inactive")
 
 
-def test_input_without_velocities(supervisor, statistics):
+def test_input_without_velocities(manager, statistics):
     statistics.answered(9.9, 9.9, 9.9, "the message has none")
-    level, message, _ = said(supervisor, statistics)[1]
+    level, message, _ = said(manager, statistics)[1]
     assert level == WARN
     assert message.startswith("no ")
     assert message.endswith(": the message has none")
 
 
-def test_models_that_are_missing_or_refused(supervisor, statistics):
-    none = Supervisor(Settings())
+def test_models_that_are_missing_or_refused(manager, statistics):
+    none = ModelManager(DynamicsSettings())
     assert said(none, statistics)[0] == (WARN, "no robot_description yet", {})
-    for made, kept in ((none, "there is no model"), (supervisor, "the model before it stays")):
+    for made, kept in ((none, "there is no model"), (manager, "the model before it stays")):
         with pytest.raises(MbsError):
             made.describe("<robot/>")
         level, message, _ = said(made, statistics)[0]
@@ -109,7 +109,7 @@ def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_felt(felt, 
         wrench=ToolWrench(np.ones(6), felt, 0.25),
         why_not="",
     )
-    wanted = Settings(publish_external_torques=True)
+    wanted = DynamicsSettings(publish_external_torques=True)
     found = effort_status(wanted, contact, "", 1)
     assert found.level == level
     assert ("it is partial" in found.message) == (felt < 6)
@@ -123,7 +123,7 @@ def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_felt(felt, 
 
 def test_efforts_that_are_missing_or_not_heard_yet_are_said():
     contact = SimpleNamespace(joints=(), torques=None, wrench=None, why_not="no effort of joint2")
-    wanted = Settings(publish_external_torques=True)
+    wanted = DynamicsSettings(publish_external_torques=True)
     found = effort_status(wanted, contact, "of the robot", 1)
     assert (found.level, found.message) == (WARN, "no effort of joint2")
     assert {pair.key: pair.value for pair in found.values} == {"external torques of": "none"}
@@ -134,7 +134,7 @@ def test_efforts_that_are_missing_or_not_heard_yet_are_said():
 
 
 def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():
-    desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), Settings()))
+    desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), DynamicsSettings()))
     desired.answer([0.0] * 7, [], [], [], None)
     found = desired_status(desired)
     assert (found.level, found.message) == (OK, "1 desired points answered")

@@ -18,7 +18,7 @@ from rclpy.parameter import parameter_value_to_python
 from ros_bench import NodeProcess, Probe
 
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -48,7 +48,7 @@ def arm(ros):
         ({"gravity": [0.0, 0.0, float("inf")]}, "gravity must be finite"),
         ({"gravity": [0.0, 0.0, -981.0]}, "valid is at most 100"),
         ({"max_rate": -1.0}, "out of range"),
-        ({"max_rate": 20}, "Wrong parameter type"),
+        ({"max_rate": "20"}, "Wrong parameter type"),
         ({"stale_timeout": 0.0}, "out of range"),
         ({"publish_twists": "yes"}, "Wrong parameter type"),
         ({"publish_twist": True}, "no parameter 'publish_twist' (did you mean 'publish_twists'?)"),
@@ -61,12 +61,14 @@ def test_bad_parameters_are_refused_with_the_reason(arm, values, said):
     assert said in arm.set(**values)
     for name in set(values) - {"publish_twist"}:
         held = parameter_value_to_python(arm.get(name))
-        default = str(ARM7) if name == "robot_description_file" else getattr(Settings(), name)
+        default = (
+            str(ARM7) if name == "robot_description_file" else getattr(DynamicsSettings(), name)
+        )
         assert held == (list(default) if isinstance(default, tuple) else default)
 
 
 def test_every_parameter_is_described(arm):
-    items = fields(Settings)
+    items = fields(DynamicsSettings)
     for item, descriptor in zip(items, arm.described(*(i.name for i in items)), strict=True):
         assert descriptor.name == item.name
         assert descriptor.description == item.metadata["description"]
@@ -153,7 +155,8 @@ def test_ends_cleanly_without_ever_having_had_a_robot(ros):
         ({"representation": "hybird"}, "cannot start: no representation 'hybird'"),
         ({"representation": "mixed"}, "cannot start: representation mixed"),
         ({"max_rate": -5.0}, "out of range"),
-        ({"max_rate": 5}, "expecting type 'DOUBLE'"),
+        ({"max_rate": "'5'"}, "expecting type 'DOUBLE'"),
+        ({"max_rate": -5}, "out of range"),
         ({"robot_description_file": "/no/such/file.urdf"}, "cannot be read"),
         ({"robot_description_file": __file__}, "robot_description refused"),
         ({"robot_description_file": ARM7, "bodies": "[tol]"}, "did you mean 'tool'"),
@@ -179,7 +182,7 @@ def test_does_not_start_with_bad_parameters(ros, parameters, said):
 def test_the_parameter_file_holds_the_defaults(ros):
     file = Path(__file__).parents[3] / "config" / "dynamics.yaml"
     with NodeProcess("--params-file", str(file)) as process, Probe(process) as probe:
-        for item in fields(Settings):
+        for item in fields(DynamicsSettings):
             value = parameter_value_to_python(probe.get(item.name))
             if item.default == ():
                 value = [name for name in value if name]

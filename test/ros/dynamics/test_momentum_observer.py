@@ -10,10 +10,9 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
-from mbs_dynamics.ros.dynamics.tool_wrench import tool_wrench
+from mbs_dynamics.ros.dynamics.contact import MomentumObserver, tool_wrench
+from mbs_dynamics.ros.dynamics.robot import Momentum
 from mbs_dynamics.ros.joint_input import JointInput, Reading
-from mbs_dynamics.ros.robot import Momentum
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 N, NB = ARM.n, ARM.nb
@@ -72,7 +71,7 @@ def momentum(q, qd, model=ARM):
 
 
 def hear(watcher, stamp, q, qd, tau, model=ARM):
-    watcher.hear(stamp, q, qd, tau, None if qd is None else momentum(q, qd, model))
+    watcher.update(stamp, q, qd, tau, None if qd is None else momentum(q, qd, model))
 
 
 def fed(watcher, samples, noise=lambda x, sigma: x, sigmas=(0.0, 0.0)):

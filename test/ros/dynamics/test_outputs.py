@@ -21,8 +21,8 @@ from sensor_msgs.msg import JointState
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.robot import Robot
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -39,7 +39,7 @@ def waits(condition):
 def test_topics_without_subscribers_are_not_filled():
     node = Node("outputs_test")
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, Settings(publish_energy=True, publish_gravity_torques=True))
+    robot = Robot(model, DynamicsSettings(publish_energy=True, publish_gravity_torques=True))
     outputs = Outputs(node)
     outputs.arrange(robot)
     results = robot.evaluate(reading(np.full(7, 0.3), np.zeros(7)))
@@ -74,7 +74,7 @@ class PublishersOnly:
 
 NOTHING = {
     item.name: False
-    for item in fields(Settings)
+    for item in fields(DynamicsSettings)
     if item.name.startswith("publish_") and item.default
 }
 TOPICS = {
@@ -91,21 +91,23 @@ TOPICS = {
 
 
 def test_publishers_are_those_that_the_settings_ask_for():
-    assert set(TOPICS) == {x.name for x in fields(Settings) if x.name.startswith("publish_")}
+    assert set(TOPICS) == {
+        x.name for x in fields(DynamicsSettings) if x.name.startswith("publish_")
+    }
     model = mbs.Model.from_urdf(robot_path("arm7"))
     node = PublishersOnly()
     outputs = Outputs(node)
     for wanted, topics in TOPICS.items():
         asked = {**NOTHING, wanted: True, "bodies": ("link7", "tool")}
-        outputs.arrange(Robot(model, Settings(**asked)))
+        outputs.arrange(Robot(model, DynamicsSettings(**asked)))
         assert sorted(node.topics) == topics
-    outputs.arrange(Robot(model, Settings(**NOTHING)))
+    outputs.arrange(Robot(model, DynamicsSettings(**NOTHING)))
     assert node.topics == {}
 
 
 def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, Settings(**NOTHING, joint_wrenches=("joint6", "joint2")))
+    robot = Robot(model, DynamicsSettings(**NOTHING, joint_wrenches=("joint6", "joint2")))
     outputs = Outputs(PublishersOnly())
     outputs.arrange(robot)
     results = robot.evaluate(reading(np.full(7, 0.3), np.full(7, 0.2)))
@@ -126,7 +128,7 @@ def test_external_torques_are_published_for_the_joints_that_have_them():
     model = mbs.Model.from_urdf(robot_path("arm7"))
     outputs = Outputs(PublishersOnly())
     asked = {**NOTHING, "publish_external_torques": True, "publish_tool_wrench": True}
-    outputs.arrange(Robot(model, Settings(**asked)))
+    outputs.arrange(Robot(model, DynamicsSettings(**asked)))
     contact = SimpleNamespace(joints=(), torques=None, wrench=None)
     assert outputs.filled_contact(Time(sec=1), contact) == []
     contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
@@ -134,13 +136,13 @@ def test_external_torques_are_published_for_the_joints_that_have_them():
     (_, torques), (_, wrench) = outputs.filled_contact(Time(sec=1), contact)
     assert list(torques.name) == ["joint2", "joint5"]
     np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
-    assert wrench.header.frame_id == Robot(model, Settings(**asked)).tool_body
+    assert wrench.header.frame_id == Robot(model, DynamicsSettings(**asked)).tool_body
     assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
 
 
 def test_messages_hold_what_was_computed():
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, Settings(**dict.fromkeys(TOPICS, True), bodies=("link7", "tool")))
+    robot = Robot(model, DynamicsSettings(**dict.fromkeys(TOPICS, True), bodies=("link7", "tool")))
     outputs = Outputs(PublishersOnly())
     outputs.arrange(robot)
     q, qd = np.full(7, 0.3), np.full(7, 0.2)
@@ -171,7 +173,10 @@ def test_messages_hold_what_was_computed():
 
 
 def test_publishers_are_made_anew_after_they_were_cleared():
-    robot, node = Robot(mbs.Model.from_urdf(robot_path("arm7")), Settings()), PublishersOnly()
+    robot, node = (
+        Robot(mbs.Model.from_urdf(robot_path("arm7")), DynamicsSettings()),
+        PublishersOnly(),
+    )
     outputs = Outputs(node)
     outputs.arrange(robot)
     before = set(node.topics)

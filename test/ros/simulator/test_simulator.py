@@ -13,11 +13,12 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularErr
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.integrate.joint_forces import passive_torques
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.momentum_observer import MomentumObserver
-from mbs_dynamics.ros.robot import Load, Robot
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.dynamics.contact import MomentumObserver
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.robot_description import Load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World
+from mbs_dynamics.ros.simulator.world import World, damping_of_drives
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 N = ARM.n
@@ -35,7 +36,8 @@ PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
 
 
 def settings(**changes):
-    return SimulatorSettings(robot_description="<robot/>", **changes)
+    given = {"brakes": False, "drive_damping": 0.0} | changes
+    return SimulatorSettings(robot_description="<robot/>", **given)
 
 
 def world(model=ARM, **changes):
@@ -87,11 +89,80 @@ def test_the_step_divides_the_period_between_joint_states():
     assert world(rate=1000.0, step=0.01).steps == 1
 
 
-def test_it_starts_where_it_is_told_and_within_the_limits_otherwise():
+def test_it_starts_where_it_is_told_and_bent_within_the_limits_otherwise():
     model = mbs.Model.from_urdf(PENDULUM.replace('lower="-1" upper="0.5"', 'lower="1" upper="2"'))
-    assert world(model).state.tolist() == [[1.0], [0.0]]
+    assert world(model).state.tolist() == [[1.75], [0.0]]
+    endless = mbs.Model.from_urdf(PENDULUM.replace('"revolute"', '"continuous"'))
+    assert world(endless).state.tolist() == [[0.5], [0.0]]
     told = world(model, initial_positions=(0.3,), initial_velocities=(-2.0,))
     assert told.state.tolist() == [[0.3], [-2.0]]
+
+
+@pytest.mark.parametrize("name", ["arm7", "ur5_robot.urdf", "panda.urdf"])
+def test_brakes_hold_a_robot_until_commands_carry_it(name):
+    """It neither falls before gravity compensation begins nor as it takes over."""
+    model = ARM if name == "arm7" else mbs.Model.from_urdf(robot(name))
+    simulated = World(model, SimulatorSettings(robot_description="<robot/>"))
+    start = simulated.state[0].copy()
+    g = mbs.gravity_torques(model, start)
+    assert np.abs(g).max() > 5.0
+    assert (np.abs(g) < 0.6 * model.effort_limits).all()
+    assert simulated.braked
+    for share in (0.0, 0.5, 0.85):
+        run(simulated, 0.1, lambda _, share=share: share * g)
+        assert not simulated.carried(share * g)
+        np.testing.assert_array_equal(simulated.state, [start, np.zeros(model.n)])
+        np.testing.assert_array_equal(simulated.efforts, share * g)
+    for share in (0.95, 1.0, 1.05):
+        assert simulated.carried(share * g)
+    assert not simulated.carried(-g)
+    simulated.brake(False)
+    q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
+    np.testing.assert_allclose(q, start, atol=1e-9)
+    # a load that the commands do not know of
+    simulated.hang(
+        Load(model.leaves[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
+        simulated.loaded(Load(model.leaves[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
+    )
+    assert not simulated.carried(mbs.gravity_torques(model, q))
+    simulated.brake(True)
+    np.testing.assert_array_equal(simulated.state[1], 0.0)
+    simulated.brake(False)
+    simulated.reset()
+    assert simulated.braked
+    np.testing.assert_array_equal(simulated.state[0], start)
+
+
+def test_a_robot_in_motion_has_no_brakes_and_one_in_balance_is_carried_by_nothing():
+    model = mbs.Model.from_urdf(PENDULUM)
+    given = {"robot_description": "<robot/>", "initial_velocities": (1.0,)}
+    moving = World(model, SimulatorSettings(**given))
+    assert not moving.braked
+    moving.reset()
+    assert not moving.braked
+    given = {"robot_description": "<robot/>", "initial_positions": (0.0,)}
+    hanging = World(model, SimulatorSettings(**given))
+    assert hanging.braked
+    assert hanging.carried(np.zeros(1))
+
+
+def test_drives_have_damping_where_the_description_states_less():
+    ur5 = mbs.Model.from_urdf(robot("ur5_robot.urdf"))
+    given = SimulatorSettings(robot_description="<robot/>", drive_damping=0.5)
+    found = damping_of_drives(ur5, given)
+    assert found["wrist_1_joint"] == pytest.approx(0.5 * 28.0 / 3.2)
+    assert list(found) == list(ur5.joint_names)
+    np.testing.assert_allclose(World(ur5, given).forces.damping, list(found.values()))
+    assert damping_of_drives(ur5, given.changed({"drive_damping": 0.0})) == {}
+    assert damping_of_drives(ur5, given.changed({"joint_damping": (1.0,)})) == {}
+    # what the description states counts where it is more
+    for stated, damping in (("0.2", 0.2), ("0.1", 0.5 * 3.0 / 9.0)):
+        text = PENDULUM.replace('damping="0.4"', f'damping="{stated}"')
+        pendulum = mbs.Model.from_urdf(text)
+        assert World(pendulum, given).forces.damping == pytest.approx(damping)
+        assert bool(damping_of_drives(pendulum, given)) == (damping != 0.2)
+    endless = mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"'))
+    assert damping_of_drives(endless, given) == {}
 
 
 def test_motors_exert_no_more_than_their_limit_and_say_so():
@@ -131,7 +202,9 @@ def test_damping_and_friction_change_while_it_runs():
 def test_a_robot_with_a_mimic_joint_and_limits_that_exclude_zero():
     panda = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
     simulated = world(panda)
-    assert simulated.state[0][3] == panda.joint("panda_joint4").limits.upper < 0.0
+    limits = panda.joint("panda_joint4").limits
+    assert simulated.state[0][3] == pytest.approx(0.5 * (limits.lower + limits.upper) + 0.5)
+    assert limits.lower < simulated.state[0][3] < limits.upper < 0.0
     q, qd = run(simulated, 1.0)
     assert np.abs(q - simulated.initial[0]).max() > 0.1
     assert np.abs(qd).max() < 50.0
@@ -313,7 +386,7 @@ def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else
     simulated = world(initial_positions=START, friction_speed=0.05, disturbance_duration=10.0)
     friction = JointForces.of(ARM, friction_speed=0.05)
     observer = MomentumObserver(gain=20.0, longest=1.0, friction=friction)
-    robot = Robot(ARM, Settings(publish_external_torques=True))
+    robot = Robot(ARM, DynamicsSettings(publish_external_torques=True))
     push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
 
     def watch(seconds):
@@ -323,7 +396,7 @@ def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else
             simulated.advance(mbs.gravity_torques(ARM, q) + hold)
             q, qd = simulated.state
             stamp = 1 + round(1e9 * simulated.time)
-            observer.hear(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
+            observer.update(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
 
     watch(0.5)
     assert np.abs(observer.residual).max() < 0.01

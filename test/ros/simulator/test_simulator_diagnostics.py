@@ -25,7 +25,8 @@ IN_TIME = Pace(rate=500.0, wanted=500.0, load=0.25, lost=0.0)
 @pytest.fixture
 def world():
     arm = mbs.Model.from_urdf(robot_path("arm7"))
-    return World(arm, SimulatorSettings(robot_description="<robot/>", rate=500.0, step=0.001))
+    settings = SimulatorSettings(robot_description="<robot/>", rate=500.0, step=0.001, brakes=False)
+    return World(arm, settings)
 
 
 def said(world, commands, pace=IN_TIME, refused=0, last=""):
@@ -46,7 +47,7 @@ def test_commands_from_none_to_lapsed(world):
     assert (level, message) == (OK, "no command yet: efforts are zero")
     assert "since last command [s]" not in values
     assert values["joints at their effort limit"] == values["last refusal"] == "none"
-    commands.hear(np.zeros(7), world.time)
+    commands.set(np.zeros(7), world.time)
     for _ in range(25):
         world.advance(commands.at(world.time))
     level, message, values = said(world, commands)[1]
@@ -59,9 +60,23 @@ def test_commands_from_none_to_lapsed(world):
     assert (level, message) == (WARN, "no command for 0.2 s: efforts are zero")
 
 
+def test_brakes_are_said(world):
+    commands = EffortCommands(world.model.joint_names)
+    assert said(world, commands)[0][2]["brakes"] == "released"
+    world.brake(True)
+    assert said(world, commands)[0][1] == "brakes hold the robot; 500.0 Hz"
+    assert said(world, commands)[0][2]["brakes"] == "hold the robot"
+    commands.set(np.zeros(7), world.time)
+    level, message, _ = said(world, commands)[1]
+    assert (level, message) == (
+        OK,
+        "commands in force, which do not carry the robot: brakes hold it",
+    )
+
+
 def test_saturation_and_refusals(world):
     commands = EffortCommands(world.model.joint_names)
-    commands.hear([0.0, 1e6, *[0.0] * 5], world.time)
+    commands.set([0.0, 1e6, *[0.0] * 5], world.time)
     world.advance(commands.at(world.time))
     level, message, values = said(world, commands)[1]
     assert (level, message) == (WARN, "at their effort limit: joint2")

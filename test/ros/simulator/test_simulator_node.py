@@ -20,6 +20,7 @@ from documented import found, missing_parameters, qualities, rows, says
 from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
+from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -34,6 +35,7 @@ EXACT = {
     "joint_friction": "[0.0]",
     "joint_damping": "[0.0]",
     "initial_positions": str(START),
+    "brakes": False,
 }
 
 
@@ -74,6 +76,41 @@ def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
         probe.until(lambda: probe.tau[6] == 1.25, again=lambda: probe.effort_of(joint7=1.25))
         np.testing.assert_array_equal(probe.tau[:6], held[:6])
         assert process.stop(signal.SIGINT) == 0
+
+
+def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it():
+    held = mbs.gravity_torques(ARM, START)
+    given = {"initial_positions": str(START)}
+    with SimulatorProcess(**given) as process, Watcher(process) as probe:
+        probe.until(lambda: len(probe.states) > 100)  # nobody commands
+        assert {tuple(one.position) for one in probe.states} == {tuple(START)}
+        probe.until(
+            lambda: "moves nothing: brakes hold the robot" in process.log,
+            again=lambda: probe.push("link4", (40.0, 0.0, 0.0)),
+        )
+        probe.until(
+            lambda: np.allclose(probe.tau, 0.5 * held), again=lambda: probe.effort(0.5 * held)
+        )
+        probe.until(lambda: "do not carry the robot" in probe.said("input"))
+        np.testing.assert_array_equal(probe.q, START)
+        probe.until(
+            lambda: "the commands carry the robot: brakes are released" in process.log,
+            again=lambda: probe.effort(held),
+        )
+        assert np.abs(probe.q - START).max() < 0.01
+        # released, it falls; the service holds it where it is
+        probe.until(
+            lambda: np.abs(probe.q - START).max() > 0.1, again=lambda: probe.effort(0 * held)
+        )
+        answer = probe.call(SetBool, "brakes", SetBool.Request(data=True))
+        assert answer.message == "brakes hold the robot"
+        probe.states.clear()
+        probe.until(lambda: len(probe.states) > 10)
+        assert len({tuple(one.position) for one in probe.states}) == 1
+        assert not probe.qd.any()
+        assert probe.call(SetBool, "brakes", SetBool.Request(data=False)).success
+        probe.until(lambda: probe.qd.any())
+        assert "held by brakes" in probe.reset().message
 
 
 def test_bad_input_is_refused_and_said():
@@ -203,6 +240,8 @@ def test_every_topic_service_and_parameter_is_documented():
         quality = qualities(probe, "publishers") | qualities(probe, "subscribers")
         quality["/forward_effort_controller/commands"] = quality.pop("controller/commands")
         for topic, _, rest in rows("simulator_node"):
-            assert topic == "~/reset" or rest.startswith(f" {quality[topic]}, "), topic
+            assert topic in ("~/reset", "~/brakes") or rest.startswith(f" {quality[topic]}, "), (
+                topic
+            )
         values = [pair.key for status in probe.health.values() for pair in status.values]
         assert [value for value in values if not says("simulator_node", value)] == []

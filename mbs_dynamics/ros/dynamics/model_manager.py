@@ -7,22 +7,29 @@ Knows no ROS. What is bad is refused by an exception, and what was in force stay
 
 from __future__ import annotations
 
-import warnings
-
-from mbs_dynamics.errors import MbsError, ModelWarning, UrdfError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.robot import Gravity, Load, Robot, check_load, under_gravity, under_load
-from mbs_dynamics.ros.settings import Settings, check_gravity
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.robot_description import (
+    Gravity,
+    Load,
+    check_load,
+    model_of,
+    replaced,
+    under_gravity,
+    under_load,
+)
+from mbs_dynamics.ros.settings import check_gravity
 
 
-class Supervisor:
+class ModelManager:
     """The robot in force, and everything that must survive a change of it.
 
     Every method either does all that it is asked for, or raises MbsError and changes nothing.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DynamicsSettings) -> None:
         self.settings = settings
         self.robot: Robot | None = None
         self.refused = ""
@@ -48,12 +55,12 @@ class Supervisor:
         self._build(self._text)
         return True
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: DynamicsSettings) -> None:
         """Raise MbsError if these settings do not fit the robot in force."""
         if self.robot is not None:
             Robot(self.robot.model, settings)
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: DynamicsSettings) -> None:
         """Put other settings in force, except for gravity."""
         if self.robot is not None:
             self.robot = Robot(self.robot.model, settings)
@@ -76,14 +83,13 @@ class Supervisor:
         for one.
         """
         check_load(load)
-        others = [other for other in self.loads if other.link != load.link]
         if self.robot is not None:
             self.robot = self.robot.under(under_load(self.robot.model, load))
-        self.loads = [*others, load] if load.mass > 0.0 else others
+        self.loads = replaced(self.loads, load)
 
     def _build(self, text: str) -> None:
         try:
-            model = _parsed(text, self.settings)
+            model = model_of(text, self.settings.root, self.settings.tip)
             remarks = warnings_about(model)
             gravity, loads = self.gravity, []
             try:
@@ -105,11 +111,3 @@ class Supervisor:
         self.refused = ""
         self.robot, self.remarks = robot, remarks
         self.gravity, self.loads = gravity, loads
-
-
-def _parsed(text: str, settings: Settings) -> Model:
-    if not text.lstrip().startswith("<"):
-        raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the model's diagnostics hold them
-        return Model.from_urdf(text, root=settings.root or None, tip=settings.tip or None)

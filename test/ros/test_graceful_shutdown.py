@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a node that needs time to leave is served, and how it ends."""
+"""How a node that needs time to shut down is served, and how it ends."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from mbs_dynamics.ros.compensation import orderly_end
-from mbs_dynamics.ros.compensation.orderly_end import Signals, spin_until_left
+from mbs_dynamics.ros import process
+from mbs_dynamics.ros.process import EndingSignals, spin_until_shutdown
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
 
 class Reluctant(Node):
-    """Raises an error, and takes three ticks to leave."""
+    """Raises an error, and takes three ticks to shut down."""
 
     def __init__(self):
         super().__init__("reluctant")
-        self.errors, self.ticks, self.leaving, self.spoke = [], 0, False, False
+        self.errors, self.ticks, self.shutting_down, self.spoke = [], 0, False, False
         self.create_timer(0.01, self.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def tick(self):
-        if not self.leaving:
+        if not self.shutting_down:
             os.kill(os.getpid(), signal.SIGTERM)
             raise ValueError("spoilt")
         self.ticks += 1
 
-    def leave(self):
-        self.leaving = True
+    def begin_shutdown(self):
+        self.shutting_down = True
 
     @property
-    def left(self):
+    def shutdown_complete(self):
         return self.ticks >= 3
 
     def fail(self, error):
         self.errors.append(str(error))
 
-    def last_words(self):
+    def flush(self):
         self.spoke = True
 
 
-def test_an_error_does_not_end_it_and_a_signal_lets_it_leave():
+def test_an_error_does_not_end_it_and_a_signal_lets_it_shut_down():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     node = Reluctant()
     try:
-        signals = Signals()
+        signals = EndingSignals()
         assert not signals.asked
-        spin_until_left(node, signals)
+        spin_until_shutdown(node, signals)
         assert signals.asked
         late = []
         signals.listen(lambda: late.append(True))
@@ -67,7 +67,7 @@ def test_an_error_does_not_end_it_and_a_signal_lets_it_leave():
             signal.signal(number, handler)
         node.destroy_node()
     assert set(node.errors) == {"spoilt"}
-    assert node.leaving
+    assert node.shutting_down
     assert node.spoke
 
 
@@ -75,13 +75,13 @@ def test_ros_is_up_without_its_signal_handlers_until_the_end(monkeypatch):
     """Whatever ends the block: SIGTERM must leave time to bring torques to zero."""
     calls = []
     monkeypatch.setattr(rclpy, "init", lambda **given: calls.append(given))
-    monkeypatch.setattr(orderly_end, "shut_down", lambda: calls.append("down"))
-    monkeypatch.setattr(orderly_end, "Signals", lambda: "signals")
+    monkeypatch.setattr(process, "shut_down", lambda: calls.append("down"))
+    monkeypatch.setattr(process, "EndingSignals", lambda: "signals")
     up = {"args": ["--ros-args"], "signal_handler_options": SignalHandlerOptions.NO}
-    with orderly_end.ros_until_asked(["--ros-args"]) as signals:
+    with process.ros_with_signals(["--ros-args"]) as signals:
         assert signals == "signals"
         assert calls == [up]
     assert calls == [up, "down"]
-    with pytest.raises(ValueError, match="spoilt"), orderly_end.ros_until_asked(["--ros-args"]):
+    with pytest.raises(ValueError, match="spoilt"), process.ros_with_signals(["--ros-args"]):
         raise ValueError("spoilt")
     assert calls == [up, "down"] * 2

@@ -17,7 +17,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
-from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, parsed, same_robot
+from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
 from mbs_dynamics.ros.compensation.settings import (
     AT_REST_ONLY,
@@ -25,7 +25,7 @@ from mbs_dynamics.ros.compensation.settings import (
     check_earthly,
 )
 from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.robot import Gravity, Load, Vector, check_load
+from mbs_dynamics.ros.robot_description import Gravity, Load, Vector, check_load, model_of, replaced
 
 IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
 """Messages that are not about this robot, not new, or not complete: they stop nothing, nor count.
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     """Why the message was not used; None if it was."""
 
 
-class Compensator:
+class GravityCompensator:
     """Takes the states of a robot and says what to command.
 
     After each call, :meth:`due_in` says when :meth:`tick` must be called, and :attr:`pending`
@@ -113,7 +113,7 @@ class Compensator:
         if self.arm is None or self.refused:
             return False
         try:
-            return same_robot(self.arm.model, parsed(text, self.settings))
+            return same_robot(self.arm.model, model_of(text, self.settings.root, self.settings.tip))
         except MbsError:
             return False
 
@@ -127,7 +127,7 @@ class Compensator:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
         try:
-            model = parsed(text, self.settings)
+            model = model_of(text, self.settings.root, self.settings.tip)
             arm = CompensatedArm(model, self.settings)
             remarks = warnings_about(model)
             gravity, loads = self._carried_over(arm, now, remarks)
@@ -202,8 +202,7 @@ class Compensator:
     def set_load(self, load: Load, now: float) -> None:
         """Move to another load of the link that carries it. Raises MbsError if it cannot be."""
         check_load(load)
-        others = [other for other in self.loads if other.link != load.link]
-        loads = [*others, load] if load.mass > 0.0 else others
+        loads = replaced(self.loads, load)
         if self.arm is not None:
             goal = self.arm.loads_goal(loads)
             if load.mass > 0.0:

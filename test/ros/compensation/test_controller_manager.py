@@ -20,9 +20,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import ControllerError
-from mbs_dynamics.ros import controller_manager
+from mbs_dynamics.ros.compensation import controller_manager
+from mbs_dynamics.ros.compensation.controller_manager import ControllerManager
 from mbs_dynamics.ros.compensation.controllers import Controller
-from mbs_dynamics.ros.controller_manager import ControllerManager
 
 pytestmark = [
     pytest.mark.backend_independent,

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.compensation.parameters import changed, declare
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.parameters import changed, converted, declare
 
 pytestmark = pytest.mark.backend_independent
 
@@ -56,8 +56,31 @@ def test_declare_takes_an_empty_text_for_no_joint(ros):
     given = [Parameter("joints", value=["", "elbow"]), Parameter("damping.elbow", value=3.0)]
     node = Node("declares", parameter_overrides=given)
     try:
-        declared = declare(node)
+        declared = declare(node, GravityCompensationSettings)
         assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
         assert not node.has_parameter("damping.")
+    finally:
+        node.destroy_node()
+
+
+def test_integers_are_taken_for_doubles(ros):
+    """YAML writes 2 for 2.0, and whoever types a parameter does too."""
+    given = [
+        Parameter("joints", value=["elbow"]),
+        Parameter("ramp_time", value=2),
+        Parameter("damping.elbow", value=3),
+        Parameter("gravity", value=[0, 0, -10]),
+        Parameter("fixed_joints", value=["finger"]),
+        Parameter("fixed_positions", value=[1]),
+    ]
+    node = Node("declares", parameter_overrides=given)
+    try:
+        declared = declare(node, GravityCompensationSettings)
+        assert (declared.ramp_time, declared.damping) == (2.0, (3.0,))
+        assert (declared.gravity, declared.fixed_positions) == ((0.0, 0.0, -10.0), (1.0,))
+        assert node.get_parameter("ramp_time").type_ is Parameter.Type.DOUBLE
+        asked = [Parameter("ramp_time", value=1), Parameter("on_fault", value=1)]
+        assert [one.value for one in converted(node, asked)] == [1.0, 1]
+        assert [type(one.value) for one in converted(node, asked)] == [float, int]
     finally:
         node.destroy_node()

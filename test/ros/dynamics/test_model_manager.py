@@ -13,10 +13,11 @@ from readings import reading
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.supervisor import Supervisor
+from mbs_dynamics.ros.dynamics.model_manager import ModelManager
+from mbs_dynamics.ros.dynamics.robot import Results
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Efforts
-from mbs_dynamics.ros.robot import Gravity, Load, Results
-from mbs_dynamics.ros.settings import Settings
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PENDULUM = """<robot name="pendulum">
@@ -28,8 +29,8 @@ PENDULUM = """<robot name="pendulum">
 NO_INERTIA = ((0.0,) * 3,) * 3
 
 
-def supervisor(text=ARM7, **settings):
-    made = Supervisor(Settings(**settings))
+def manager(text=ARM7, **settings):
+    made = ModelManager(DynamicsSettings(**settings))
     assert made.describe(text)
     return made
 
@@ -47,7 +48,7 @@ def compiled(made):
 
 @pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 def test_computes_what_the_settings_ask_for(representation):
-    made = supervisor(
+    made = manager(
         representation=representation,
         bodies=("link4", "tool"),
         publish_twists=representation != "mixed",
@@ -69,7 +70,7 @@ def test_computes_what_the_settings_ask_for(representation):
 
 
 def test_switched_off_is_not_computed():
-    made = supervisor(
+    made = manager(
         publish_gravity_torques=False,
         publish_bias_torques=False,
         publish_twists=False,
@@ -87,7 +88,7 @@ EXTRAS = {
 
 
 def test_mass_matrix_energy_and_joint_wrenches():
-    made = supervisor(**EXTRAS)
+    made = manager(**EXTRAS)
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), np.arange(7.0)
     found = made.robot.evaluate(reading(q, qd, tau))
     model = mbs.Model.from_urdf(ARM7)
@@ -107,7 +108,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
 
 @pytest.mark.parametrize("joint_friction", [False, True])
 def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
-    made = supervisor(**EXTRAS, joint_wrench_acceleration="effort", joint_friction=joint_friction)
+    made = manager(**EXTRAS, joint_wrench_acceleration="effort", joint_friction=joint_friction)
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), 10.0 * np.arange(7.0)
     found = made.robot.evaluate(reading(q, qd, tau))
     screws = mbs.Model.from_urdf(ARM7).screw_body[[1, 5]]
@@ -117,7 +118,7 @@ def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
 
 
 def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
-    made = supervisor(**EXTRAS, joint_wrench_acceleration="effort")
+    made = manager(**EXTRAS, joint_wrench_acceleration="effort")
     q = np.zeros(7)
     lacking = Efforts(np.where(np.arange(7) == 2, np.nan, 0.0), "no effort of joint3")
     for efforts, said in ((lacking, "no effort of joint3"), (None, "holds no efforts")):
@@ -146,13 +147,13 @@ def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
     ],
 )
 def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
-    made = supervisor()
+    made = manager()
     with pytest.raises(error, match=said):
-        made.check(Settings(**settings))
+        made.check(DynamicsSettings(**settings))
 
 
 def test_without_velocities_only_what_needs_none():
-    made = supervisor()
+    made = manager()
     found = made.robot.evaluate(reading(np.zeros(7), None))
     assert found.gravity_torques is not None
     assert len(found.jacobians) == 1
@@ -161,14 +162,14 @@ def test_without_velocities_only_what_needs_none():
 
 
 def test_twist_frames():
-    assert supervisor(bodies=("tool",)).robot.twist_frame("tool") == "base_link"
-    body_fixed = supervisor(bodies=("tool",), representation="body_fixed")
+    assert manager(bodies=("tool",)).robot.twist_frame("tool") == "base_link"
+    body_fixed = manager(bodies=("tool",), representation="body_fixed")
     assert body_fixed.robot.twist_frame("tool") == "tool"
-    assert supervisor(representation="spatial").robot.twist_frame("link7") == "base_link"
+    assert manager(representation="spatial").robot.twist_frame("link7") == "base_link"
 
 
 def test_the_same_description_is_ignored():
-    made = supervisor()
+    made = manager()
     before = made.robot
     assert not made.describe(ARM7)
     assert made.robot is before
@@ -184,7 +185,7 @@ def test_the_same_description_is_ignored():
     ],
 )
 def test_a_bad_description_leaves_the_robot_in_force(bad, said):
-    made = supervisor()
+    made = manager()
     before = made.robot
     with pytest.raises(ModelError, match=said):
         made.describe(bad)
@@ -196,14 +197,14 @@ def test_a_bad_description_leaves_the_robot_in_force(bad, said):
 
 
 def test_a_new_description_replaces_the_robot():
-    made = supervisor()
+    made = manager()
     made.describe(PENDULUM)
     assert made.robot.model.joint_names == ("hinge",)
     assert made.robot.bodies == ("rod",)
 
 
 def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
-    made = supervisor(bodies=("tool",))
+    made = manager(bodies=("tool",))
     with pytest.raises(UnknownBodyError, match="no body 'tool'"):
         made.describe(PENDULUM)
     assert made.robot.model.name == "arm7"
@@ -214,7 +215,7 @@ def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
 
 
 def test_settings_that_do_not_fit_the_robot():
-    made = supervisor()
+    made = manager()
     with pytest.raises(UnknownBodyError, match=r"no body 'tol' .did you mean 'tool'"):
         made.check(made.settings.changed({"bodies": ("tol",)}))
     with pytest.raises(MbsError, match="'base_link' in bodies does not move"):
@@ -223,7 +224,7 @@ def test_settings_that_do_not_fit_the_robot():
 
 
 def test_root_and_tip():
-    made = supervisor(root="link2", tip="link5")
+    made = manager(root="link2", tip="link5")
     assert made.robot.model.joint_names == ("joint3", "joint4", "joint5")
     assert made.robot.twist_frame("link5") == "link2"
 
@@ -239,7 +240,7 @@ ALL = {
 
 @pytest.mark.parametrize("loaded", [False, True])
 def test_one_kernel_gives_what_separate_ones_give(loaded):
-    made = supervisor(**ALL)
+    made = manager(**ALL)
     model = mbs.Model.from_urdf(ARM7)
     if loaded:
         made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
@@ -264,7 +265,7 @@ def test_one_kernel_gives_what_separate_ones_give(loaded):
 
 
 def test_all_that_a_message_takes_is_one_kernel():
-    made = supervisor(**ALL)
+    made = manager(**ALL)
     kernels = compiled(made)
     assert len(kernels) == 1
     made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
@@ -273,7 +274,7 @@ def test_all_that_a_message_takes_is_one_kernel():
 
 
 def test_gravity_changes_without_compiling():
-    made = supervisor(PENDULUM)
+    made = manager(PENDULUM)
     results(made)
     kernels = compiled(made)
     made.set_gravity(Gravity("", (-1.0, 0.0, 0.0)))
@@ -297,7 +298,7 @@ def test_gravity_changes_without_compiling():
     ],
 )
 def test_bad_gravity_is_refused(gravity, said):
-    made = supervisor(PENDULUM)
+    made = manager(PENDULUM)
     with pytest.raises(MbsError, match=said):
         made.set_gravity(gravity)
     assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
@@ -311,7 +312,7 @@ def test_gravity_in_the_frame_of_a_link_that_does_not_move():
         <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
       <joint name="hinge" type="continuous"><parent link="mount"/><child link="rod"/></joint>
       </robot>"""
-    made = supervisor(mount)
+    made = manager(mount)
     made.set_gravity(Gravity("mount", (0.0, -9.0, 0.0)))  # mount's y is the world's z
     np.testing.assert_allclose(made.robot.model.gravity, [0.0, 0.0, -9.0], atol=1e-12)
     made.set_gravity(Gravity("world", (0.0, -9.0, 0.0)))
@@ -319,7 +320,7 @@ def test_gravity_in_the_frame_of_a_link_that_does_not_move():
 
 
 def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
-    made = Supervisor(Settings())
+    made = ModelManager(DynamicsSettings())
     made.set_gravity(Gravity("", (-2.0, 0.0, 0.0)))
     made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
     for text in (PENDULUM, PENDULUM + "\n"):
@@ -330,7 +331,7 @@ def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
 
 
 def test_what_a_new_robot_cannot_keep_is_said():
-    made = supervisor(PENDULUM)
+    made = manager(PENDULUM)
     made.set_gravity(Gravity("ceiling", (-2.0, 0.0, 0.0)))
     made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
     made.describe(ARM7)
@@ -341,7 +342,7 @@ def test_what_a_new_robot_cannot_keep_is_said():
 
 
 def test_another_mass_at_a_loaded_body_compiles_nothing():
-    made = supervisor(PENDULUM)
+    made = manager(PENDULUM)
     made.set_load(Load("rod", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
     results(made)
     kernels = compiled(made)
@@ -352,7 +353,7 @@ def test_another_mass_at_a_loaded_body_compiles_nothing():
 
 
 def test_loads_at_links_of_one_body_add_up():
-    made = supervisor()
+    made = manager()
     plain = results(made).gravity_torques
     made.set_load(Load("tool", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
     made.set_load(Load("link7", 2.0, (0.0, 0.0, 0.1), NO_INERTIA))
@@ -361,7 +362,7 @@ def test_loads_at_links_of_one_body_add_up():
     loaded = results(made).gravity_torques
     each = []
     for link, mass, com in (("tool", 1.0, 0.0), ("link7", 2.0, 0.1), ("link3", 4.0, 0.0)):
-        alone = supervisor()
+        alone = manager()
         alone.set_load(Load(link, mass, (0.0, 0.0, com), NO_INERTIA))
         each.append(results(alone).gravity_torques - plain)
     np.testing.assert_allclose(loaded - plain, sum(each), rtol=1e-10, atol=1e-12)
@@ -390,7 +391,7 @@ def test_loads_at_links_of_one_body_add_up():
     ],
 )
 def test_bad_loads_are_refused(load, said):
-    made = supervisor(PENDULUM)
+    made = manager(PENDULUM)
     before = results(made).gravity_torques
     with pytest.raises(MbsError, match=said):
         made.set_load(load)
@@ -398,7 +399,7 @@ def test_bad_loads_are_refused(load, said):
 
 
 def test_other_settings_act_on_the_robot_in_force():
-    made = supervisor(bodies=("link4",))
+    made = manager(bodies=("link4",))
     model = made.robot.model
     made.configure(made.settings.changed({"bodies": ("link6", "tool")}))
     assert made.robot.model is model
@@ -411,8 +412,8 @@ def test_other_settings_act_on_the_robot_in_force():
 
 
 def test_settings_are_checked_once_there_is_a_robot():
-    made = Supervisor(Settings())
-    unknown = Settings(bodies=("wing",))
+    made = ModelManager(DynamicsSettings())
+    unknown = DynamicsSettings(bodies=("wing",))
     made.check(unknown)  # it may fit the robot that is to come
     assert made.describe(ARM7)
     with pytest.raises(UnknownBodyError, match="wing"):

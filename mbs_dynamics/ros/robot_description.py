@@ -1,0 +1,134 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a robot is, as the nodes are told: its description, gravity, and loads on its links.
+
+Knows no ROS.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import MbsError, ModelError, ModelWarning, UrdfError
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.ros.settings import check_gravity
+
+Vector = tuple[float, float, float]
+
+LARGEST_LOAD = 1e6
+"""A number of a load above this, in kg, m or kg m^2, is taken for a mistake."""
+
+
+class Gravity(NamedTuple):
+    """A free-fall acceleration in m/s^2, as it is asked for."""
+
+    link: str
+    """The link in whose frame it is resolved; empty for the root link."""
+    vector: Vector
+
+
+class Load(NamedTuple):
+    """A load fixed to a link, as it is asked for. A mass of zero takes it off."""
+
+    link: str
+    mass: float
+    """In kg."""
+    com: Vector
+    """Centre of mass in the link's frame, in m."""
+    inertia_at_com: tuple[Vector, Vector, Vector]
+    """(3, 3) in kg m^2, axes of the link's frame."""
+
+
+def read_description(path: str) -> str:
+    """Return the text of a file that robot_description_file names; ``~`` is the home directory.
+
+    Raises UrdfError if it cannot be read.
+    """
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UrdfError(f"robot_description_file cannot be read: {error}") from error
+
+
+def model_of(text: str, root: str = "", tip: str = "") -> Model:
+    """Return the model that the text of a URDF describes, from link ``root`` to link ``tip``.
+
+    Its warnings are in ``model.diagnostics``. Raises UrdfError or ModelError.
+    """
+    if not text.lstrip().startswith("<"):
+        raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return Model.from_urdf(text, root=root or None, tip=tip or None)
+
+
+def fixed_links(model: Model) -> list[str]:
+    """Return the links that do not move, the root link first."""
+    return [frame.name for frame in model.frames.values() if frame.body == GROUND]
+
+
+def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
+    """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
+
+    Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
+    for numbers that cannot be.
+    """
+    vector = check_gravity("gravity", gravity.vector)
+    if not gravity.link:
+        return vector
+    frame = model.frame(gravity.link)
+    if frame.body != GROUND:
+        raise ModelError(
+            f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
+            f"the links that do not: {', '.join(fixed_links(model))}"
+        )
+    return np.asarray(frame.placement[:3, :3] @ vector)
+
+
+def under_gravity(model: Model, gravity: Gravity) -> Model:
+    """Return the model under another gravity; it shares the compiled kernels.
+
+    Raises what :func:`root_gravity` raises.
+    """
+    return model.with_gravity(root_gravity(model, gravity))
+
+
+def check_load(load: Load) -> None:
+    """Raise ModelError or ArgumentError for a load that no robot can carry."""
+    if not load.link:
+        raise ModelError("a payload must name the link that carries it in header.frame_id")
+    what = f"payload at {load.link!r}"
+    largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
+    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
+        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
+    try:
+        violations = Inertia.from_com(load.mass, load.com, load.inertia_at_com).violations()
+    except MbsError as error:
+        raise ModelError(f"{what}: {error}") from error
+    if violations:
+        raise ModelError(f"{what}: {violations[0]}")
+    if load.mass == 0.0 and np.any(load.inertia_at_com):
+        raise ModelError(f"{what}: there is no inertia without mass")
+
+
+def under_load(model: Model, load: Load) -> Model:
+    """Return the model with a load in place of the present one of the link that carries it.
+
+    Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does not
+    move and for a load that cannot exist.
+    """
+    check_load(load)
+    return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
+
+
+def replaced(loads: list[Load], load: Load) -> list[Load]:
+    """Return loads with one in place of that of the same link; a mass of zero takes it off."""
+    others = [other for other in loads if other.link != load.link]
+    return [*others, load] if load.mass > 0.0 else others
