@@ -49,6 +49,7 @@ DECLARED_AS = {  # where the key in package.xml is not the module's name
     "lxml": "python3-lxml",
     "numpy": "python3-numpy",
     "urdf_parser_py": "urdfdom_py",
+    "yaml": "python3-yaml",
 }
 
 

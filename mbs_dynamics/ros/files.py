@@ -126,16 +126,12 @@ def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
     any number of names and ``/*`` for one. Raises ArgumentError for a file that cannot be read or
     has nothing for this node.
     """
-    import yaml
-
     file = existing_file(argument, path)
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise ArgumentError(f"{argument} names {str(file)!r}, which is no YAML: {said}") from error
-    groups = list(_groups(content))
-    matching = [values for name, values in groups if _matches(name, node)]
+        groups = parameter_groups(file)
+    except ArgumentError as error:
+        raise ArgumentError(f"{argument} names {error}") from error
+    matching = [values for name, values in groups if applies(name, node)]
     if not matching:
         names = ", ".join(name for name, _ in groups)
         has = f"parameters of {names}" if names else "no key 'ros__parameters'"
@@ -160,20 +156,35 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _groups(content: Any, prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the names of nodes in a parameter file, and what it holds for each."""
-    if not isinstance(content, Mapping):
-        return
-    for name, inner in content.items():
-        full = f"{prefix}/{str(name).lstrip('/')}"
-        if not isinstance(inner, Mapping):
-            continue
-        if isinstance(inner.get("ros__parameters"), Mapping):
-            yield full, inner["ros__parameters"]
-        yield from _groups({k: v for k, v in inner.items() if k != "ros__parameters"}, full)
+def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the full names of nodes, with wildcards, and the parameters that a file has for each.
+
+    Raises ArgumentError for a file that is no YAML.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Reads the tuples that launch writes."""
+
+    Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
+    try:
+        with file.open(encoding="utf-8") as stream:
+            return list(_groups(yaml.load(stream, Loader)))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise ArgumentError(f"{str(file)!r}, which is no YAML: {said}") from error
 
 
-def _matches(name: str, node: str) -> bool:
+def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if key == "ros__parameters":
+            yield above, value if isinstance(value, Mapping) else {}
+        else:
+            yield from _groups(value, f"{above}/{str(key).strip('/')}")
+
+
+def applies(name: str, node: str) -> bool:
+    """Return whether a name with the wildcards ``*`` and ``**`` stands for a node's full name."""
     parts = {"**": r"(/\w+)*", "*": r"/\w+"}
     pattern = "".join(parts.get(part, f"/{re.escape(part)}") for part in name.split("/")[1:])
     return re.fullmatch(pattern, node) is not None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,15 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
-from mbs_dynamics.ros.settings import NodeSettings, Settings
+from mbs_dynamics.ros.settings import NodeSettings, by_joint_fields, whole_fields
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 
 PACKAGE = "mbs_dynamics"
 
 SETTINGS: dict[str, type[NodeSettings]] = {
-    "dynamics_node": Settings,
+    "dynamics_node": DynamicsSettings,
     "gravity_compensation_node": GravityCompensationSettings,
     "simulator_node": SimulatorSettings,
 }
@@ -329,8 +329,8 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 def check_parameters(executable: str, given: Iterable[str]) -> None:
     """Raise UnknownParameterError for a name that no parameter of a node has."""
     kind = SETTINGS[executable]
-    by_joint = [item.name for item in fields(kind) if "each" in item.metadata]
-    whole = [item.name for item in fields(kind) if item.name not in by_joint]
+    by_joint = [item.name for item in by_joint_fields(kind)]
+    whole = [item.name for item in whole_fields(kind)]
     for name in given:
         if name not in (*whole, "use_sim_time") and name.partition(".")[0] not in by_joint:
             raise UnknownParameterError(name, [*whole, *by_joint])

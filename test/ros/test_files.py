@@ -149,12 +149,18 @@ def test_a_file_without_parameters_is_refused(tmp_path):
     path = tmp_path / "parameters.yaml"
     for text, message in (
         ("", "no key 'ros__parameters'"),
-        ("a: [1", "is no YAML: while parsing a flow sequence"),
+        ("a: [1", "which is no YAML: while parsing a flow sequence"),
         ("/right/arm: {ros__parameters: {a: 1}}", "has parameters of /right/arm; valid"),
     ):
         path.write_text(text, encoding="utf-8")
         said = refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
         assert message in said
+
+
+def test_sequences_as_launch_writes_them_are_read(tmp_path):
+    path = tmp_path / "launch_params"
+    path.write_text("/arm: {ros__parameters: {a: !!python/tuple [1, 2]}}", encoding="utf-8")
+    assert read_parameters("params_file", str(path), "/arm") == {"a": [1, 2]}
 
 
 def test_nested_parameters_are_named_with_dots():
