@@ -151,6 +151,15 @@ def test_setup_and_manifest_name_the_same_license_and_maintainer() -> None:
     assert metadata["Maintainer-email"] == maintainer.get("email")
 
 
+def test_ros_tools_take_the_manifest() -> None:
+    package = pytest.importorskip("catkin_pkg.package")
+    warnings: list[str] = []
+    manifest = package.parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    manifest.validate(warnings=warnings)  # raises for an address that colcon or bloom refuse
+    assert warnings == []
+    assert [url.type for url in manifest.urls] == ["website"]
+
+
 def test_the_manifest_declares_every_import() -> None:
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     declared = {tag.text for tag in manifest.iter("exec_depend")}
