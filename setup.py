@@ -51,6 +51,7 @@ setup(
             "ros-jazzy-lifecycle-msgs",
             "ros-jazzy-rosgraph-msgs",
             "ros-jazzy-trajectory-msgs",
+            "pyyaml",
         ],
         "test": [
             # References and runner.

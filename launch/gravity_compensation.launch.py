@@ -7,84 +7,41 @@ ros2 launch mbs_dynamics gravity_compensation.launch.py params_file:=/path/to/my
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-ARGUMENTS = ("namespace", "params_file", "urdf", "command_topic", "use_sim_time")
+from mbs_dynamics.ros import launching
 
 
-def description(path: Path) -> str:
-    """Return the URDF in a file; a .xacro is expanded."""
-    if path.suffix == ".xacro":
-        import xacro  # needed for such files only
-
-        return str(xacro.process_file(str(path)).toxml())
-    return path.read_text(encoding="utf-8")
-
-
-def gravity_compensation_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    given = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
-    parameters: list[object] = [given["params_file"]]
-    if given["command_topic"]:
-        parameters.append({"command_topic": given["command_topic"]})
-    if given["urdf"]:
-        # as a str: launch would read the XML as YAML
-        text = ParameterValue(description(Path(given["urdf"])), value_type=str)
-        parameters.append({"robot_description": text, "robot_description_file": ""})
-    parameters.append({"use_sim_time": given["use_sim_time"] == "true"})
-    return [
-        Node(
-            package="mbs_dynamics",
-            executable="gravity_compensation_node",
-            name="gravity_compensation_node",
-            namespace=given["namespace"],
-            parameters=parameters,
-            output="screen",
-        )
-    ]
+def nodes(given: launching.Given) -> list[Node]:
+    return launching.described_node(given, "gravity_compensation_node", "command_topic")
 
 
 def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
     defaults = PathJoinSubstitution([share, "config", "gravity_compensation.yaml"])
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the node and of the topics robot_description, "
-                "joint_states and imu.",
-            ),
-            DeclareLaunchArgument(
-                "params_file",
-                default_value=defaults,
-                description="YAML file with the node's parameters: joints, compensates_itself and "
-                "limits. The default is for the shipped arm, and cannot be enabled as it is.",
-            ),
-            DeclareLaunchArgument(
-                "urdf",
-                default_value="",
-                description="Path of a URDF, or of a .xacro that becomes one. Empty: the topic "
-                "robot_description is used, as robot_state_publisher publishes it.",
-            ),
-            DeclareLaunchArgument(
-                "command_topic",
-                default_value="",
-                description="Topic of the commands; without a slash in front it is in the "
-                "namespace. Empty: as in params_file.",
-            ),
-            DeclareLaunchArgument(
-                "use_sim_time",
-                default_value="false",
-                choices=["true", "false"],
-                description="Whether the stamps of the node are those of /clock.",
-            ),
-            OpaqueFunction(function=gravity_compensation_node),
-        ]
-    )
+    arguments = [
+        DeclareLaunchArgument(
+            "namespace",
+            default_value="",
+            description="Namespace of the node and of the topics robot_description, joint_states "
+            "and imu.",
+        ),
+        *launching.parameter_arguments("gravity_compensation_node", default=defaults),
+        DeclareLaunchArgument(
+            "command_topic",
+            default_value="",
+            description="Topic of the commands; without a slash in front it is in the namespace. "
+            "Empty: as in params_file.",
+        ),
+        launching.algorithm_argument(),
+        *launching.urdf_arguments(
+            "as in params_file, or the topic robot_description, as robot_state_publisher "
+            "publishes it."
+        ),
+        launching.time_argument(),
+    ]
+    return launching.launch_file(__file__, arguments, nodes)

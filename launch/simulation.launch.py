@@ -6,32 +6,40 @@ ros2 launch mbs_dynamics simulation.launch.py urdf:=/path/to/arm.urdf.xacro
 
 Gravity compensation starts disabled, as on a real arm:
 ros2 service call /gravity_compensation_node/enable std_srvs/srv/SetBool "{data: true}"
+
+The parameters of a real arm are rehearsed by
+gravity_compensation_params_file:=my_arm.yaml
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros import launching
 
 COMMANDS = "forward_effort_controller/commands"
 """Relative, so that each namespace has a topic of its own."""
 
-ARGUMENTS = ("namespace", "urdf", "params_file", "gravity_compensation", "dynamics", "use_sim_time")
+DESCRIBED_BY_TOPIC = {"robot_description": "", "robot_description_file": ""}
 
+SIMULATED = {
+    "compensates_itself": False,  # the simulated arm does not
+    "position_controller": "",  # there is no controller manager
+    "use_imu": False,
+    "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
+    **DESCRIBED_BY_TOPIC,
+}
+"""Parameters of gravity compensation that a real arm has otherwise."""
 
-def description(path: Path) -> str:
-    """Return the URDF in a file; a .xacro is expanded."""
-    if path.suffix == ".xacro":
-        import xacro  # needed for such files only
+SHOWN = {"publish_energy": True, "publish_external_torques": True, "publish_tool_wrench": True}
+"""What dynamics_node publishes besides, unless its file says otherwise."""
 
-        return str(xacro.process_file(str(path)).toxml())
-    return path.read_text(encoding="utf-8")
+PREFIXES = {"gravity_compensation_node": "gravity_compensation_", "dynamics_node": "dynamics_"}
 
 
 def joints_of(text: str) -> list[str]:
@@ -45,91 +53,83 @@ def joints_of(text: str) -> list[str]:
         return list(Model.from_urdf(text).joint_names)
 
 
-def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    given = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
-    text = description(Path(given["urdf"]))
-    simulated_time = given["use_sim_time"] == "true"
-
-    def node(executable: str, *parameters: object) -> Node:
-        return Node(
-            package="mbs_dynamics",
-            executable=executable,
-            name=executable,
-            namespace=given["namespace"],
-            parameters=list(parameters),
-            output="screen",
-        )
-
-    started: list[LaunchDescriptionEntity] = [
-        node(
+def nodes(given: launching.Given) -> list[Node]:
+    simulated = given.in_file("simulator_node")
+    asked = {name: given.in_file(name, prefix) for name, prefix in PREFIXES.items()}
+    named = (file.get("robot_description_file") for file in (simulated, *asked.values()))
+    text = given.description(next(filter(None, named), str(robot_path("arm7"))))
+    joints = joints_of(text)
+    commanded = asked["gravity_compensation_node"]
+    common = {**given.texts("algorithm"), **given.time()}
+    started = [
+        given.node(
             "simulator_node",
-            given["params_file"],
-            {
-                # as a str: launch would read the XML as YAML
-                "robot_description": ParameterValue(text, value_type=str),
-                "command_topic": COMMANDS,
-                "publish_clock": simulated_time,
+            fixed={
+                "robot_description": text,
+                "robot_description_file": "",
+                "joints": commanded.get("joints", joints),
+                "command_topic": commanded.get("command_topic", COMMANDS),
+                **given.numbers("initial_positions"),
+                **({"publish_clock": given.on("use_sim_time")} if given["use_sim_time"] else {}),
+                **given.texts("algorithm"),
             },
         )
     ]
-    if given["gravity_compensation"] == "true":
-        commanded = {
-            "joints": joints_of(text),
-            "command_topic": COMMANDS,
-            "compensates_itself": False,  # the simulated arm does not
-            "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
-            "use_sim_time": simulated_time,
-        }
-        started.append(node("gravity_compensation_node", commanded))
-    if given["dynamics"] == "true":
-        shown = {
-            "publish_energy": True,
-            "publish_external_torques": True,
-            "publish_tool_wrench": True,
-            "use_sim_time": simulated_time,
-        }
-        started.append(node("dynamics_node", shown))
-    return started
+    if given.on("gravity_compensation"):
+        started.append(
+            given.node(
+                "gravity_compensation_node",
+                prefix=PREFIXES["gravity_compensation_node"],
+                defaults={"joints": joints, "command_topic": COMMANDS},
+                fixed={**SIMULATED, **common},
+            )
+        )
+    if given.on("dynamics"):
+        started.append(
+            given.node(
+                "dynamics_node",
+                prefix=PREFIXES["dynamics_node"],
+                defaults=SHOWN,
+                fixed={**DESCRIBED_BY_TOPIC, **common},
+            )
+        )
+    return [*started, *given.state_publisher(text)]
 
 
 def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
-    switch = {"choices": ["true", "false"]}
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the nodes and of all their topics.",
-            ),
-            DeclareLaunchArgument(
-                "urdf",
-                default_value=PathJoinSubstitution([share, "urdf", "arm7.urdf"]),
-                description="Path of a URDF, or of a .xacro that becomes one.",
-            ),
-            DeclareLaunchArgument(
-                "params_file",
-                default_value=PathJoinSubstitution([share, "config", "simulation.yaml"]),
-                description="YAML file with the parameters of the simulator.",
-            ),
-            DeclareLaunchArgument(
-                "gravity_compensation",
-                default_value="true",
-                description="Start gravity_compensation_node as well. It starts disabled.",
-                **switch,
-            ),
-            DeclareLaunchArgument(
-                "dynamics",
-                default_value="true",
-                description="Start dynamics_node as well, with energy and external torques.",
-                **switch,
-            ),
-            DeclareLaunchArgument(
-                "use_sim_time",
-                default_value="false",
-                description="Publish simulated time on /clock, and let the other nodes use it.",
-                **switch,
-            ),
-            OpaqueFunction(function=nodes),
-        ]
-    )
+    defaults = PathJoinSubstitution([share, "config", "simulation.yaml"])
+    arguments = [
+        DeclareLaunchArgument(
+            "namespace",
+            default_value="",
+            description="Namespace of the nodes and of all their topics.",
+        ),
+        *launching.urdf_arguments(
+            "robot_description_file of a parameter file, or the arm of this package."
+        ),
+        *launching.parameter_arguments("simulator_node", default=defaults),
+        DeclareLaunchArgument(
+            "initial_positions",
+            default_value="",
+            description='Posture at the start, such as "[0, -1.2, 1.5]", rad or m: one number for '
+            "all joints or one for each, in the order of the model.",
+        ),
+        DeclareLaunchArgument(
+            "gravity_compensation",
+            default_value="true",
+            choices=launching.SWITCH,
+            description="Start gravity_compensation_node as well. It starts disabled.",
+        ),
+        *launching.parameter_arguments("gravity_compensation_node", "gravity_compensation_"),
+        DeclareLaunchArgument(
+            "dynamics",
+            default_value="true",
+            choices=launching.SWITCH,
+            description="Start dynamics_node as well, with energy and external torques.",
+        ),
+        *launching.parameter_arguments("dynamics_node", "dynamics_"),
+        launching.algorithm_argument(),
+        launching.time_argument(" true: publish it, too."),
+    ]
+    return launching.launch_file(__file__, arguments, nodes)

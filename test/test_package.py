@@ -49,6 +49,7 @@ DECLARED_AS = {  # where the key in package.xml is not the module's name
     "lxml": "python3-lxml",
     "numpy": "python3-numpy",
     "urdf_parser_py": "urdfdom_py",
+    "yaml": "python3-yaml",
 }
 
 
@@ -157,6 +158,15 @@ def test_setup_and_manifest_name_the_same_license_and_maintainer() -> None:
     assert maintainer is not None
     assert metadata["Maintainer"] == maintainer.text
     assert metadata["Maintainer-email"] == maintainer.get("email")
+
+
+def test_ros_tools_take_the_manifest() -> None:
+    package = pytest.importorskip("catkin_pkg.package")
+    warnings: list[str] = []
+    manifest = package.parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    manifest.validate(warnings=warnings)  # raises for an address that colcon or bloom refuse
+    assert warnings == []
+    assert [url.type for url in manifest.urls] == ["website"]
 
 
 def test_the_manifest_declares_every_import() -> None:

@@ -8,19 +8,19 @@ A field is one parameter, or, where it is by joint, one for each joint of the fi
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import Field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import yaml
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from mbs_dynamics.ros.files import applies, parameter_groups
 from mbs_dynamics.ros.settings import NodeSettings, by_joint_fields, check_once, whole_fields
 
 S = TypeVar("S", bound=NodeSettings)
@@ -105,28 +105,11 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
     for option, path in pairwise(args):
         if option != "--params-file":
             continue
-        with open(path, encoding="utf-8") as file:
-            nodes = list(_nodes_of(yaml.safe_load(file)))
-        if not any(re.fullmatch(_pattern(one), name) for one in nodes):
+        nodes = [one for one, _ in parameter_groups(Path(path))]
+        if not any(applies(one, name) for one in nodes):
             theirs = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
             messages.append(f"{path} has no parameters for {name}: {theirs}")
     return messages
-
-
-def _nodes_of(content: Any, above: str = "") -> Iterator[str]:
-    """Yield the full names of nodes, with wildcards, that a file has parameters for."""
-    for key, value in content.items() if isinstance(content, dict) else ():
-        if key == "ros__parameters":
-            yield above
-        else:
-            yield from _nodes_of(value, f"{above}/{str(key).strip('/')}")
-
-
-def _pattern(name: str) -> str:
-    """Return the regular expression for a name with the wildcards * and **."""
-    return "/" + "/".join(
-        {"*": "[^/]+", "**": ".+"}.get(part, re.escape(part)) for part in name[1:].split("/")
-    )
 
 
 def unknown(known: Sequence[str], name: str) -> str:

@@ -9,8 +9,6 @@ import os
 import sys
 from pathlib import Path
 
-from launch.actions import DeclareLaunchArgument
-
 CHECKOUT = Path(__file__).parents[2]
 NODES = (
     "simulator_node",
@@ -19,38 +17,26 @@ NODES = (
     "command_watchdog_node",
 )
 
-LAUNCH = """
-import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+ROS2 = "import sys; from ros2cli.cli import main; sys.exit(main())"
 
-file, *arguments = sys.argv[1:]
-included = IncludeLaunchDescription(
-    PythonLaunchDescriptionSource(file),
-    launch_arguments=[argument.split(":=", 1) for argument in arguments],
-)
-service = LaunchService(argv=[])
-service.include_launch_description(LaunchDescription([included]))
-sys.exit(service.run())
-"""
+
+def launch_file(name):
+    return CHECKOUT / "launch" / f"{name}.launch.py"
 
 
 def launch_command(name, namespace, *arguments):
-    """Return the command that runs a launch file of this package."""
-    file = str(CHECKOUT / "launch" / f"{name}.launch.py")
-    return [sys.executable, "-c", LAUNCH, file, f"namespace:={namespace}", *arguments]
+    """Return the command that runs a launch file of this package, or one at a path."""
+    file = name if isinstance(name, Path) else launch_file(name)
+    command = [sys.executable, "-c", ROS2, "launch", str(file)]
+    return [*command, f"namespace:={namespace}", *arguments]
 
 
 def declared_arguments(name):
-    """Return the names of a launch file's arguments as it lists them, and what it declares."""
-    path = CHECKOUT / "launch" / f"{name}.launch.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_launch", path)
+    """Return the arguments that a launch file declares."""
+    spec = importlib.util.spec_from_file_location(f"{name}_launch", launch_file(name))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    entities = module.generate_launch_description().entities
-    declared = [one for one in entities if isinstance(one, DeclareLaunchArgument)]
-    return module.ARGUMENTS, declared
+    return module.generate_launch_description().get_launch_arguments()
 
 
 def make_installation(folder, monkeypatch):
@@ -60,7 +46,7 @@ def make_installation(folder, monkeypatch):
     for made in (index, share / "mbs_dynamics", lib):
         made.mkdir(parents=True)
     (index / "mbs_dynamics").touch()
-    for linked in ("config", "urdf"):
+    for linked in ("config", "launch", "urdf"):
         (share / "mbs_dynamics" / linked).symlink_to(CHECKOUT / linked)
     for name in NODES:
         script = lib / name

@@ -1,19 +1,23 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The launch file starts a node that answers."""
+"""The launch files: what all of them share, and that of the dynamics node."""
 
 from __future__ import annotations
 
+import os
+import re
 import signal
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
-pytest.importorskip("launch_ros")
+pytest.importorskip("ros2launch")
 pytest.importorskip("xacro")
 
-from launch_bench import launch_command, make_installation
+from launch_bench import declared_arguments, launch_command, make_installation
 from ros_bench import NodeProcess, Probe, twist_of
 
 import mbs_dynamics as mbs
@@ -21,10 +25,14 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
+CHECKOUT = Path(__file__).parents[2]
+PAGE = (CHECKOUT / "docs" / "launch.md").read_text(encoding="utf-8")
+FILES = sorted(path.name.partition(".")[0] for path in (CHECKOUT / "launch").glob("*.py"))
+
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <xacro:property name="mass" value="2"/>
+  <xacro:arg name="mass" default="1"/>
   <link name="ceiling"/>
-  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="${mass}"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="$(arg mass)"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="hinge" type="continuous">
     <parent link="ceiling"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
@@ -45,7 +53,7 @@ def installed(tmp_path, monkeypatch):
 def test_launch_with_a_xacro_file(installed, tmp_path):
     robot = tmp_path / "pendulum.urdf.xacro"
     robot.write_text(PENDULUM, encoding="utf-8")
-    arguments = [f"urdf:={robot}", "representation:=body_fixed"]
+    arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "representation:=body_fixed"]
     with Launched(*arguments) as process, Probe(process) as probe:
         probe.hear("gravity_torques", "twist/rod")
         tau, twist = probe.answer(["gravity_torques", "twist/rod"], ["hinge"], [np.pi / 6.0], [1.0])
@@ -64,3 +72,86 @@ def test_launch_waits_for_a_description(installed):
         (tau,) = probe.answer(["gravity_torques"], model.joint_names, q)
         np.testing.assert_allclose(tau.effort, mbs.gravity_torques(model, q), rtol=1e-12)
         assert process.stop(signal.SIGINT) == 0
+
+
+def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
+    own = tmp_path / "own.launch.py"
+    text = re.search(r"```python\n(.*?IncludeLaunchDescription.*?)```", PAGE, re.DOTALL)[1]
+    typed = text.replace('"representation": "spatial"', '"representation": "spatial", "urd": "x"')
+    own.write_text(typed.replace('"left"', 'LaunchConfiguration("namespace")'), encoding="utf-8")
+    with own.open("a", encoding="utf-8") as file:
+        file.write("\nfrom launch.substitutions import LaunchConfiguration\n")
+
+    class Own(Launched):
+        def command(self, *arguments):
+            return launch_command(own, self.namespace, "mass:=2.0", *arguments)
+
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    with Own() as process, Probe(process) as probe:
+        probe.hear("twist/link7")
+        (twist,) = probe.answer(["twist/link7"], model.joint_names, np.ones(7), np.ones(7))
+        V = mbs.twists(model, np.ones(7), np.ones(7), representation="spatial")[-1]
+        np.testing.assert_allclose(twist_of(twist), [*V[3:], *V[:3]], atol=1e-12)
+        assert "no launch argument 'urd' (did you mean 'urdf'?)" in process.log
+        assert "mass" not in process.log
+        assert process.stop(signal.SIGINT) == 0
+
+
+def refusal(name, *arguments):
+    """Return the only line of errors of a launch that must fail at once."""
+    command = launch_command(name, "/refused", *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output
+    assert "Traceback" not in output
+    (line,) = (line for line in output.splitlines() if "Caught exception" in line)
+    assert "process started" not in output
+    return line
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "message"),
+    [
+        ("simulation", "mass:=2.0", "no launch argument 'mass'; the launch arguments are: names"),
+        ("dynamics", "parms_file:=a", r"no launch argument 'parms_file' \(did you mean 'params_f"),
+        ("dynamics", "urdf:=~/no.urdf", "urdf names '/[^~]*/no.urdf', which is no file"),
+        ("dynamics", "params_file:=no.yaml", "params_file names 'no.yaml', which is no file"),
+        ("gravity_compensation", "params:={dampin: 1}", r"parameter 'dampin' \(did you mean"),
+        ("dynamics", "params:={max_rat: 1}", r"no parameter 'max_rat' \(did you mean 'max_rate'"),
+        ("dynamics", "params:=max_rate", "params is 'max_rate'; valid is \"{name: value, ...}\""),
+        ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; valid is a list"),
+        ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
+        ("command_watchdog", "command_timeout:=soon", "command_timeout is 'soon'; valid is a numb"),
+        ("dynamics", "algorithm:=bodyfixed", "Valid options are: .*'body_fixed'"),
+    ],
+)
+def test_a_bad_argument_ends_the_launch_with_one_line(installed, name, argument, message):
+    assert re.search(message, refusal(name, argument))
+
+
+def test_a_parameter_file_for_another_node_is_refused(installed, tmp_path):
+    path = tmp_path / "other.yaml"
+    path.write_text("/right/dynamics_node: {ros__parameters: {max_rate: 1.0}}", encoding="utf-8")
+    said = refusal("dynamics", f"params_file:={path}")
+    assert (
+        "has parameters of /right/dynamics_node; valid is a file with parameters of /refused"
+        in (said)
+    )
+
+
+def test_one_node_that_fails_ends_the_others(installed):
+    command = launch_command("simulation", f"/failing_{os.getpid()}", "initial_positions:=[0, 1]")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output
+    assert "simulator_node has failed with exit code 1" in output
+    for node in ("gravity_compensation_node", "dynamics_node"):
+        assert re.search(rf"{node}-\d\]: process has finished cleanly", output)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_argument_is_described_and_in_the_documentation(name):
+    declared = declared_arguments(name)
+    assert all(len(one.description) > 20 for one in declared)
+    if name != "command_watchdog":
+        assert not [one.name for one in declared if f"`{one.name}`" not in PAGE]

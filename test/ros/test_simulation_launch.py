@@ -8,11 +8,12 @@ import signal
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy")
-pytest.importorskip("launch_ros")
+pytest.importorskip("ros2launch")
 
-from launch_bench import declared_arguments, launch_command, make_installation
+from launch_bench import launch_command, make_installation
 from ros_bench import NodeProcess
 from sensor_msgs.msg import JointState
 from simulator_bench import Watcher
@@ -43,14 +44,25 @@ def installed(tmp_path, monkeypatch):
     make_installation(tmp_path, monkeypatch)
 
 
-def test_every_argument_is_described():
-    listed, declared = declared_arguments("simulation")
-    assert [one.name for one in declared] == list(listed)
-    assert all(len(one.description) > 20 for one in declared)
+REAL = {
+    "joints": [*reversed(JOINTS)],
+    "command_topic": "real/commands",
+    "robot_description_file": str(robot_path("arm7")),
+    "compensates_itself": True,
+    "position_controller": "holder",
+    "use_imu": True,
+}
+"""Parameters of a real arm."""
+
+POSTURE = [0.1, 0.6, 0.1, 1.0, 0.1, 0.5, 0.1]
 
 
-def test_the_arm_falls_and_floats_once_gravity_is_compensated(installed):
-    with Launched() as process, Watcher(process) as probe:
+@pytest.mark.parametrize("real", [False, True], ids=["shipped", "rehearsed"])
+def test_the_arm_floats_once_gravity_is_compensated(installed, tmp_path, real):
+    file = tmp_path / "real.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": REAL}}), encoding="utf-8")
+    given = [f"gravity_compensation_params_file:={file}", f"initial_positions:={POSTURE}"]
+    with Launched(*(given if real else [])) as process, Watcher(process) as probe:
         probe.node.destroy_publisher(probe.commands)  # beside which nothing can be enabled
         external = []
         topic = f"{process.namespace}/dynamics_node/external_torques"
@@ -58,7 +70,8 @@ def test_the_arm_falls_and_floats_once_gravity_is_compensated(installed):
         probe.until(lambda: probe.states and external)
         assert tuple(probe.states[-1].name) == JOINTS
         assert tuple(external[-1].name) == JOINTS
-        probe.until(lambda: probe.qd.any())  # it falls
+        if real:
+            np.testing.assert_allclose(probe.q, POSTURE)
         enable = probe.node.create_client(
             SetBool, f"{process.namespace}/gravity_compensation_node/enable"
         )

@@ -1,0 +1,346 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the launch files of this package share: arguments, robot descriptions, parameters, failure.
+
+A bad argument, and a node that fails, end the launch with one line and exit code 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.events import matches_action
+from launch.events.process import ProcessExited, ShutdownProcess
+from launch.logging import get_logger
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+
+from mbs_dynamics.errors import ArgumentError, UnknownNameError
+from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
+from mbs_dynamics.ros.settings import NodeSettings, by_joint_fields, whole_fields
+from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+
+PACKAGE = "mbs_dynamics"
+
+SETTINGS: dict[str, type[NodeSettings]] = {
+    "dynamics_node": DynamicsSettings,
+    "gravity_compensation_node": GravityCompensationSettings,
+    "simulator_node": SimulatorSettings,
+}
+
+SWITCH = ["true", "false"]
+
+SHAPES: dict[type[Any], str] = {dict: '"{name: value, ...}"', list: '"[number, ...]"'}
+"""What an argument looks like that is read as YAML."""
+
+SIMILAR = 0.8
+"""Ratio of difflib above which the name of a launch argument is taken for another one misspelt."""
+
+
+class UnknownLaunchArgumentError(UnknownNameError):
+    """An argument was given to a launch file that does not declare it."""
+
+    kind = "launch argument"
+    plural = "launch arguments"
+
+
+class UnknownParameterError(UnknownNameError):
+    """A parameter was given that the node does not have."""
+
+    kind = "parameter"
+    plural = "parameters"
+
+
+# -- the arguments that several launch files have ------------------------------------------------
+
+
+def urdf_arguments(empty: str) -> list[DeclareLaunchArgument]:
+    """Return the arguments for a robot description; ``empty`` says what stands in for it."""
+    return [
+        DeclareLaunchArgument(
+            "urdf",
+            default_value="",
+            description=f"Path of a URDF, or of a .xacro that becomes one. Empty: {empty}",
+        ),
+        DeclareLaunchArgument(
+            "xacro_args",
+            default_value="",
+            description='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
+        ),
+        DeclareLaunchArgument(
+            "robot_state_publisher",
+            default_value="false",
+            choices=SWITCH,
+            description="Start robot_state_publisher with this description as well.",
+        ),
+    ]
+
+
+def parameter_arguments(
+    executable: str, prefix: str = "", default: Any = ""
+) -> list[DeclareLaunchArgument]:
+    """Return the arguments that give a node its parameters: in a file, and in the command."""
+    return [
+        DeclareLaunchArgument(
+            f"{prefix}params_file",
+            default_value=default,
+            description=f"YAML file with parameters of {executable}.",
+        ),
+        DeclareLaunchArgument(
+            f"{prefix}params",
+            default_value="",
+            description=f'Parameters of {executable}, such as "{{stale_timeout: 0.2}}". They '
+            "replace those of the file.",
+        ),
+    ]
+
+
+def algorithm_argument() -> DeclareLaunchArgument:
+    """Return the argument for the parameter ``algorithm``."""
+    return DeclareLaunchArgument(
+        "algorithm",
+        default_value="",
+        choices=["", *REPRESENTATIONS, "auto"],
+        description="Representation in which the recursions run. Empty: as the parameters say.",
+    )
+
+
+def time_argument(more: str = "") -> DeclareLaunchArgument:
+    """Return the argument for the parameter ``use_sim_time``."""
+    return DeclareLaunchArgument(
+        "use_sim_time",
+        default_value="",
+        choices=["", *SWITCH],
+        description=f"Whether time is that of /clock. Empty: as the parameters say.{more}",
+    )
+
+
+# -- a launch file ---------------------------------------------------------------------------------
+
+
+class Given:
+    """The arguments that a launch file was given, by name, and what is made of them."""
+
+    def __init__(self, values: Mapping[str, str], namespace: str) -> None:
+        self._values = values
+        self._parent = namespace
+        """The namespace of the launch file that includes this one."""
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def on(self, name: str) -> bool:
+        """Return whether a switch is on."""
+        return self._values[name] == "true"
+
+    def time(self) -> dict[str, Any]:
+        """Return the parameter ``use_sim_time``, if it was given."""
+        return {"use_sim_time": self.on("use_sim_time")} if self["use_sim_time"] else {}
+
+    def texts(self, *names: str) -> dict[str, Any]:
+        """Return those of the arguments that are not empty, as parameters of the same names."""
+        return {name: self[name] for name in names if self[name]}
+
+    def number(self, name: str) -> dict[str, float]:
+        """Return a number as a parameter of the same name."""
+        try:
+            return {name: float(self[name])}
+        except ValueError:
+            raise ArgumentError(f"{name} is {self[name]!r}; valid is a number") from None
+
+    def numbers(self, name: str) -> dict[str, Any]:
+        """Return a list of numbers as a parameter of the same name, if it was given."""
+        if not self[name]:
+            return {}
+        found = _yaml(name, self[name], list)
+        if any(isinstance(x, bool) or not isinstance(x, int | float) for x in found):
+            raise ArgumentError(f"{name} is {self[name]!r}; valid is a list of numbers")
+        return {name: [float(x) for x in found]}
+
+    def description(self, otherwise: str = "") -> str:
+        """Return the URDF that ``urdf`` or else ``otherwise`` names; empty without both."""
+        for argument, path in (("urdf", self["urdf"]), ("robot_description_file", otherwise)):
+            if path:
+                return read_robot(argument, path, self["xacro_args"])
+        for name in ("xacro_args", "robot_state_publisher"):
+            if self[name] not in ("", "false"):
+                raise ArgumentError(f"{name} is {self[name]!r}, but there is no urdf to use it on")
+        return ""
+
+    def in_file(self, executable: str, prefix: str = "") -> dict[str, Any]:
+        """Return the parameters that the file of a node holds for it; empty without a file."""
+        name = f"{prefix}params_file"
+        node = f"{make_namespace_absolute(self._full_namespace)}/{executable}".replace("//", "/")
+        return read_parameters(name, self[name], node) if self[name] else {}
+
+    @property
+    def _full_namespace(self) -> str:
+        return str(prefix_namespace(self._parent, self["namespace"]) or "")
+
+    def node(
+        self,
+        executable: str,
+        *,
+        prefix: str = "",
+        defaults: Mapping[str, Any] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> Node:
+        """Return the action that starts a node of this package.
+
+        ``defaults`` are replaced by what the user's file says, and that by the user's ``params``,
+        and that by ``fixed``.
+        """
+        in_file = self.in_file(executable, prefix)
+        given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
+        if self[f"{prefix}params"]:
+            inline = flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict))
+            check_parameters(executable, inline)
+            given.update(inline)
+        given.update(fixed or {})
+        file = self[f"{prefix}params_file"]
+        return self.started(executable, ([str(Path(file).expanduser())] if file else []), given)
+
+    def started(
+        self,
+        executable: str,
+        files: Sequence[str],
+        given: Mapping[str, Any],
+        package: str = PACKAGE,
+    ) -> Node:
+        """Return the action that starts an executable with parameters of files and a mapping."""
+        return Node(
+            package=package,
+            executable=executable,
+            name=executable,
+            namespace=self["namespace"],
+            parameters=[*files, typed(given)] if given else list(files),
+            output="screen",
+        )
+
+    def state_publisher(self, description: str) -> list[Node]:
+        """Return the action that starts robot_state_publisher, if it was asked for."""
+        if not self.on("robot_state_publisher"):
+            return []
+        name = "robot_state_publisher"
+        given = {"robot_description": description, **self.time()}
+        return [self.started(name, [], given, package=name)]
+
+
+def described_node(given: Given, executable: str, *texts: str) -> list[Node]:
+    """Return a node with the description that its arguments or its file name, if any.
+
+    The arguments ``texts`` are parameters of the same names.
+    """
+    otherwise = given.in_file(executable).get("robot_description_file", "")
+    description = given.description(otherwise)
+    fixed = {**given.texts("algorithm", *texts), **given.time()}
+    if description:
+        fixed |= {"robot_description": description, "robot_description_file": ""}
+    return [given.node(executable, fixed=fixed), *given.state_publisher(description)]
+
+
+def launch_file(
+    file: str,
+    arguments: Iterable[DeclareLaunchArgument],
+    start: Callable[[Given], Sequence[Node]],
+) -> LaunchDescription:
+    """Return what a launch file describes: its arguments, and what ``start`` makes of them.
+
+    If a node fails, the others of the file end as well.
+    """
+    arguments = list(arguments)
+    names = [argument.name for argument in arguments]
+
+    def run(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        alone = _is_launched(file)
+        check_arguments(names, context, alone)
+        values = {name: LaunchConfiguration(name).perform(context) for name in names}
+        parent = context.launch_configurations.get("ros_namespace", "")
+        nodes = list(start(Given(values, parent)))
+        return [*nodes, *ending_together(nodes, alone)]
+
+    return LaunchDescription([*arguments, OpaqueFunction(function=run)])
+
+
+def check_arguments(names: Sequence[str], context: LaunchContext, alone: bool) -> None:
+    """Raise UnknownLaunchArgumentError for an argument in the command that does not exist.
+
+    Arguments of a launch file that includes this one look like those that it passes on. So they are
+    warned of, and only if they look like one of ``names`` misspelt.
+    """
+    if alone:
+        for word in context.argv or ():
+            name = word.partition(":=")[0]
+            if name not in names and not name.startswith("launch-prefix"):
+                raise UnknownLaunchArgumentError(name, names)
+        return
+    for name in context.launch_configurations:
+        close = difflib.get_close_matches(name, names, n=1, cutoff=SIMILAR)
+        if name not in names and close:
+            get_logger(PACKAGE).warning(str(UnknownLaunchArgumentError(name, names)))
+
+
+def _is_launched(file: str) -> bool:
+    """Return whether the command names this file, which another launch file includes otherwise."""
+    return any(Path(word).name == Path(file).name for word in sys.argv)
+
+
+def ending_together(nodes: Sequence[Node], alone: bool) -> list[LaunchDescriptionEntity]:
+    """Return what ends the nodes once one of them has failed; a launch of its own, with code 1."""
+
+    def ended(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        if event.returncode == 0 or context.is_shutdown:
+            return []
+        if alone:
+            name = event.process_name.rpartition("-")[0]
+            raise RuntimeError(f"{name} has failed with exit code {event.returncode}")
+        others = (node for node in nodes if node is not event.action)
+        return [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(n))) for n in others]
+
+    return [
+        RegisterEventHandler(OnProcessExit(target_action=node, on_exit=ended)) for node in nodes
+    ]
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def typed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of which texts stay texts: launch would read them as YAML."""
+    return {
+        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
+def check_parameters(executable: str, given: Iterable[str]) -> None:
+    """Raise UnknownParameterError for a name that no parameter of a node has."""
+    kind = SETTINGS[executable]
+    by_joint = [item.name for item in by_joint_fields(kind)]
+    whole = [item.name for item in whole_fields(kind)]
+    for name in given:
+        if name not in (*whole, "use_sim_time") and name.partition(".")[0] not in by_joint:
+            raise UnknownParameterError(name, [*whole, *by_joint])
+
+
+def _yaml(name: str, text: str, kind: type[Any]) -> Any:
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, kind):
+        raise ArgumentError(f"{name} is {text!r}; valid is {SHAPES[kind]}")
+    return found

@@ -1,0 +1,167 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robot descriptions and parameters are read from files, or refused in one line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mbs_dynamics import Model
+from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.files import (
+    UnknownXacroArgumentError,
+    flattened,
+    read_parameters,
+    read_robot,
+    split_arguments,
+)
+
+pytestmark = pytest.mark.backend_independent
+
+PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="name" default="rod"/>
+  <xacro:arg name="mass" default="2"/>
+  <link name="ceiling"/>
+  <link name="$(arg name)"><inertial><origin xyz="0 0 -0.5"/><mass value="$(arg mass)"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="continuous">
+    <parent link="ceiling"/><child link="$(arg name)"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+@pytest.fixture
+def pendulum(tmp_path):
+    pytest.importorskip("xacro")
+    path = tmp_path / "pendulum.urdf.xacro"
+    path.write_text(PENDULUM, encoding="utf-8")
+    return str(path)
+
+
+def refusal(kind, function, *arguments):
+    """Return the message of what is raised, which has one line."""
+    with pytest.raises(kind) as raised:
+        function(*arguments)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_urdf_is_read_as_it_is(monkeypatch):
+    path = robot_path("arm7")
+    monkeypatch.setenv("HOME", str(path.parent))
+    assert read_robot("urdf", "~/arm7.urdf") == path.read_text(encoding="utf-8")
+
+
+def test_xacro_arguments_reach_the_file(pendulum):
+    plain = Model.from_urdf(read_robot("urdf", pendulum))
+    assert (plain.body_names, plain.total_mass) == (("rod",), 2.0)
+    given = Model.from_urdf(read_robot("urdf", pendulum, "mass:=3.5 name:='long rod'"))
+    assert (given.body_names, given.total_mass) == (("long rod",), 3.5)
+
+
+def test_an_unknown_xacro_argument_is_refused_with_the_nearest_one(pendulum):
+    said = refusal(UnknownXacroArgumentError, read_robot, "urdf", pendulum, "mas:=3")
+    assert said.startswith("no xacro argument 'mas' (did you mean 'mass'?)")
+
+
+def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_path):
+    broken = tmp_path / "broken.xacro"
+    broken.write_text(PENDULUM.replace("$(arg mass)", "${1 / 0 * $(arg mass)}"), encoding="utf-8")
+    said = refusal(UrdfError, read_robot, "urdf", str(broken), "mass:=7")
+    assert "division by zero" in said
+    assert "(xacro_args: mass:=7)" in said
+    missing = tmp_path / "missing.xacro"
+    missing.write_text(PENDULUM.replace("$(arg mass)", "$(arg weight)"), encoding="utf-8")
+    said = refusal(UrdfError, read_robot, "urdf", str(missing), "nam:=a")
+    assert "Undefined substitution argument weight" in said
+    assert "did you mean 'name' by 'nam'?" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("arm7.udrf", r"urdf names '.*arm7.udrf', which is no file \(did you mean 'arm7.urdf'\?\)"),
+        ("none/arm7.urdf", "there is no folder '.*none' either"),
+        ("parameters.yaml", "which is no XML; it begins with '/\\*\\*:.*Valid is a URDF"),
+        ("binary.urdf", "binary.urdf', which cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_description_is_refused(tmp_path, name, message):
+    (tmp_path / "arm7.urdf").write_text("<robot/>", encoding="utf-8")
+    (tmp_path / "parameters.yaml").write_text("/**:\n  ros__parameters: {}", encoding="utf-8")
+    (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
+    said = refusal((ArgumentError, UrdfError), read_robot, "urdf", str(tmp_path / name))
+    assert re.search(message, said)
+
+
+def test_xacro_arguments_without_a_xacro_file_are_refused():
+    said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
+    assert "arm7.urdf' is no .xacro file" in said
+
+
+def test_malformed_xacro_arguments_are_refused():
+    assert split_arguments("a", " x:=1  y:=a:=b z:=") == {"x": "1", "y": "a:=b", "z": ""}
+    assert "'mass=2'; valid is name:=value" in refusal(
+        ArgumentError, split_arguments, "xacro_args", "mass=2"
+    )
+    assert "No closing quotation" in refusal(ArgumentError, split_arguments, "xacro_args", "a:='b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/**: {ros__parameters: {a: 1.5, b: {c: [k, l]}}}",
+        "arm: {ros__parameters: {a: 1.5}}",
+        "/arm: {ros__parameters: {a: 1.5}}",
+        "/left/arm: {ros__parameters: {a: 1.5}}",
+        "left: {arm: {ros__parameters: {a: 1.5}}}",
+        "/left/*: {ros__parameters: {a: 1.5}}",
+        "/*: {ros__parameters: {a: 1.5}}",
+        "/**/arm: {ros__parameters: {a: 1.5}}",
+        "/*/arm: {ros__parameters: {a: 1.5}}",
+        "/**: {ros__parameters: {a: 1.5, b: 2}}\n/left/arm: {ros__parameters: {a: 2.5}}",
+        "/left/arm: {ros__parameters: {a: 2.5}}\n/**: {ros__parameters: {a: 1.5, b: 2}}",
+    ],
+)
+@pytest.mark.parametrize("namespace", ["/", "/left"])
+def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, namespace):
+    rclpy = pytest.importorskip("rclpy")
+    path = tmp_path / "parameters.yaml"
+    path.write_text(text, encoding="utf-8")
+    context = rclpy.Context()
+    rclpy.init(args=["--ros-args", "--params-file", str(path)], context=context)
+    try:
+        node = rclpy.create_node("arm", namespace=namespace, context=context)
+        expected = {name: p.value for name, p in node._parameter_overrides.items()}
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+    name = f"{namespace}/arm".replace("//", "/")
+    if expected:
+        assert read_parameters("params_file", str(path), name) == expected
+    else:
+        said = refusal(ArgumentError, read_parameters, "params_file", str(path), name)
+        assert f"valid is a file with parameters of {name}" in said
+
+
+def test_a_file_without_parameters_is_refused(tmp_path):
+    path = tmp_path / "parameters.yaml"
+    for text, message in (
+        ("", "no key 'ros__parameters'"),
+        ("a: [1", "which is no YAML: while parsing a flow sequence"),
+        ("/right/arm: {ros__parameters: {a: 1}}", "has parameters of /right/arm; valid"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        said = refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
+        assert message in said
+
+
+def test_sequences_as_launch_writes_them_are_read(tmp_path):
+    path = tmp_path / "launch_params"
+    path.write_text("/arm: {ros__parameters: {a: !!python/tuple [1, 2]}}", encoding="utf-8")
+    assert read_parameters("params_file", str(path), "/arm") == {"a": [1, 2]}
+
+
+def test_nested_parameters_are_named_with_dots():
+    assert flattened({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
