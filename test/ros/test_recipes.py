@@ -1,0 +1,74 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters that the recipes print load into the nodes as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy")
+
+import rclpy
+
+from mbs_dynamics.ros import parameters
+from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.files import parameter_groups
+
+pytestmark = pytest.mark.backend_independent
+
+FOLDER = Path(__file__).parents[2] / "docs" / "recipes"
+PAGES = sorted(path for path in FOLDER.glob("*.md") if path.stem != "README")
+SETTINGS = {
+    "dynamics_node": DynamicsSettings,
+    "gravity_compensation_node": GravityCompensationSettings,
+}
+
+
+def yaml_of(page):
+    return re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_recipe_says_first_what_was_run(page):
+    first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert re.fullmatch(r"Run: .+\. Not run: .+\.", first)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_parameters_of_a_recipe_load(page, tmp_path):
+    (text,) = yaml_of(page)
+    file = tmp_path / "recipe.yaml"
+    file.write_text(text, encoding="utf-8")
+    found = [name.rpartition("/")[2] for name, _ in parameter_groups(file)]
+    assert found
+    assert set(found) <= set(SETTINGS)
+    context = rclpy.Context()
+    rclpy.init(args=["--ros-args", "--params-file", str(file)], context=context)
+    try:
+        for name in found:
+            node = rclpy.create_node(name, context=context)
+            settings = parameters.declare(node, SETTINGS[name])  # raises for a bad value
+            given = set(node._parameter_overrides)
+            known = parameters.names(SETTINGS[name], getattr(settings, "joints", ()))
+            assert given <= {*known, "use_sim_time"}
+            assert len(given) > 0
+            node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def test_the_controller_has_the_joints_of_the_node():
+    (text,) = yaml_of(FOLDER / "README.md")
+    controller = yaml.safe_load(text)["forward_effort_controller"]["ros__parameters"]
+    config = yaml.safe_load((FOLDER.parents[1] / "config/gravity_compensation.yaml").read_text())
+    assert controller["joints"] == config["/**"]["ros__parameters"]["joints"]
+
+
+def test_every_recipe_is_listed():
+    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\((\w+\.md)\)", index)) == {page.name for page in PAGES}
