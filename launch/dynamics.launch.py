@@ -36,7 +36,6 @@ def generate_launch_description() -> LaunchDescription:
             choices=["", "body_fixed", "spatial", "hybrid", "mixed", "auto"],
             description="Representation of twists and Jacobians. Empty: as in params_file.",
         ),
-        launching.algorithm_argument(),
         *launching.urdf_arguments(
             "as in params_file, or the topic robot_description, as robot_state_publisher "
             "publishes it."

@@ -37,7 +37,6 @@ def generate_launch_description() -> LaunchDescription:
             description="Topic of the commands; without a slash in front it is in the namespace. "
             "Empty: as in params_file.",
         ),
-        launching.algorithm_argument(),
         *launching.urdf_arguments(
             "as in params_file, or the topic robot_description, as robot_state_publisher "
             "publishes it."

@@ -26,7 +26,6 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
-from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
@@ -106,16 +105,6 @@ def parameter_arguments(
             "replace those of the file.",
         ),
     ]
-
-
-def algorithm_argument() -> DeclareLaunchArgument:
-    """Return the argument for the parameter ``algorithm``."""
-    return DeclareLaunchArgument(
-        "algorithm",
-        default_value="",
-        choices=["", *REPRESENTATIONS, "auto"],
-        description="Representation in which the recursions run. Empty: as the parameters say.",
-    )
 
 
 def time_argument(more: str = "") -> DeclareLaunchArgument:
@@ -246,7 +235,7 @@ def described_node(given: Given, executable: str, *texts: str) -> list[Node]:
     """
     otherwise = given.in_file(executable).get("robot_description_file", "")
     description = given.description(otherwise)
-    fixed = {**given.texts("algorithm", *texts), **given.time()}
+    fixed = {**given.texts(*texts), **given.time()}
     if description:
         fixed |= {"robot_description": description, "robot_description_file": ""}
     return [given.node(executable, fixed=fixed), *given.state_publisher(description)]

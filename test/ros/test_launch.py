@@ -122,7 +122,7 @@ def refusal(name, *arguments):
         ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; valid is a list"),
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "command_timeout:=soon", "command_timeout is 'soon'; valid is a numb"),
-        ("dynamics", "algorithm:=bodyfixed", "Valid options are: .*'body_fixed'"),
+        ("dynamics", "representation:=bodyfixed", "Valid options are: .*'body_fixed'"),
     ],
 )
 def test_a_bad_argument_ends_the_launch_with_one_line(installed, name, argument, message):
