@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n")
+NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n", "arm_and_torques")
 pytest.importorskip("matplotlib")
 
 
