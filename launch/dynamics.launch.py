@@ -17,7 +17,7 @@ from mbs_dynamics.ros import launching
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(given, "dynamics_node", "representation")
+    return launching.described_node(given, "dynamics_node", "representation", "algorithm")
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -36,6 +36,7 @@ def generate_launch_description() -> LaunchDescription:
             choices=["", "body_fixed", "spatial", "hybrid", "mixed", "auto"],
             description="Representation of twists and Jacobians. Empty: as in params_file.",
         ),
+        launching.algorithm_argument(),
         *launching.urdf_arguments(
             "as in params_file, or the topic robot_description, as robot_state_publisher "
             "publishes it."

@@ -17,7 +17,9 @@ from mbs_dynamics.ros import launching
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(given, "gravity_compensation_node", "command_topic")
+    return launching.described_node(
+        given, "gravity_compensation_node", "command_topic", "algorithm"
+    )
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -37,6 +39,7 @@ def generate_launch_description() -> LaunchDescription:
             description="Topic of the commands; without a slash in front it is in the namespace. "
             "Empty: as in params_file.",
         ),
+        launching.algorithm_argument(),
         *launching.urdf_arguments(
             "as in params_file, or the topic robot_description, as robot_state_publisher "
             "publishes it."

@@ -60,7 +60,7 @@ def nodes(given: launching.Given) -> list[Node]:
     text = given.description(next(filter(None, named), str(robot_path("arm7"))))
     joints = joints_of(text)
     commanded = asked["gravity_compensation_node"]
-    common = given.time()
+    common = {**given.time(), **given.texts("algorithm")}
     started = [
         given.node(
             "simulator_node",
@@ -70,6 +70,7 @@ def nodes(given: launching.Given) -> list[Node]:
                 "joints": commanded.get("joints", joints),
                 "command_topic": commanded.get("command_topic", COMMANDS),
                 **given.numbers("initial_positions"),
+                **given.texts("algorithm"),
                 **({"publish_clock": given.on("use_sim_time")} if given["use_sim_time"] else {}),
             },
         )
@@ -128,6 +129,7 @@ def generate_launch_description() -> LaunchDescription:
             description="Start dynamics_node as well, with energy and external torques.",
         ),
         *launching.parameter_arguments("dynamics_node", "dynamics_"),
+        launching.algorithm_argument("the nodes"),
         launching.time_argument(" true: publish it, too."),
     ]
     return launching.launch_file(__file__, arguments, nodes)

@@ -38,6 +38,7 @@ CALLS = {
     "gravity_torques": (q,),
     "bias_torques": (q, qd),
     "coriolis_torques": (q, qd),
+    "generalized_momentum": (q, qd),
 }
 every_function = pytest.mark.parametrize("name", CALLS)
 every_algorithm = pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)

@@ -70,6 +70,7 @@ FUNCTIONS = (
     "potential_energy",
     "center_of_mass",
     "momenta",
+    "generalized_momentum",
     "centroidal_momentum",
 )
 """The public algorithms; a test compares them with ``mbs_dynamics.ALGORITHMS``."""

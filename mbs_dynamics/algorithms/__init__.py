@@ -17,8 +17,10 @@ from mbs_dynamics.algorithms.derivatives import (
     inverse_dynamics_rates,
 )
 from mbs_dynamics.algorithms.energy import (
+    GeneralizedMomentum,
     center_of_mass,
     centroidal_momentum,
+    generalized_momentum,
     kinetic_energy,
     momenta,
     potential_energy,
@@ -141,6 +143,7 @@ ALGORITHMS = (
     potential_energy,
     center_of_mass,
     momenta,
+    generalized_momentum,
     centroidal_momentum,
 )
 """All algorithms, in the order in which users meet them."""
@@ -151,6 +154,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "ForwardDynamicsDerivatives",
+    "GeneralizedMomentum",
     "InverseDynamicsDerivatives",
     "InverseKinematics",
     "Linearization",
@@ -173,6 +177,7 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_kinematics",
+    "generalized_momentum",
     "gravity_torques",
     "inertial_parameters",
     "inverse_condition_number",

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,15 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.representation import BodyFixed, moves
 from mbs_dynamics.representation.tree import Tree
+
+
+class GeneralizedMomentum(NamedTuple):
+    """What :func:`generalized_momentum` returns, each (..., n)."""
+
+    p: FloatArray
+    """M qd, in N m s or N s."""
+    rate: FloatArray
+    """C^T qd - g, in N m or N: with the torques at the joints, the rate of ``p``."""
 
 
 @algorithm(invariant=True)
@@ -70,6 +79,34 @@ def momenta(
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     return np.array([rep.inertia(i) @ V[i] for i in range(model.nb)]).reshape(-1, 6)
+
+
+@algorithm(invariant=True, joint_space_only=True, generic=True)
+def generalized_momentum(
+    model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
+) -> GeneralizedMomentum:
+    """Return p = dL/dqd = M qd and dL/dq = C^T qd - g (..., n), in O(n), without M and C.
+
+    Lagrange's equations in Hamilton's form, pd = tau + dL/dq with L = T - U: what a momentum
+    observer integrates. docs/derivations.md, (M1) and (M2). C is :func:`coriolis_matrix`, or any
+    other one for which Mdot - 2 C is skew.
+
+    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    """
+    rep = moves(representation, model, q)
+    V = twists_of(model, rep, model.joint_rates(qd))
+    fall = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
+    P, W = model.per_body(np.zeros(6)), model.per_body(np.zeros(6))
+    for i, parent in model.outward():
+        fall[i] = rep.carry(i) @ fall[parent]
+        P[i], W[i] = rep.inertia(i) @ V[i], rep.inertia(i) @ fall[i]
+    p, rate = model.per_body(), model.per_body()
+    for i, parent in model.inward():
+        p[i] = rep.screw(i) @ P[i]  # (M1)
+        rate[i] = rep.screw_rate(i, V[i]) @ P[i] - rep.screw(i) @ W[i]  # (M2)
+        P[parent] = P[parent] + rep.carry(i).T @ P[i]
+        W[parent] = W[parent] + rep.carry(i).T @ W[i]
+    return GeneralizedMomentum(*(np.array(model.generalized(x)) for x in (p, rate)))
 
 
 @algorithm(invariant=True)

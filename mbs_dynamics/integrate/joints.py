@@ -70,7 +70,7 @@ from mbs_dynamics.integrate.schemes import (
 )
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import checked
+from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
 # -- one step --------------------------------------------------------------------------------------
@@ -85,6 +85,7 @@ class Step:
         features: Features,
         representation: str,
         *,
+        algorithm: str | None = None,
         effort: Array,
         wrenches: Array | None,
         joints: Array | None,
@@ -92,6 +93,7 @@ class Step:
         self.model = model
         self.features = features
         self.representation = representation
+        self.algorithm = representation if algorithm is None else algorithm
         self.effort = effort
         self.wrenches = wrenches
         self.joints = joints
@@ -101,9 +103,20 @@ class Step:
         tau = self.effort
         if self.features.damping and self.joints is not None:
             tau = tau - self.joints[0] * v
-        form = self.representation
-        found: Array = forward_dynamics(self.model, q, v, tau, self.wrenches, representation=form)
+        found: Array = forward_dynamics(
+            self.model, q, v, tau, self.wrenches_at(q), representation=self.algorithm
+        )
         return found
+
+    def wrenches_at(self, q: Array) -> Array | None:
+        """Return the wrenches on the bodies at q, in the representation of the recursions."""
+        if self.wrenches is None or self.algorithm == self.representation:
+            return self.wrenches
+        rep, source, target = BodyFixed(self.model, q), self.representation, self.algorithm
+        pairs = enumerate(self.wrenches)
+        return np.array(
+            [convert_wrench(W, rep.C(i), source=source, target=target) for i, W in pairs]
+        )
 
     def stiff(self, v: Array, ahead: Array) -> Stiff | None:
         """Return friction and stops, or None if there are none."""
@@ -120,8 +133,8 @@ class Step:
         D, K, excess = stiff or Stiff([0.0] * n, [0.0] * n, [0.0] * n)
         if self.features.damping and self.joints is not None:
             D = [D[k] + self.joints[0][k] for k in range(n)]
-        loads = Loads(self.wrenches)
-        bias = newton_euler(self.model, q, v, np.zeros(n), self.representation, loads)
+        loads = Loads(self.wrenches_at(q))
+        bias = newton_euler(self.model, q, v, np.zeros(n), self.algorithm, loads)
         f = [self.effort[k] - bias[k] for k in range(n)]
         return self._implicit(q, f, v, Stiff(D, K, excess), h)
 
@@ -131,7 +144,7 @@ class Step:
 
     def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
         """Return delta (n,) of (M + h D + h^2 K) delta = h (f - D v - K excess)."""
-        M = np.array(mass_matrix(self.model, q, representation="body_fixed"), dtype=object)
+        M = np.array(mass_matrix(self.model, q, representation=self.algorithm), dtype=object)
         right = []
         for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
             M[k, k] = M[k, k] + h * d + (h * h) * spring
@@ -187,6 +200,7 @@ class Stepper:
     :param forces: damping, friction and stops of the joints; None for none.
     :param wrenches: whether wrenches on the bodies are an input.
     :param representation: that of the wrenches.
+    :param algorithm: representation of the recursions; None for that of the wrenches.
     :param backend: as for :func:`mbs_dynamics.compile`.
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
@@ -203,6 +217,7 @@ class Stepper:
         forces: JointForces | None = None,
         wrenches: bool = False,
         representation: str = "body_fixed",
+        algorithm: str | None = None,
         backend: str | None = None,
     ) -> None:
         if not isinstance(model, Model):
@@ -212,10 +227,11 @@ class Stepper:
         self.method = method
         self.takes_wrenches = bool(wrenches)
         self.representation = checked(representation)
+        self.algorithm = self.representation if algorithm is None else checked(algorithm)
         self._model = model
         self._forces = self._checked_forces(forces)
         self._features = Features() if forces is None else forces.features
-        key = method, self._features, self.takes_wrenches, self.representation
+        key = method, self._features, self.takes_wrenches, self.representation, self.algorithm
         n, nb = model.n, model.nb
         inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
         if self.takes_wrenches:
@@ -333,6 +349,7 @@ class Stepper:
             model,
             self._features,
             self.representation,
+            algorithm=self.algorithm,
             effort=effort,
             wrenches=wrenches,
             joints=joints,

@@ -167,6 +167,10 @@ class Representation(ABC):
         """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""
         return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) * rate
 
+    def screw_rate(self, i: int, V: Array) -> Array:
+        """ad_V S_i (6,): the rate of S_i as seen by an observer at rest, if body i has twist V."""
+        return se3.ad(V) @ self.screw(i)
+
     def acceleration(
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
@@ -306,6 +310,11 @@ class Mixed(Representation):
         c = so3.hat(inertia.moment) @ R.T
         mass = inertia.mass * np.eye(3)
         return blocks([[inertia.tensor, c], [c.T, mass]])  # D (56), (57)
+
+    def screw_rate(self, i: int, V: Array) -> Array:
+        X, R, omega = self.model.bodies[i].joint.screw, self.R(i), so3.hat(V[:3])
+        linear = so3.hat(V[3:]) @ (R @ X[:3]) + R @ (omega @ X[3:])
+        return np.concatenate([omega @ X[:3], linear])  # diag(I, R) ad_V S, body-fixed
 
     def bias(self, i: int, V: Array) -> Array:
         W = _turning(V[:3], self.model.bodies[i].inertia)

@@ -32,6 +32,7 @@ from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.input_statistics import InputStatistics, RateLimit
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
@@ -303,8 +304,16 @@ class DynamicsNode(DescribedNode):
                 stale_for,
                 self._input.stale(now) if self._input is not None else [],
                 more,
+                self._cost(),
             )
         )
+
+    def _cost(self) -> Cost | None:
+        """Return what an answer costs where the robot was last; None before it was anywhere."""
+        robot = self._manager.robot
+        if robot is None or self._measured is None or self._state != "active":
+            return None
+        return robot.cost(self._measured)
 
     def _waiting_for(self) -> str:
         """Return what must come before the node can publish anything; empty if nothing must."""

@@ -29,7 +29,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
-from mbs_dynamics.ros.settings import NodeSettings, by_joint_fields, whole_fields
+from mbs_dynamics.ros.settings import ALGORITHMS, NodeSettings, by_joint_fields, whole_fields
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 
 PACKAGE = "mbs_dynamics"
@@ -105,6 +105,16 @@ def parameter_arguments(
             "replace those of the file.",
         ),
     ]
+
+
+def algorithm_argument(whose: str = "the node") -> DeclareLaunchArgument:
+    """Return the argument for the parameter ``algorithm``."""
+    return DeclareLaunchArgument(
+        "algorithm",
+        default_value="",
+        choices=["", *ALGORITHMS],
+        description=f"Representation of the recursions of {whose}. Empty: as the parameters say.",
+    )
 
 
 def time_argument(more: str = "") -> DeclareLaunchArgument:

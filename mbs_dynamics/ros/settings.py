@@ -15,9 +15,13 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 
 LARGEST_GRAVITY = 100.0
 """A free-fall acceleration above this, in m/s^2, is taken for a mistake."""
+
+ALGORITHMS = (AUTO, *REPRESENTATIONS)
+"""The valid values of ``algorithm``."""
 
 S = TypeVar("S", bound="NodeSettings")
 
@@ -28,21 +32,36 @@ def setting(
     *,
     read_only: bool = False,
     range: tuple[float, float] | None = None,
+    choices: Iterable[str] = (),
     constraints: str = "",
     element: type = str,
 ) -> Any:
     """Return a dataclass field that carries all that a parameter declaration needs.
 
-    ``element`` is the type of what an empty tuple may hold: str or float.
+    ``choices`` are the valid values of a text, none for any; ``element`` is the type of what an
+    empty tuple may hold: str or float.
     """
+    valid = tuple(choices)
     about = {
         "description": description,
         "read_only": read_only,
         "range": range,
-        "constraints": constraints,
+        "choices": valid,
+        "constraints": (f"One of {', '.join(valid)}. " if valid else "") + constraints,
         "element": element,
     }
     return field(default=default, metadata=about)
+
+
+def algorithm_setting(computes: str, constraints: str = "") -> Any:
+    """Return the field ``algorithm`` of a node; ``computes`` says what it computes by it."""
+    return setting(
+        AUTO,
+        f"Representation of the recursion that computes {computes}. The results agree to rounding; "
+        "the time differs. auto: the one with the fewest operations.",
+        choices=ALGORITHMS,
+        constraints=constraints,
+    )
 
 
 def by_joint(default: float, description: str, range: tuple[float, float]) -> Any:
@@ -51,6 +70,7 @@ def by_joint(default: float, description: str, range: tuple[float, float]) -> An
         "description": description,
         "read_only": False,
         "range": None,
+        "choices": (),
         "constraints": "",
         "each": range,
         "each_default": default,
@@ -71,6 +91,12 @@ class NodeSettings:
                     raise ArgumentError(
                         f"{item.name} is {value:g}; valid is {limits[0]:g} to {limits[1]:g}"
                     )
+            valid = item.metadata["choices"]
+            if valid and getattr(self, item.name) not in valid:
+                raise ArgumentError(
+                    f"{item.name} is {getattr(self, item.name)!r}; valid is one of "
+                    f"{', '.join(valid)}"
+                )
 
     def changed(self: S, values: Mapping[str, Any]) -> S:
         """Return the settings with some values replaced, checked as a whole."""

@@ -33,6 +33,7 @@ FUNCTIONS = {
     mbs.gravity_torques: ("q",),
     mbs.bias_torques: ("q", "qd"),
     mbs.coriolis_torques: ("q", "qd"),
+    mbs.generalized_momentum: ("q", "qd"),
     mbs.twists: ("q", "qd"),
     mbs.jacobian: ("q",),
 }

@@ -236,6 +236,32 @@ def test_power_is_the_rate_of_the_energy(name, representation):
     assert_close(tau @ qd + np.sum(W * V), Td + Ud)
 
 
+# -- Lagrange's equations in momenta --------------------------------------------------------------
+
+
+@with_auto
+@every_mechanism
+def test_generalized_momentum_is_the_gradient_of_the_lagrangian(name, representation):
+    """p = dL/dqd and dL/dq, by finite differences of the energies; and by M and C."""
+    mechanism, q, qd, *_ = state(name)
+    model = mechanism.model
+    p, rate = mbs.generalized_momentum(model, q, qd, representation=representation)
+    assert_close(p, mbs.mass_matrix(model, q) @ qd)
+    expected = mbs.coriolis_matrix(model, q, qd).T @ qd - mbs.gravity_torques(model, q)
+    assert_close(rate, expected)
+    h = 1e-5
+    for k in range(model.n):
+        step = h * np.eye(model.n)[k]
+        ahead, behind = (lagrangian(model, q + s * step, qd) for s in (1.0, -1.0))
+        assert_close(rate[k], (ahead - behind) / (2.0 * h), 1e-6)
+        ahead, behind = (lagrangian(model, q, qd + s * step) for s in (1.0, -1.0))
+        assert_close(p[k], (ahead - behind) / (2.0 * h), 1e-6)
+
+
+def lagrangian(model, q, qd):
+    return mbs.kinetic_energy(model, q, qd) - mbs.potential_energy(model, q)
+
+
 # -- momenta --------------------------------------------------------------------------------------
 
 

@@ -293,6 +293,16 @@ def test_center_of_mass_and_centroidal_momentum(robot):
     assert_agrees(robot, mbs.centroidal_momentum, [robot.q, robot.qd], hg)
 
 
+def test_generalized_momentum(robot):
+    def rate(k):
+        q, v, _ = robot.of(k)
+        C = pin.computeCoriolisMatrix(robot.pin, robot.data, q, v).copy()
+        return robot.T.T @ (C.T @ v - pin.computeGeneralizedGravity(robot.pin, robot.data, q))
+
+    p = per_state(lambda k: robot.M[k] @ robot.qd[k])
+    assert_agrees(robot, mbs.generalized_momentum, [robot.q, robot.qd], p, per_state(rate))
+
+
 def test_momenta_of_bodies(robot):
     def momenta(k):
         pin.forwardKinematics(robot.pin, robot.data, *robot.of(k)[:2])

@@ -66,6 +66,7 @@ PINNED = {
     "potential_energy": (79, 44),
     "center_of_mass": (77, 42),
     "momenta": (377, 137),
+    "generalized_momentum": (656, 221),
     "centroidal_momentum": (645, 302),
 }
 """Operations of all kinds on the Panda and on the UR5."""

@@ -32,6 +32,7 @@ ALGORITHMS = (
     mbs.mass_matrix,
     mbs.inverse_mass_matrix,
     mbs.coriolis_matrix,
+    mbs.generalized_momentum,
     mbs.inverse_dynamics_derivatives,
     mbs.forward_dynamics_derivatives,
     mbs.inverse_dynamics_regressor,

@@ -96,6 +96,24 @@ def test_wrenches(method):
 
 
 @every_method
+@pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
+def test_the_algorithm_changes_no_result(method, algorithm):
+    """Wrenches stay in their own representation, whatever the recursions are in."""
+    model = MECHANISMS["tree"].model
+    rng = np.random.default_rng(5)
+    state, effort = rng.uniform(-1.0, 1.0, (2, model.n)), rng.uniform(-1.0, 1.0, model.n)
+    W = rng.uniform(-1.0, 1.0, (model.nb, 6))
+    asked = {"method": method, "forces": joint_forces(model, damping=0.3), "wrenches": True}
+    for given in ("body_fixed", "hybrid"):
+        plain = Stepper(model, representation=given, **asked)
+        other = Stepper(model, representation=given, algorithm=algorithm, **asked)
+        if algorithm != given:
+            assert other.kernel.operations != plain.kernel.operations
+        expected = plain.step(state, effort, 1e-2, W)
+        assert_close(other.step(state, effort, 1e-2, W), expected, 1e-12)
+
+
+@every_method
 @pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e9])
 def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
     """A motor drives a pendulum onto a stop, at 1 kHz; it rests where the spring holds it.

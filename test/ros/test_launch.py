@@ -54,12 +54,14 @@ def test_launch_with_a_xacro_file(installed, tmp_path):
     robot = tmp_path / "pendulum.urdf.xacro"
     robot.write_text(PENDULUM, encoding="utf-8")
     arguments = [f"urdf:={robot}", "xacro_args:=mass:=2", "representation:=body_fixed"]
+    arguments.append("algorithm:=spatial")
     with Launched(*arguments) as process, Probe(process) as probe:
         probe.hear("gravity_torques", "twist/rod")
         tau, twist = probe.answer(["gravity_torques", "twist/rod"], ["hinge"], [np.pi / 6.0], [1.0])
         np.testing.assert_allclose(tau.effort, [2.0 * 9.81 * 0.5 * 0.5], rtol=1e-12)
         np.testing.assert_allclose(twist_of(twist), [0, 0, 0, 0, 1, 0], atol=1e-12)
         assert twist.header.frame_id == "rod"
+        probe.until(lambda: probe.model_value("algorithm") == "spatial")
         assert process.stop(signal.SIGINT) == 0
 
 

@@ -62,7 +62,8 @@ def test_the_arm_floats_once_gravity_is_compensated(installed, tmp_path, real):
     file = tmp_path / "real.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": REAL}}), encoding="utf-8")
     given = [f"gravity_compensation_params_file:={file}", f"initial_positions:={POSTURE}"]
-    with Launched(*(given if real else [])) as process, Watcher(process) as probe:
+    given = given if real else ["algorithm:=hybrid"]  # of all three nodes
+    with Launched(*given) as process, Watcher(process) as probe:
         probe.node.destroy_publisher(probe.commands)  # beside which nothing can be enabled
         external = []
         topic = f"{process.namespace}/dynamics_node/external_torques"

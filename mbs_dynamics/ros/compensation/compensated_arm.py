@@ -55,7 +55,9 @@ class CompensatedArm:
         self.model = model
         self.joints = [_coordinate(model, name) for name in settings.joints]
         gains, springs = self.gains(settings), self._springs(settings)
-        self.law = TorqueLaw(model, self.joints, gains, settings.friction_speed, springs)
+        self.law = TorqueLaw(
+            model, self.joints, gains, settings.friction_speed, springs, settings.algorithm
+        )
         self.input = JointInput.of_model(
             model,
             stale_timeout=settings.stale_timeout,
@@ -75,7 +77,8 @@ class CompensatedArm:
         self.adapt(settings)
 
     def adapt(self, settings: GravityCompensationSettings) -> None:
-        """Take up what takes effect at once: timeouts, margins and limits."""
+        """Take up what takes effect at once: timeouts, margins and limits, and the algorithm."""
+        self.law.compute_by(settings.algorithm)
         self.input.stale_timeout = settings.stale_timeout
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position

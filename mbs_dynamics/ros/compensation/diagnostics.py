@@ -66,10 +66,12 @@ def model_status(core: GravityCompensator) -> DiagnosticStatus:
         level, said = DiagnosticStatus.WARN, "no robot_description yet"
     else:
         level, said = DiagnosticStatus.OK, f"model {arm.model.name!r} in force"
-        g = arm.law.gravity.goal
+        g, cost = arm.law.gravity.goal, core.cost()
         values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
+            "algorithm": arm.law.algorithm,
+            **(cost.values() if cost is not None else {}),
             "backend": arm.backend,
             "kernels called through": way_of_calling(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),

@@ -24,6 +24,7 @@ from mbs_dynamics.ros.compensation.settings import (
     GravityCompensationSettings,
     check_earthly,
 )
+from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.robot_description import Gravity, Load, Vector, check_load, model_of, replaced
 
@@ -527,6 +528,12 @@ class GravityCompensator:
         stale = self._stale(now)
         troubles = [watch.trouble for watch in self._watches()]
         return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
+
+    def cost(self) -> Cost | None:
+        """Return what the gravity torques cost where the arm was last; None if that is unknown."""
+        if self.arm is None or not self._q:
+            return None
+        return self.arm.law.cost(np.array(self._q))
 
     @property
     def limits(self) -> Limits:

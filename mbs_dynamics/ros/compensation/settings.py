@@ -17,6 +17,7 @@ from mbs_dynamics.model.model import STANDARD_GRAVITY
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.settings import (
     DescribedSettings,
+    algorithm_setting,
     by_joint,
     by_joint_fields,
     check_gravity,
@@ -30,13 +31,12 @@ START_FROM = ("zero", "effort")
 EFFORT_CHECKS = ("auto", "always", "off")
 """When measured efforts are compared with gravity torques before enabling."""
 
-CHOICES = {"on_fault": ON_FAULT, "start_from": START_FROM, "effort_check": EFFORT_CHECKS}
-
 RATE_SHARE = 50.0
 """Share of its effort limit by which a torque may change in a second, if nothing else is set."""
 
 AT_REST_ONLY = frozenset(
     {
+        "algorithm",
         "compensates_itself",
         "effort_limits",
         "effort_scale",
@@ -63,6 +63,9 @@ class GravityCompensationSettings(DescribedSettings):
         "Topic of the commands, std_msgs/Float64MultiArray in the order of joints.",
         read_only=True,
         constraints="A topic name; without a slash in front it is in the node's namespace.",
+    )
+    algorithm: str = algorithm_setting(
+        "gravity torques and mass matrix", "Changes only while disabled."
     )
     compensates_itself: bool | None = setting(
         None,
@@ -107,7 +110,7 @@ class GravityCompensationSettings(DescribedSettings):
         "zero",
         "Where torques begin when they are enabled: at zero, or at the measured effort, which "
         "holds the arm until then.",
-        constraints=f"One of {', '.join(START_FROM)}.",
+        choices=START_FROM,
     )
     settle_time: float = setting(
         1.0,
@@ -177,7 +180,7 @@ class GravityCompensationSettings(DescribedSettings):
         "auto",
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
         "motors bear something, or are known to hold the arm), always, or off.",
-        constraints=f"One of {', '.join(EFFORT_CHECKS)}.",
+        choices=EFFORT_CHECKS,
     )
     effort_tolerance: float = setting(
         0.5,
@@ -188,7 +191,7 @@ class GravityCompensationSettings(DescribedSettings):
     on_fault: str = setting(
         "ramp_down",
         "What is done at a fault: hold (stop publishing), ramp_down, or zero.",
-        constraints=f"One of {', '.join(ON_FAULT)}.",
+        choices=ON_FAULT,
     )
     stale_timeout: float = setting(
         0.5,
@@ -258,10 +261,6 @@ class GravityCompensationSettings(DescribedSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_once("joints", "joint", self.joints)
-        for name, valid in CHOICES.items():
-            value = getattr(self, name)
-            if value not in valid:
-                raise ArgumentError(f"{name} is {value!r}; valid is one of {', '.join(valid)}")
         check_earthly("gravity", self.gravity, self.gravity_tolerance)
         for item in by_joint_fields(type(self)):
             self._fill(item.name, item.metadata["each_default"], *item.metadata["each"])

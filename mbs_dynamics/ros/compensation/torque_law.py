@@ -24,6 +24,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
+from mbs_dynamics.ros.evaluation_cost import Cost
 
 SETTLING = 0.1
 """Seconds in which the settling damping takes a speed to a third."""
@@ -127,11 +128,18 @@ class TorqueLaw:
     Parameters: ``joints`` are the coordinates of the commanded joints, in their order; ``speed`` is
     v0 in rad/s or m/s, at which friction has reached 76 %. The kernel takes loads at every body, so
     that hanging one on compiles nothing. Gravity is standard gravity and there are no loads until
-    they are aimed at. Raises ModelError for a robot without joints.
+    they are aimed at. ``algorithm`` is the representation of the recursions. Raises ModelError for
+    a robot without joints.
     """
 
     def __init__(
-        self, model: Model, joints: Sequence[int], gains: Gains, speed: float, springs: Springs
+        self,
+        model: Model,
+        joints: Sequence[int],
+        gains: Gains,
+        speed: float,
+        springs: Springs,
+        algorithm: str = "auto",
     ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
@@ -144,19 +152,33 @@ class TorqueLaw:
         self._gains = Slew(np.array(gains))
         self._current = gains
         self._settling = Slew(np.zeros(()))
-        carrying = model.without_payloads()
-        for body in model.body_names:
+        self._model = model
+        self.algorithm = ""
+        self.compute_by(algorithm)
+
+    def compute_by(self, algorithm: str) -> None:
+        """Evaluate the recursions in this representation; it compiles if it is another one."""
+        if algorithm == self.algorithm:
+            return
+        self.algorithm = algorithm
+        carrying = self._model.without_payloads()
+        for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
-        kernel = mbs.compile(mbs.gravity_torques, carrying)
-        self._call = kernel.call
+        self._kernel = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)
+        self._call = self._kernel.call
         sources = {"gravity": self.gravity, "payload": self.loads}
-        names = [port.name for port in kernel.inputs if port.name in sources]
+        names = [port.name for port in self._kernel.inputs if port.name in sources]
         self._takes = {name: sources[name] for name in names}
-        self._mass_matrix = mbs.compile(mbs.mass_matrix, model.without_payloads()).call
-        zero = np.zeros(model.n)
+        unloaded = self._model.without_payloads()
+        self._mass_matrix = mbs.compile(mbs.mass_matrix, unloaded, representation=algorithm).call
+        zero = np.zeros(unloaded.n)
         # what is bound or loaded at the first call must not take its time while torques are on
-        self.torques(zero, zero.tolist(), zero.tolist(), 0.0)
+        self.goal_torques(zero)
         self._mobility(zero)
+
+    def cost(self, q: FloatArray) -> Cost:
+        """Return what the gravity torques cost, measured at q (n,)."""
+        return Cost.of(self._kernel, q, *[source.goal for source in self._takes.values()])
 
     def aim(self, gains: Gains, now: float, duration: float) -> None:
         """Move to other gains."""

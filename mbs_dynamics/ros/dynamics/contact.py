@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.ros.dynamics.robot import Momentum, Results, Robot
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.joint_input import Reading
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class MomentumObserver:
         """Forget the past."""
         self._r, self._before, self.why_not = None, None, JUST_STARTED
 
-    def adopt(self, momentum: Callable[[FloatArray, FloatArray], Momentum]) -> None:
+    def adopt(self, momentum: Callable[[FloatArray, FloatArray], GeneralizedMomentum]) -> None:
         """Go on with the same joints under another gravity or load, from the residual as it is.
 
         ``momentum`` gives that of the robot as it is now, at q and qd.
@@ -95,7 +96,7 @@ class MomentumObserver:
         q: FloatArray,
         qd: FloatArray | None,
         tau: FloatArray,
-        momentum: Momentum | None,
+        momentum: GeneralizedMomentum | None,
     ) -> None:
         """Take in a state q, qd (n,) with the efforts tau (n,), NaN where there are none.
 
@@ -120,7 +121,12 @@ class MomentumObserver:
         self._r, self.why_not = kept * r + (1.0 - kept) * external, ""
 
     def _sample(
-        self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, momentum: Momentum
+        self,
+        stamp: int,
+        q: FloatArray,
+        qd: FloatArray,
+        tau: FloatArray,
+        momentum: GeneralizedMomentum,
     ) -> _Sample:
         rate = tau + momentum.rate
         if self.friction is not None:

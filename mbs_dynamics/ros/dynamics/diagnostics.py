@@ -14,6 +14,7 @@ from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.input_statistics import Report
 from mbs_dynamics.ros.messages import status
 
@@ -27,16 +28,17 @@ def diagnostics(
     stale_for: float | None,
     stale_joints: Sequence[str],
     more: Iterable[DiagnosticStatus] = (),
+    cost: Cost | None = None,
 ) -> DiagnosticArray:
     """Return the message; ``stale_for`` is the age in s of stale input, else None.
 
     ``stale_joints`` says which joints are not fresh; ``more`` are further statuses, of outputs that
-    not every user asks for.
+    not every user asks for; ``cost`` is that of an answer.
     """
     array = DiagnosticArray()
     array.header.stamp = stamp
     statuses = [
-        model_status(manager),
+        model_status(manager, cost),
         input_status(state, manager, report, stale_for, stale_joints),
         *more,
     ]
@@ -47,7 +49,7 @@ def diagnostics(
     return array
 
 
-def model_status(manager: ModelManager) -> DiagnosticStatus:
+def model_status(manager: ModelManager, cost: Cost | None = None) -> DiagnosticStatus:
     """Return the state of the model: which, with what back end, and what was refused."""
     robot = manager.robot
     values: dict[str, object] = {}
@@ -62,6 +64,8 @@ def model_status(manager: ModelManager) -> DiagnosticStatus:
             "joint names": ", ".join(robot.model.joint_names),
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
+            "algorithm": robot.settings.algorithm,
+            **(cost.values() if cost is not None else {}),
             "backend": robot.backend,
             "kernels called through": way_of_calling(robot.backend),
             "gravity [m/s^2]": f"{g[0]:.6g}, {g[1]:.6g}, {g[2]:.6g}",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
@@ -20,6 +21,7 @@ from mbs_dynamics.errors import ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.robot_description import fixed_links
 
@@ -34,19 +36,11 @@ NAMES = (
     "twists",
     "kinetic_energy",
     "potential_energy",
-    "coriolis_matrix",
+    "momentum_p",
+    "momentum_rate",
     "joint_wrenches",
 )
 """What a kernel may give beside Jacobians; the first three take no velocities."""
-
-
-class Momentum(NamedTuple):
-    """The generalised momentum of a robot, and what changes it beside torques at the joints."""
-
-    p: FloatArray
-    """(n,) M qd, in N m s or N s."""
-    rate: FloatArray
-    """(n,) C^T qd - g, in N m or N; with the torques at the joints it is the rate of ``p``."""
 
 
 class Results(NamedTuple):
@@ -66,7 +60,7 @@ class Results(NamedTuple):
     """Kinetic and potential energy in J, and the power of the efforts in W where they are known."""
     joint_wrenches: FloatArray | None = None
     """(k, 6), one row per joint, moment first, in the frame of the body that the joint moves."""
-    momentum: Momentum | None = None
+    momentum: GeneralizedMomentum | None = None
     """For the momentum observer; None if it does not run, or without velocities."""
     tool_jacobian: FloatArray | None = None
     """(6, n) of ``tool_body``, body-fixed, angular part first; None if no tool wrench is asked."""
@@ -118,28 +112,29 @@ class Robot:
     def _compile(self) -> None:
         """Compile all that a message takes, except for accelerations, into one kernel."""
         settings, rep = self.settings, self.settings.body_representation
+        by = {"representation": settings.algorithm}
         jacobians = self.bodies if settings.publish_jacobians else ()
         still: dict[str, Any] = {  # what takes no velocities
             f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
             for k, body in enumerate(jacobians)
         }
         moving: dict[str, Any] = {}
-        if settings.publish_gravity_torques or settings.observes:
-            still["gravity_torques"] = mbs.gravity_torques
-        if settings.publish_mass_matrix or settings.observes:
-            still["mass_matrix"] = mbs.mass_matrix
+        if settings.publish_gravity_torques:
+            still["gravity_torques"] = mbs.gravity_torques, by
+        if settings.publish_mass_matrix:
+            still["mass_matrix"] = mbs.mass_matrix, by
         if settings.publish_tool_wrench:
             tool = {"body": self.tool_body, "representation": "body_fixed"}
             still["tool_jacobian"] = mbs.jacobian, tool
         if settings.publish_bias_torques:
-            moving["bias_torques"] = mbs.bias_torques
+            moving["bias_torques"] = mbs.bias_torques, by
         if settings.publish_twists:
             moving["twists"] = mbs.twists, {"bodies": self.bodies, "representation": rep}
         if settings.publish_energy:
-            moving["kinetic_energy"] = mbs.kinetic_energy
+            moving["kinetic_energy"] = mbs.kinetic_energy, by
             moving["potential_energy"] = mbs.potential_energy
         if settings.observes:
-            moving["coriolis_matrix"] = mbs.coriolis_matrix
+            moving["momentum"] = mbs.generalized_momentum, by
         if self.wrench_bodies:
             moving["joint_wrenches"] = mbs.joint_wrenches, {"representation": "body_fixed"}
         self.algorithms = still | moving
@@ -150,10 +145,12 @@ class Robot:
             else None
         )
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
+        outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
         # what takes accelerations takes velocities, and these positions
         self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
         self._jacobians = len(jacobians)
-        places = {name: k for k, name in enumerate(self.algorithms)}
+        self._several = len(outputs) > 1
+        places = {name: k for k, name in enumerate(outputs)}
         self._places = [places.get(name, -1) for name in NAMES]
 
     def _bind(self) -> None:
@@ -194,33 +191,41 @@ class Robot:
                 why_less = failed or why_less
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
-        g, M, J, h, V, T, U, C, W = [values[k] for k in self._places]
+        g, M, J, h, V, T, U, p, rate, W = [values[k] for k in self._places]
         energy, momentum = None, None
         if qd is None:
             h = V = W = None
         else:
             energy = None if T is None else _energy(T, U, qd, efforts)
-            momentum = None if C is None else Momentum(M @ qd, qd @ C - g)
+            momentum = None if p is None else GeneralizedMomentum(p, rate)
         if W is not None:
             W = None if qdd is None else W[self.wrench_bodies]
         return Results(g, h, V, values[: self._jacobians], M, energy, W, momentum, J, why_less)
 
-    def momentum(self, q: FloatArray, qd: FloatArray) -> Momentum:
+    def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only where the observer runs."""
         values = self._computed(q, qd, self._rest)
-        g, M, *_, C, _ = [values[k] for k in self._places]
-        return Momentum(M @ qd, qd @ C - g)
+        *_, p, rate, _ = [values[k] for k in self._places]
+        return GeneralizedMomentum(p, rate)
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
-        return mbs.inverse_dynamics(self.model, q, qd, qdd)
+        by = self.settings.algorithm
+        return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
+
+    def cost(self, q: FloatArray) -> Cost | None:
+        """Return what one answer costs, measured at q (n,); None if the answers hold nothing."""
+        if self._kernel is None:
+            return None
+        arguments = (q, self._rest, self._rest)[: self._takes]
+        return Cost.of(self._kernel, *arguments, *self._of_model)
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[Any, ...]:
         """Return what the kernel gives, and None in the end, for what it does not give."""
         if self._kernel is None:
             return (None,)
         found = self._kernel.call(*(q, qd, qdd)[: self._takes], *self._of_model)
-        return (*found, None) if len(self.algorithms) > 1 else (found, None)
+        return (*found, None) if self._several else (found, None)
 
     def _accelerations(
         self, q: FloatArray, qd: FloatArray, efforts: Efforts
@@ -230,7 +235,8 @@ class Robot:
             return None, efforts.why_not
         friction = self.friction.resistance(qd) if self.friction is not None else 0.0
         try:
-            return mbs.forward_dynamics(self.model, q, qd, efforts.tau + friction), ""
+            tau, by = efforts.tau + friction, self.settings.algorithm
+            return mbs.forward_dynamics(self.model, q, qd, tau, representation=by), ""
         except SingularError as error:
             return None, f"no accelerations from efforts: {error}"
 

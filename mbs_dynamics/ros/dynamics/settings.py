@@ -12,6 +12,7 @@ from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.settings import (
     LARGEST_GRAVITY,
     DescribedSettings,
+    algorithm_setting,
     check_gravity,
     check_once,
     setting,
@@ -34,6 +35,7 @@ class DynamicsSettings(DescribedSettings):
         constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
         "publish_twists false.",
     )
+    algorithm: str = algorithm_setting("torques, mass matrix, energy, observer and accelerations")
     bodies: tuple[str, ...] = setting(
         (),
         "Links whose twists and Jacobians are published. Empty: the last moving link of each "
@@ -76,7 +78,7 @@ class DynamicsSettings(DescribedSettings):
         "zero",
         "Joint accelerations that joint wrenches are computed with: zero, or those that the "
         "efforts in joint_states cause.",
-        constraints=f"One of {', '.join(ACCELERATIONS)}.",
+        choices=ACCELERATIONS,
     )
     observer_gain: float = setting(
         20.0,
@@ -147,11 +149,6 @@ class DynamicsSettings(DescribedSettings):
         check_once("bodies", "link", self.bodies)
         check_once("joint_wrenches", "joint", self.joint_wrenches)
         check_once("desired_joints", "joint", self.desired_joints)
-        if self.joint_wrench_acceleration not in ACCELERATIONS:
-            raise ArgumentError(
-                f"joint_wrench_acceleration is {self.joint_wrench_acceleration!r}; valid is one of "
-                f"{', '.join(ACCELERATIONS)}"
-            )
         check_gravity("gravity", self.gravity)
 
     @property

@@ -46,6 +46,8 @@ def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
         "load": f"{pace.load:.3f}",
         "lost [s]": f"{pace.lost:.3f}",
         "integrator": world.settings.integrator,
+        "algorithm": world.settings.algorithm,
+        **(world.cost().values() if not world.halted else {}),
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in world.loads)

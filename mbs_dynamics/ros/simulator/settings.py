@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.joints import STEPS
-from mbs_dynamics.ros.settings import NodeSettings, check_gravity, check_once, setting
+from mbs_dynamics.ros.settings import (
+    NodeSettings,
+    algorithm_setting,
+    check_gravity,
+    check_once,
+    setting,
+)
 
 ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."
 
@@ -52,8 +58,9 @@ class SimulatorSettings(NodeSettings):
         "semi_implicit_euler",
         "How a step is made.",
         read_only=True,
-        constraints=f"One of {', '.join(STEPS)}.",
+        choices=STEPS,
     )
+    algorithm: str = algorithm_setting("accelerations")
     realtime_factor: float = setting(1.0, "Simulated seconds per second.", range=(0.01, 100.0))
     gravity: tuple[float, float, float] = setting(
         (0.0, 0.0, -9.81),
@@ -145,10 +152,6 @@ class SimulatorSettings(NodeSettings):
             raise ArgumentError(
                 "robot_description (the text of a URDF) or robot_description_file (its path) must "
                 f"be given, and not both; {came}"
-            )
-        if self.integrator not in STEPS:
-            raise ArgumentError(
-                f"integrator is {self.integrator!r}; valid is one of {', '.join(STEPS)}"
             )
         check_once("joints", "joint", self.joints)
         check_gravity("gravity", self.gravity)

@@ -13,6 +13,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation import AUTO
+from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.robot_description import Load, replaced, under_load
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
 
@@ -132,19 +134,20 @@ class World:
         return float(np.abs(after[1]).max() / self._step)
 
     def change(self, settings: SimulatorSettings) -> None:
-        """Go on under other settings: damping, friction and durations; the others stay.
+        """Go on under other settings: algorithm, damping, friction, durations; the others stay.
 
-        Friction or damping where there was none compiles. Raises ArgumentError, and changes
-        nothing, for settings that do not fit the model.
+        Another algorithm compiles, and so does friction or damping where there was none. Raises
+        ArgumentError, and changes nothing, for settings that do not fit the model.
         """
         forces = joint_forces(self.model, settings)
-        if forces.features == self.forces.features:
+        same = settings.algorithm == self.settings.algorithm
+        self.settings = settings
+        if same and forces.features == self.forces.features:
             self._stepper.forces = forces
             self.forces = forces
         else:
             self.forces = forces
             self._stepper = self._stepper_of(self.model)
-        self.settings = settings
 
     def push(self, link: str, W: FloatArray) -> None:
         """Let a wrench (6,), moment first, act on a link, in its origin and axes, for a while.
@@ -179,11 +182,18 @@ class World:
 
     def hang(self, load: Load, stepper: Stepper) -> None:
         """Fix a load to the robot, with what :meth:`loaded` has returned for it."""
-        if stepper.forces is self.forces:
+        same = stepper.algorithm == self._stepper.algorithm
+        if same and stepper.forces is self.forces:
             self._stepper = stepper
         else:  # they were changed meanwhile
             self._stepper = self._stepper_of(stepper.model)
         self.loads = replaced(self.loads, load)
+
+    def cost(self) -> Cost:
+        """Return what one step of the integrator costs."""
+        constants = self._stepper.parameters
+        inputs = self.state, self.efforts, self._step, self._wrenches, *constants
+        return Cost.of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors exert all that they can."""
@@ -191,7 +201,14 @@ class World:
         return [name for name, is_full in zip(self.model.joint_names, full, strict=True) if is_full]
 
     def _stepper_of(self, model: Model) -> Stepper:
-        stepper = Stepper(model, method=self.settings.integrator, forces=self.forces, wrenches=True)
+        algorithm = self.settings.algorithm
+        stepper = Stepper(
+            model,
+            method=self.settings.integrator,
+            forces=self.forces,
+            wrenches=True,
+            algorithm=None if algorithm == AUTO else algorithm,
+        )
         stepper.step(self.state, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
         return stepper
 

@@ -45,6 +45,25 @@ def test_changes_are_ramped(what):
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
 
 
+@pytest.mark.parametrize("algorithm", ["body_fixed", "spatial", "hybrid", "mixed"])
+def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
+    """Under another gravity and a load, which it keeps; not while torques are commanded."""
+    bench = Bench()
+    bench.core.set_gravity(Gravity("", (0.0, 6.0, -7.0)), bench.now)
+    bench.core.set_load(load(2.0), bench.now)
+    bench.send()
+    before = bench.core.cost().operations
+    other = bench.core.settings.changed({"algorithm": algorithm})
+    bench.core.check(other)
+    bench.core.change(other, bench.now)
+    assert (bench.core.cost().operations == before) == (algorithm == "body_fixed")
+    bench.enabled()
+    carrying = MODEL.with_gravity((0.0, 6.0, -7.0)).with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
+    with pytest.raises(ArgumentError, match="algorithm can be changed only while no torque"):
+        bench.core.check(other.changed({"algorithm": "auto"}))
+
+
 def test_a_payload_replaces_that_of_the_same_link_and_none_takes_it_off():
     bench = Bench()
     bench.core.set_load(load(0.5, "link7"), bench.now)

@@ -86,6 +86,32 @@ def test_all_outputs_equal_pinocchio(own, name, bodies):
             assert twist.header.frame_id == (link if rep == "body_fixed" else root)
 
 
+def test_every_algorithm_publishes_the_same_torques(own):
+    """Changed at run time, beside Pinocchio; what is published for bodies does not change."""
+    own.describe(ARM7)
+    topics = [*TORQUES, "mass_matrix", "twist/link7"]
+    assert own.set(publish_mass_matrix=True) == ""
+    own.hear(*topics)
+    reference = Reference(ARM7, JOINTS)
+    operations = set()
+    for algorithm in ("auto", "body_fixed", "spatial", "hybrid", "mixed"):
+        assert own.set(algorithm=algorithm) == ""
+        gravity, bias, mass, twist = own.answer(topics, JOINTS, Q, QD)
+        np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
+        np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
+        M = np.reshape(mass.data, (7, 7))
+        np.testing.assert_allclose(M, mbs.mass_matrix(mbs.Model.from_urdf(ARM7), Q), **CLOSE)
+        expected = reference.jacobian(Q, "link7", "hybrid") @ QD
+        np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)
+        own.until(lambda shown=algorithm: own.model_value("algorithm") == shown)
+        operations.add(own.model_value("operations"))
+        assert float(own.model_value("evaluation time [us]")) > 0.0
+    assert len(operations) == 4, operations  # auto is body_fixed
+    refused = own.set(algorithm="bodyfixed")
+    assert "'bodyfixed'" in refused
+    assert "auto, body_fixed, spatial, hybrid, mixed" in refused
+
+
 def test_answers_bear_the_stamp_of_the_question(own):
     own.describe(ARM7)
     own.hear(*ALL)

@@ -46,6 +46,27 @@ def compiled(made):
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
+@pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
+def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
+    """Every result that takes the algorithm is asked for."""
+    asked = {"publish_mass_matrix": True, "publish_energy": True, "publish_external_torques": True}
+    plain, other = manager(**asked), manager(algorithm=algorithm, **asked)
+    q, qd, tau = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 7))
+    at = reading(q, qd, tau)
+    found, expected = other.robot.evaluate(at), plain.robot.evaluate(at)
+    for name in ("gravity_torques", "bias_torques", "mass_matrix", "energy", "twists"):
+        x, y = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11, err_msg=name)
+    for x, y in zip(found.momentum, expected.momentum, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
+    qdd = np.ones(7)
+    torques = plain.robot.torques_for(q, qd, qdd)
+    np.testing.assert_allclose(other.robot.torques_for(q, qd, qdd), torques, rtol=1e-11)
+    cost, auto = other.robot.cost(q), plain.robot.cost(q)
+    assert (cost.operations == auto.operations) == (algorithm == "body_fixed")
+    assert cost.seconds > 0.0
+
+
 @pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 def test_computes_what_the_settings_ask_for(representation):
     made = manager(

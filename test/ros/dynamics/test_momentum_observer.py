@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import MomentumObserver, tool_wrench
-from mbs_dynamics.ros.dynamics.robot import Momentum
 from mbs_dynamics.ros.joint_input import JointInput, Reading
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -67,7 +67,9 @@ def observer(**options):
 
 def momentum(q, qd, model=ARM):
     coriolis = mbs.coriolis_matrix(model, q, qd).T @ qd
-    return Momentum(mbs.mass_matrix(model, q) @ qd, coriolis - mbs.gravity_torques(model, q))
+    return GeneralizedMomentum(
+        mbs.mass_matrix(model, q) @ qd, coriolis - mbs.gravity_torques(model, q)
+    )
 
 
 def hear(watcher, stamp, q, qd, tau, model=ARM):

@@ -199,6 +199,21 @@ def test_damping_and_friction_change_while_it_runs():
     assert simulated.settings.joint_damping == (6.0,)
 
 
+def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
+    """Under gravity, motors and a push; each switches from another one halfway."""
+    ends = []
+    for algorithm in ("auto", "spatial", "hybrid", "mixed"):
+        simulated = world(initial_positions=START)
+        simulated.push("tool", np.array([0.0, 0.5, 0.0, 3.0, -2.0, 1.0]))
+        before = simulated.cost().operations
+        run(simulated, 0.1)
+        simulated.change(settings(initial_positions=START, algorithm=algorithm))
+        assert (simulated.cost().operations == before) == (algorithm == "auto")
+        ends.append(run(simulated, 0.1))
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-9)
+
+
 def test_a_robot_with_a_mimic_joint_and_limits_that_exclude_zero():
     panda = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
     simulated = world(panda)
