@@ -56,7 +56,9 @@ def outputs(model: mbs.Model) -> dict[str, Any]:
     for link, name in topic_names(model.leaves).items():
         made[f"twist/{name}"] = TwistStamped()
         made[f"twist/{name}"].header.frame_id = link
-        made[f"jacobian/{name}"] = JacobianMessage(model.joint_names).fill(np.zeros((6, model.n)))
+        made[f"jacobian/{name}"] = JacobianMessage(model.joint_names, name, "hybrid").fill(
+            Time(), np.zeros((6, model.n))
+        )
     return made
 
 

@@ -21,13 +21,13 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectoryPoint
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.desired import DesiredTorques
 from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
+from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
 from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
@@ -46,6 +46,7 @@ class DynamicsNode(DescribedNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
         self._settings = parameters.declare(self, DynamicsSettings)
+        check_feed_forward(self._settings)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._manager = ModelManager(self._settings)
@@ -53,8 +54,9 @@ class DynamicsNode(DescribedNode):
         self._input: JointInput | None = None
         self._contact = Contact()
         self._why_less = ""
-        self._desired: DesiredTorques | None = None
-        self._desired_points: Any = None
+        self._feed_forward = FeedForward(
+            self, lambda: self._manager.robot, self._fresh_positions, self._warn
+        )
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
         self._statistics = InputStatistics(time.perf_counter())
@@ -115,7 +117,8 @@ class DynamicsNode(DescribedNode):
             self.destroy_subscription(self._configured.pop())
         self._outputs.clear()
         self._contact.restart()
-        self._input, self._desired, self._measured, self._why_less = None, None, None, ""
+        self._input, self._measured, self._why_less = None, None, ""
+        self._feed_forward.adopt(None)
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
@@ -125,17 +128,7 @@ class DynamicsNode(DescribedNode):
         waiting = state == "active" and self._manager.robot is not None
         self._statistics.wait(time.perf_counter() if waiting else None)
         self._stale = False
-        self._listen_to_desired_points()
-
-    def _listen_to_desired_points(self) -> None:
-        wanted = self._state == "active" and self._settings.publish_desired_torques
-        if wanted and self._desired_points is None:
-            self._desired_points = self.create_subscription(
-                JointTrajectoryPoint, "~/desired", self._on_desired, 10
-            )
-        elif not wanted and self._desired_points is not None:
-            self.destroy_subscription(self._desired_points)
-            self._desired_points = None
+        self._feed_forward.listen(self._settings, state == "active")
 
     # -- what describes the robot ------------------------------------------------------------------
 
@@ -174,25 +167,27 @@ class DynamicsNode(DescribedNode):
 
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
-        self._desired = DesiredTorques(robot) if robot.settings.publish_desired_torques else None
+        self._feed_forward.adopt(robot)
         if not robot.settings.observes:
             self._contact.restart()
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         try:
-            self._manager.set_gravity(messages.gravity_of(message))
+            gravity = messages.gravity_of(message, self._settings.frame_prefix)
+            self._manager.set_gravity(gravity)
         except MbsError as error:
             self._warn("gravity", f"gravity refused: {error}")
         else:
-            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
+            self._inform("gravity accepted", messages.said_of_gravity(gravity))
 
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
-            self._manager.set_load(messages.load_of(message))
+            load = messages.load_of(message, self._settings.frame_prefix)
+            self._manager.set_load(load)
         except MbsError as error:
             self._warn("payload", f"payload refused: {error}")
         else:
-            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
+            self._inform("payload accepted", messages.said_of_payload(load))
 
     # -- what it does ------------------------------------------------------------------------------
 
@@ -250,26 +245,11 @@ class DynamicsNode(DescribedNode):
         if why_less:
             self._warn("no effort", f"not all that takes efforts is published: {why_less}")
 
-    def _on_desired(self, message: JointTrajectoryPoint) -> None:
-        if self._desired is None:
-            self._warn("desired", "desired point rejected: there is no model yet")
-            return
-        robot = self._manager.robot
-        if robot is not None:
-            self._desired.robot = robot
+    def _fresh_positions(self) -> FloatArray | None:
+        """Return the latest positions (n,), None if they are stale."""
         heard, now = self._statistics.last_valid, time.perf_counter()
         fresh = heard is not None and now - heard <= self._settings.stale_timeout
-        answer = self._desired.answer(
-            message.positions,
-            message.velocities,
-            message.accelerations,
-            message.effort,
-            self._measured if fresh else None,
-        )
-        if isinstance(answer, Rejection):
-            self._warn(f"desired {answer.kind}", f"desired point rejected: {answer.reason}")
-        else:
-            self._outputs.answer(self.get_clock().now().to_msg(), answer)
+        return self._measured if fresh else None
 
     def _reject(self, rejection: Rejection) -> None:
         if rejection.kind == "partial":  # joints that are fixed
@@ -292,8 +272,8 @@ class DynamicsNode(DescribedNode):
             answered = self._statistics.total_answered
             status = effort_status(self._settings, self._contact, self._why_less, answered)
             more.append(status)
-        if self._desired is not None:
-            more.append(desired_status(self._desired))
+        if self._feed_forward.torques is not None:
+            more.append(desired_status(self._feed_forward.torques))
         self._diagnostics.publish(
             diagnostics(
                 self.get_fully_qualified_name().lstrip("/"),
@@ -333,7 +313,10 @@ class DynamicsNode(DescribedNode):
 
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            self._manager.check(parameters.changed(self._settings, given))
+            settings = parameters.changed(self._settings, given)
+            if settings is not self._settings:  # else it is a parameter of rclpy
+                check_feed_forward(settings)
+                self._manager.check(settings)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -350,7 +333,7 @@ class DynamicsNode(DescribedNode):
         if self._input is not None:
             self._input.stale_timeout = self._settings.stale_timeout
             self._input.velocity_from_position = self._settings.velocity_from_position
-        self._listen_to_desired_points()
+        self._feed_forward.listen(settings, self._state == "active")
         if self._manager.robot is not None:
             self._arrange(self._manager.robot)
         try:

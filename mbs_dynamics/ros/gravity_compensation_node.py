@@ -233,19 +233,22 @@ class GravityCompensationNode(DescribedNode):
         )
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
-        if self._try("gravity", lambda t: self._core.set_gravity(messages.gravity_of(message), t)):
-            self._inform("gravity accepted", messages.said_of_gravity(messages.gravity_of(message)))
+        gravity = messages.gravity_of(message, self._settings.frame_prefix)
+        if self._try("gravity", lambda now: self._core.set_gravity(gravity, now)):
+            self._inform("gravity accepted", messages.said_of_gravity(gravity))
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        if self._try("payload", lambda t: self._core.set_load(messages.load_of(message), t)):
-            self._inform("payload accepted", messages.said_of_payload(messages.load_of(message)))
+        load = messages.load_of(message, self._settings.frame_prefix)
+        if self._try("payload", lambda now: self._core.set_load(load, now)):
+            self._inform("payload accepted", messages.said_of_payload(load))
 
     def _on_imu(self, message: Imu) -> None:
         measured = message.linear_acceleration
         acceleration = (measured.x, measured.y, measured.z)
         if message.linear_acceleration_covariance[0] == -1.0:  # says that it measures none
             acceleration = (float("nan"),) * 3
-        link, stamp = message.header.frame_id, messages.stamp_of(message.header.stamp)
+        link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
+        stamp = messages.stamp_of(message.header.stamp)
         clock = self._stamps_now()
         self._try(
             "imu",

@@ -29,7 +29,13 @@ from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
-from mbs_dynamics.ros.settings import ALGORITHMS, NodeSettings, by_joint_fields, whole_fields
+from mbs_dynamics.ros.settings import (
+    ALGORITHMS,
+    NodeSettings,
+    by_joint_fields,
+    by_link_fields,
+    whole_fields,
+)
 from mbs_dynamics.ros.simulator.settings import SimulatorSettings
 
 PACKAGE = "mbs_dynamics"
@@ -328,7 +334,7 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 def check_parameters(executable: str, given: Iterable[str]) -> None:
     """Raise UnknownParameterError for a name that no parameter of a node has."""
     kind = SETTINGS[executable]
-    by_joint = [item.name for item in by_joint_fields(kind)]
+    by_joint = [item.name for item in (*by_joint_fields(kind), *by_link_fields(kind))]
     whole = [item.name for item in whole_fields(kind)]
     for name in given:
         if name not in (*whole, "use_sim_time") and name.partition(".")[0] not in by_joint:

@@ -16,7 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
+from geometry_msgs.msg import (
+    InertiaStamped,
+    PointStamped,
+    TwistStamped,
+    Vector3Stamped,
+    VelocityStamped,
+    WrenchStamped,
+)
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
@@ -24,10 +31,34 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
-"""Label of the first dimension of a Jacobian message."""
+"""What the rows of a Jacobian message are."""
 
 ENERGIES = ("kinetic_J", "potential_J", "power_W")
-"""Label of the dimension of an energy message, joined by commas; the power may be missing."""
+"""What an energy message holds, joined by commas; the power may be missing."""
+
+
+class LabelledArray:
+    """A Float64MultiArray whose first label says what it holds, of what, and of which time.
+
+    Labels are ``what; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
+    """
+
+    def __init__(self, shape: Sequence[int], what: Sequence[str], about: Mapping[str, str]) -> None:
+        strides = np.cumprod((1, *shape[::-1]))[:0:-1].tolist()
+        dimensions = [
+            MultiArrayDimension(label=label, size=size, stride=stride)
+            for label, size, stride in zip(what, shape, strides, strict=True)
+        ]
+        self._label = "; ".join([what[0], *(f"{key}={value}" for key, value in about.items())])
+        layout = MultiArrayLayout(dim=dimensions, data_offset=0)
+        self.message = Float64MultiArray(layout=layout, data=[0.0] * strides[0])
+        self._first, self._data = self.message.layout.dim[0], self.message.data
+
+    def filled(self, stamp: Time, values: bytes) -> Float64MultiArray:
+        """Return the message with the bytes of its numbers, row by row."""
+        self._first.label = f"{self._label}; stamp={stamp.sec}.{stamp.nanosec:09d}"
+        self._data[:] = array("d", values)
+        return self.message
 
 
 class EffortMessage:
@@ -80,23 +111,54 @@ class TwistMessage:
         return self.message
 
 
-class JacobianMessage:
-    """A Float64MultiArray of 6 rows, linear part first, and one column per joint."""
+class VelocityMessage:
+    """A VelocityStamped: a twist measured at the origin of ``frame_id`` and resolved in its axes.
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        n = len(joint_names)
-        rows = MultiArrayDimension(label=JACOBIAN_ROWS, size=6, stride=6 * n)
-        columns = MultiArrayDimension(label=",".join(joint_names), size=n, stride=n)
-        layout = MultiArrayLayout(dim=[rows, columns], data_offset=0)
-        self.message = Float64MultiArray(layout=layout, data=[0.0] * (6 * n))
-        self._data = self.message.data
+    It is that of the frame ``body`` seen from ``reference``. tf2 takes it to other frames.
+    """
 
-    def fill(self, J: FloatArray) -> Float64MultiArray:
+    def __init__(self, body: str, reference: str, frame_id: str) -> None:
+        self.message = VelocityStamped(body_frame_id=body, reference_frame_id=reference)
+        self.message.header.frame_id = frame_id
+        self._header, twist = self.message.header, self.message.velocity
+        self._linear, self._angular = twist.linear, twist.angular
+
+    def fill(self, stamp: Time, V: FloatArray) -> VelocityStamped:
+        """Return the message with the twist V (6,), angular part first, in rad/s and m/s."""
+        self._header.stamp = stamp
+        linear, angular = self._linear, self._angular
+        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = V.tolist()
+        return self.message
+
+
+class PointMessage:
+    """A PointStamped."""
+
+    def __init__(self, frame_id: str) -> None:
+        self.message = PointStamped()
+        self.message.header.frame_id = frame_id
+
+    def fill(self, stamp: Time, p: FloatArray) -> PointStamped:
+        """Return the message with the point p (3,) in m."""
+        self.message.header.stamp = stamp
+        point = self.message.point
+        point.x, point.y, point.z = p.tolist()
+        return self.message
+
+
+class JacobianMessage(LabelledArray):
+    """An array of 6 rows, linear part first, and one column per joint."""
+
+    def __init__(self, joint_names: Sequence[str], body: str, representation: str) -> None:
+        columns = ",".join(joint_names)
+        about = {"body": body, "representation": representation}
+        super().__init__((6, len(joint_names)), (JACOBIAN_ROWS, columns), about)
+
+    def fill(self, stamp: Time, J: FloatArray) -> Float64MultiArray:
         """Return the message with the Jacobian J (6, n), angular part first."""
         rows = J.tobytes()
         half = len(rows) // 2
-        self._data[:] = array("d", rows[half:] + rows[:half])
-        return self.message
+        return self.filled(stamp, rows[half:] + rows[:half])
 
 
 class WrenchMessage:
@@ -116,28 +178,28 @@ class WrenchMessage:
         return self.message
 
 
-class MatrixMessage:
-    """A Float64MultiArray of n rows and n columns, both labelled with the joints."""
+class MatrixMessage(LabelledArray):
+    """An array of n rows and n columns, both labelled with the joints."""
 
     def __init__(self, joint_names: Sequence[str]) -> None:
-        n, names = len(joint_names), ",".join(joint_names)
-        rows = MultiArrayDimension(label=names, size=n, stride=n * n)
-        columns = MultiArrayDimension(label=names, size=n, stride=n)
-        layout = MultiArrayLayout(dim=[rows, columns], data_offset=0)
-        self.message = Float64MultiArray(layout=layout, data=[0.0] * (n * n))
-        self._data = self.message.data
+        names = ",".join(joint_names)
+        super().__init__((len(joint_names),) * 2, (names, names), {})
 
-    def fill(self, M: FloatArray) -> Float64MultiArray:
+    def fill(self, stamp: Time, M: FloatArray) -> Float64MultiArray:
         """Return the message with the matrix M (n, n)."""
-        self._data[:] = array("d", M.tobytes())
-        return self.message
+        return self.filled(stamp, M.tobytes())
 
 
-def energy_message(energies: FloatArray) -> Float64MultiArray:
-    """Return kinetic and potential energy in J, and the power in W if there is a third number."""
-    size = len(energies)
-    label = MultiArrayDimension(label=",".join(ENERGIES[:size]), size=size, stride=size)
-    return Float64MultiArray(layout=MultiArrayLayout(dim=[label]), data=array("d", energies))
+class EnergyMessage(LabelledArray):
+    """An array of the kinetic and potential energy, and of the power where it is known."""
+
+    def __init__(self, *, power: bool) -> None:
+        names = ENERGIES if power else ENERGIES[:2]
+        super().__init__((len(names),), (",".join(names),), {})
+
+    def fill(self, stamp: Time, energies: FloatArray) -> Float64MultiArray:
+        """Return the message with the energies in J and the power in W."""
+        return self.filled(stamp, energies.tobytes())
 
 
 def wrench_of(message: WrenchStamped) -> FloatArray:
@@ -157,10 +219,18 @@ def stamp_of(stamp: Time) -> int:
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
-def gravity_of(message: Vector3Stamped) -> Gravity:
+def link_of(frame_id: str, prefix: str) -> str:
+    """Return the link that a frame of TF is that of; names without the prefix are those of links.
+
+    A leading slash, as in tf before ROS 2, does not count.
+    """
+    return frame_id.removeprefix("/").removeprefix(prefix)
+
+
+def gravity_of(message: Vector3Stamped, prefix: str = "") -> Gravity:
     """Return what a message on ~/gravity asks for."""
     v = message.vector
-    return Gravity(message.header.frame_id, (v.x, v.y, v.z))
+    return Gravity(link_of(message.header.frame_id, prefix), (v.x, v.y, v.z))
 
 
 def said_of_gravity(gravity: Gravity) -> str:
@@ -177,11 +247,11 @@ def said_of_payload(load: Load) -> str:
     return f"payload in force: {load.mass:.6g} kg at {load.link!r}"
 
 
-def load_of(message: InertiaStamped) -> Load:
+def load_of(message: InertiaStamped, prefix: str = "") -> Load:
     """Return what a message on ~/payload asks for."""
     I = message.inertia
     return Load(
-        message.header.frame_id,
+        link_of(message.header.frame_id, prefix),
         I.m,
         (I.com.x, I.com.y, I.com.z),
         ((I.ixx, I.ixy, I.ixz), (I.ixy, I.iyy, I.iyz), (I.ixz, I.iyz, I.izz)),

@@ -7,13 +7,17 @@ from __future__ import annotations
 import re
 import time
 from abc import abstractmethod
+from copy import copy
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.subscription import Subscription
 
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.ros import parameters
@@ -31,13 +35,42 @@ CLOCK = "/clock"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
+OVERRIDABLE = QoSOverridingOptions(
+    (
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+    )
+)
+"""What parameters ``qos_overrides.<topic>.<publisher or subscription>.<policy>`` may change."""
+
+
 class CarefulNode(Node):
-    """A node that floods no log and takes no parameter that does not exist."""
+    """A node that floods no log and takes no parameter that does not exist.
+
+    The QoS of its topics can be overridden by parameters.
+    """
 
     def __init__(self, name: str, **options: Any) -> None:
+        self._overridable: dict[str, Any] = {}  # rclpy's own topics come before parameters
         super().__init__(name, **options)
+        self._overridable = {"qos_overriding_options": OVERRIDABLE}
         self._throttle = Throttle(LOG_PERIOD)
         self._reminded: dict[str, tuple[str, float]] = {}
+
+    def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Publisher:
+        """Create a publisher whose QoS parameters can override."""
+        # rclpy writes what overrides into the profile that it is given
+        options = {**self._overridable, **options}
+        return super().create_publisher(kind, topic, copy(qos), **options)
+
+    def create_subscription(
+        self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
+    ) -> Subscription:
+        """Create a subscription whose QoS parameters can override."""
+        options = {**self._overridable, **options}
+        return super().create_subscription(kind, topic, callback, copy(qos), **options)
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """Set parameters, integers as doubles where those are declared, or refuse them all."""

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declares the fields of :class:`~mbs_dynamics.ros.settings.NodeSettings` as ROS parameters.
 
-A field is one parameter, or, where it is by joint, one for each joint of the field ``joints``.
+A field is one parameter, or, where it is by joint, one for each joint of the field ``joints``, or,
+where it is by link, one for each link that the user has named.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from mbs_dynamics.ros.files import applies, parameter_groups
-from mbs_dynamics.ros.settings import NodeSettings, by_joint_fields, check_once, whole_fields
+from mbs_dynamics.ros.settings import (
+    NodeSettings,
+    by_joint_fields,
+    by_link_fields,
+    check_once,
+    whole_fields,
+)
 
 S = TypeVar("S", bound=NodeSettings)
 
@@ -59,7 +66,8 @@ def declare(node: Node, kind: type[S]) -> S:
         for joint in joints:
             default = float(item.metadata["each_default"])
             _declare_value(node, f"{item.name}.{joint}", default, _descriptor(item.metadata))
-    known = names(kind, joints)
+    named = _declare_by_link(node, kind)
+    known = [*names(kind, joints), *named]
     for name in _overrides(node):
         if name not in known and not name.startswith(FOREIGN):
             node.get_logger().warning(unknown(known, name))
@@ -147,6 +155,19 @@ def _declare(node: Node, item: Field[Any]) -> None:
         _declare_value(node, item.name, value, about)
 
 
+def _declare_by_link(node: Node, kind: type[NodeSettings]) -> list[str]:
+    """Declare the parameters whose names begin with a field and a dot; return their names."""
+    declared = []
+    for item in by_link_fields(kind):
+        for name in sorted(_overrides(node)):
+            if name.startswith(f"{item.name}."):
+                about, array = _descriptor(item.metadata), Parameter.Type.DOUBLE_ARRAY
+                _convert_override(node, name, array)
+                node.declare_parameter(name, array, about)
+                declared.append(name)
+    return declared
+
+
 def _declare_value(node: Node, name: str, default: Any, about: ParameterDescriptor) -> None:
     _convert_override(node, name, Parameter.Type.from_parameter_value(default))
     node.declare_parameter(name, default, about)
@@ -198,9 +219,10 @@ def _values(
     """
     defaults = {item.name: item.default for item in whole_fields(kind)}
     by_joint = {item.name: item.metadata["each_default"] for item in by_joint_fields(kind)}
+    of_links = [item.name for item in by_link_fields(kind)]
     found: dict[str, Any] = {}
     for parameter in given:
-        group, _, joint = parameter.name.partition(".")
+        group, _, joint = parameter.name.partition(".")  # or the link
         if isinstance(defaults.get(parameter.name), tuple):
             found[parameter.name] = tuple(x for x in parameter.value or () if x != "")
         elif parameter.name in defaults:
@@ -210,4 +232,6 @@ def _values(
             each = list(found.get(group, now))
             each[list(joints).index(joint)] = parameter.value
             found[group] = tuple(each)
+        elif group in of_links:
+            found[group] = (*found.get(group, ()), (joint, tuple(parameter.value)))
     return found

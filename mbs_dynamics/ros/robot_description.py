@@ -8,6 +8,7 @@ Knows no ROS.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,16 +58,31 @@ def read_description(path: str) -> str:
         raise UrdfError(f"robot_description_file cannot be read: {error}") from error
 
 
-def model_of(text: str, root: str = "", tip: str = "") -> Model:
+def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:
+    """Return the loads that the parameters ``loads.<link>`` give."""
+    loads = []
+    for link, values in numbers:
+        mass, x, y, z, *tensor = values
+        ixx, ixy, ixz, iyy, iyz, izz = tensor or (0.0,) * 6
+        about_com = ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz))
+        loads.append(Load(link, mass, (x, y, z), about_com))
+    return loads
+
+
+def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = ()) -> Model:
     """Return the model that the text of a URDF describes, from link ``root`` to link ``tip``.
 
-    Its warnings are in ``model.diagnostics``. Raises UrdfError or ModelError.
+    ``loads`` are always there: they become part of the bodies that carry them. Its warnings are in
+    ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`under_load` raises.
     """
     if not text.lstrip().startswith("<"):
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        return Model.from_urdf(text, root=root or None, tip=tip or None)
+        model = Model.from_urdf(text, root=root or None, tip=tip or None)
+    for load in loads:
+        model = under_load(model, load)
+    return model.loaded() if model.payloads else model
 
 
 def fixed_links(model: Model) -> list[str]:

@@ -78,6 +78,22 @@ def by_joint(default: float, description: str, range: tuple[float, float]) -> An
     return field(default=(), metadata=about)
 
 
+def by_link(description: str) -> Any:
+    """Return a field with several numbers for each link that is named: ``<field>.<link>``.
+
+    Its value is a tuple of pairs of a link and its numbers.
+    """
+    about = {
+        "description": description,
+        "read_only": True,
+        "range": None,
+        "choices": (),
+        "constraints": "",
+        "by_link": True,
+    }
+    return field(default=(), metadata=about)
+
+
 @dataclass(frozen=True)
 class NodeSettings:
     """The parameters of a node; ArgumentError says what is out of range."""
@@ -104,7 +120,33 @@ class NodeSettings:
 
 
 @dataclass(frozen=True)
-class DescribedSettings(NodeSettings):
+class RobotSettings(NodeSettings):
+    """The parameters of every node that computes with a robot."""
+
+    loads: tuple[tuple[str, tuple[float, ...]], ...] = by_link(
+        "A load that this link always carries, such as a tool: mass in kg, centre of mass x, y, z "
+        "in m, and, unless it is a point mass, ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about it, in "
+        "the frame of the link. Payloads come on top."
+    )
+    frame_prefix: str = setting(
+        "",
+        "What stands before the names of links in header.frame_id, as robot_state_publisher's "
+        "frame_prefix.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for link, numbers in self.loads:
+            if len(numbers) not in (4, 10):
+                raise ArgumentError(
+                    f"loads.{link} has {len(numbers)} number(s); valid are 4 (mass and centre of "
+                    "mass) or 10 (the tensor as well)"
+                )
+
+
+@dataclass(frozen=True)
+class DescribedSettings(RobotSettings):
     """The parameters of a node for a robot that a URDF describes."""
 
     root: str = setting(
@@ -164,12 +206,17 @@ class DescribedSettings(NodeSettings):
 
 def whole_fields(kind: type[NodeSettings]) -> list[Field[Any]]:
     """Return the fields that are one parameter."""
-    return [item for item in fields(kind) if "each" not in item.metadata]
+    return [item for item in fields(kind) if not {"each", "by_link"} & set(item.metadata)]
 
 
 def by_joint_fields(kind: type[NodeSettings]) -> list[Field[Any]]:
     """Return the fields that are one parameter for each joint of ``joints``."""
     return [item for item in fields(kind) if "each" in item.metadata]
+
+
+def by_link_fields(kind: type[NodeSettings]) -> list[Field[Any]]:
+    """Return the fields that are one parameter for each link that the user names."""
+    return [item for item in fields(kind) if "by_link" in item.metadata]
 
 
 def check_once(name: str, kind: str, given: Iterable[str]) -> None:

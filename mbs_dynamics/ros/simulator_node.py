@@ -34,7 +34,7 @@ from mbs_dynamics.ros import messages, parameters
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
 from mbs_dynamics.ros.process import prefer_udp, run
-from mbs_dynamics.ros.robot_description import Load, model_of, read_description
+from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_description
 from mbs_dynamics.ros.simulator.commands import EffortCommands
 from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
 from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
@@ -90,7 +90,8 @@ class SimulatorNode(CarefulNode):
             )
 
     def _model(self, text: str) -> Model:
-        model = model_of(text).with_gravity(self._settings.gravity)
+        loads = loads_of(self._settings.loads)
+        model = model_of(text, loads=loads).with_gravity(self._settings.gravity)
         for message in warnings_about(model):
             self.get_logger().warning(message)
         return model
@@ -171,7 +172,8 @@ class SimulatorNode(CarefulNode):
 
     def _on_disturbance(self, message: WrenchStamped) -> None:
         try:
-            self._world.push(message.header.frame_id, messages.wrench_of(message))
+            link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
+            self._world.push(link, messages.wrench_of(message))
         except MbsError as error:
             self._refuse("disturbance", f"disturbance refused: {error}")
             return
@@ -179,7 +181,7 @@ class SimulatorNode(CarefulNode):
             self._warn("braked", "the disturbance moves nothing: brakes hold the robot")
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        self._loads.append(messages.load_of(message))
+        self._loads.append(messages.load_of(message, self._settings.frame_prefix))
 
     def _hang_loads(self) -> None:
         """Take up loads, one after the other, each once what it needs is compiled."""
@@ -235,7 +237,8 @@ class SimulatorNode(CarefulNode):
     def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
         try:
             settings = parameters.changed(self._settings, given)
-            joint_forces(self._world.model, settings)
+            if settings is not self._settings:  # else it is a parameter of rclpy
+                joint_forces(self._world.model, settings)
         except MbsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -243,6 +246,8 @@ class SimulatorNode(CarefulNode):
     def _apply_parameters(self, given: list[Parameter]) -> None:
         before = self._settings
         self._settings = parameters.changed(before, given)
+        if self._settings is before:
+            return
         self._world.change(self._settings)
         self._commands.timeout = self._settings.command_timeout
         if self._settings.realtime_factor != before.realtime_factor:

@@ -28,10 +28,11 @@ def missing_parameters(name, settings):
     """Return the parameters that the page lacks, or tells another default of."""
     missing = []
     for item in fields(settings):
+        full = f"{item.name}.<link>" if "by_link" in item.metadata else item.name
         default = list(item.default) if isinstance(item.default, tuple) else item.default
         said = (str(default) if isinstance(default, str) else str(default).lower()) or '""'
         when = "no" if item.metadata["read_only"] else "yes"
-        row = rf"^\| `{item.name}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|"
+        row = rf"^\| `{full}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|"
         if not re.search(row, section(name), re.MULTILINE):
             missing.append(item.name)
     return missing
@@ -73,7 +74,7 @@ def raw(probe, kind):
 def shortened(probe, topic):
     """Return the name of a topic or service as the page has it."""
     short = topic.replace(f"{probe.target.name}/", "~/", 1)
-    short = re.sub(r"^(~/(?:twist|jacobian))/\w+", r"\1/<body>", short)
+    short = re.sub(r"^(~/(?:twist|velocity|jacobian))/\w+", r"\1/<body>", short)
     short = re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", short)
     return short.removeprefix(f"{probe.target.namespace}/")
 

@@ -16,7 +16,14 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import InertiaStamped, TwistStamped, Vector3Stamped, WrenchStamped
+from geometry_msgs.msg import (
+    InertiaStamped,
+    PointStamped,
+    TwistStamped,
+    Vector3Stamped,
+    VelocityStamped,
+    WrenchStamped,
+)
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
@@ -27,6 +34,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
 
 PATIENCE = 120.0
 """Seconds to wait for what must come; nothing is measured by it."""
@@ -157,6 +165,9 @@ class Probe:
         """Subscribe to outputs of the node, such as "gravity_torques" or "twist/tool"."""
         kinds = {
             "twist": TwistStamped,
+            "velocity": VelocityStamped,
+            "center_of_mass": PointStamped,
+            "desired_trajectory_torques": JointTrajectory,
             "jacobian": Float64MultiArray,
             "mass_matrix": Float64MultiArray,
             "energy": Float64MultiArray,
@@ -314,7 +325,7 @@ class Probe:
 def jacobian_of(message):
     """Return (6, n), linear part first, and the joint names, reading the layout as documented."""
     rows, columns = message.layout.dim
-    assert rows.label == "linear_xyz_angular_xyz"
+    assert rows.label.split("; ")[0] == "linear_xyz_angular_xyz"
     assert (rows.size, rows.stride) == (6, len(message.data))
     assert columns.stride == columns.size
     return np.reshape(message.data, (6, columns.size)), columns.label.split(",")
@@ -324,6 +335,12 @@ def twist_of(message):
     """Return (6,), linear part first."""
     v, w = message.twist.linear, message.twist.angular
     return np.array([v.x, v.y, v.z, w.x, w.y, w.z])
+
+
+def about(message):
+    """Return what the first label of an array says: its contents, and further keys with values."""
+    what, *pairs = message.layout.dim[0].label.split("; ")
+    return what, dict(pair.split("=", 1) for pair in pairs)
 
 
 def wrench_of(message):

@@ -21,12 +21,15 @@ from std_msgs.msg import Header
 
 from mbs_dynamics.ros.messages import (
     EffortMessage,
+    EnergyMessage,
     JacobianMessage,
     MatrixMessage,
+    PointMessage,
     TwistMessage,
+    VelocityMessage,
     WrenchMessage,
-    energy_message,
     gravity_of,
+    link_of,
     load_of,
     stamp_of,
     topic_names,
@@ -59,11 +62,27 @@ def test_twist_is_linear_first():
     assert message.twist.linear == Vector3(x=4.0, y=5.0, z=6.0)
 
 
+def test_velocity_names_its_three_frames():
+    V = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    message = sent(VelocityMessage("tool", "base", "tool").fill(STAMP, V))
+    assert message.header == Header(stamp=STAMP, frame_id="tool")
+    assert (message.body_frame_id, message.reference_frame_id) == ("tool", "base")
+    assert message.velocity.angular == Vector3(x=1.0, y=2.0, z=3.0)
+    assert message.velocity.linear == Vector3(x=4.0, y=5.0, z=6.0)
+
+
+def test_point():
+    message = sent(PointMessage("base").fill(STAMP, np.array([1.0, 2.0, 3.0])))
+    assert message.header == Header(stamp=STAMP, frame_id="base")
+    assert (message.point.x, message.point.y, message.point.z) == (1.0, 2.0, 3.0)
+
+
 def test_jacobian_is_linear_first_and_says_so():
     J = np.arange(24.0).reshape(6, 4)
-    message = sent(JacobianMessage(("a", "b", "c", "d")).fill(J))
+    message = sent(JacobianMessage(("a", "b", "c", "d"), "tool", "hybrid").fill(STAMP, J))
     rows, columns = message.layout.dim
-    assert (rows.label, rows.size, rows.stride) == ("linear_xyz_angular_xyz", 6, 24)
+    said = "linear_xyz_angular_xyz; body=tool; representation=hybrid; stamp=12.000000034"
+    assert (rows.label, rows.size, rows.stride) == (said, 6, 24)
     assert (columns.label, columns.size, columns.stride) == ("a,b,c,d", 4, 4)
     assert message.layout.data_offset == 0
     for row in range(6):
@@ -82,20 +101,29 @@ def test_wrench_is_force_first():
 
 def test_matrix_is_row_by_row():
     M = np.array([[1.0, 2.0], [3.0, 4.0]])
-    message = sent(MatrixMessage(("a", "b")).fill(M))
+    message = sent(MatrixMessage(("a", "b")).fill(STAMP, M))
     rows, columns = message.layout.dim
-    assert (rows.label, rows.size, rows.stride) == ("a,b", 2, 4)
+    assert (rows.label, rows.size, rows.stride) == ("a,b; stamp=12.000000034", 2, 4)
     assert (columns.label, columns.size, columns.stride) == ("a,b", 2, 2)
     assert message.data.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_energies_are_labelled():
-    message = sent(energy_message(np.array([1.0, 2.0, 3.0])))
-    assert message.layout.dim[0].label == "kinetic_J,potential_J,power_W"
+    stamp = "; stamp=12.000000034"
+    message = sent(EnergyMessage(power=True).fill(STAMP, np.array([1.0, 2.0, 3.0])))
+    assert message.layout.dim[0].label == "kinetic_J,potential_J,power_W" + stamp
     assert message.data.tolist() == [1.0, 2.0, 3.0]
-    message = sent(energy_message(np.array([1.0, 2.0])))
-    assert message.layout.dim[0].label == "kinetic_J,potential_J"
-    assert message.layout.dim[0].size == 2
+    message = sent(EnergyMessage(power=False).fill(STAMP, np.array([1.0, 2.0])))
+    assert message.layout.dim[0].label == "kinetic_J,potential_J" + stamp
+    assert (message.layout.dim[0].size, message.layout.dim[0].stride) == (2, 2)
+
+
+def test_frames_of_tf_are_links_behind_their_prefix():
+    assert link_of("left/tool", "left/") == "tool"
+    assert link_of("tool", "left/") == "tool"
+    assert link_of("/left/tool", "left/") == "tool"
+    assert link_of("", "left/") == ""
+    assert link_of("left/tool", "") == "left/tool"
 
 
 def test_topic_names_of_joints():

@@ -16,6 +16,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
@@ -26,7 +27,15 @@ from mbs_dynamics.ros.compensation.settings import (
 )
 from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.robot_description import Gravity, Load, Vector, check_load, model_of, replaced
+from mbs_dynamics.ros.robot_description import (
+    Gravity,
+    Load,
+    Vector,
+    check_load,
+    loads_of,
+    model_of,
+    replaced,
+)
 
 IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
 """Messages that are not about this robot, not new, or not complete: they stop nothing, nor count.
@@ -114,9 +123,13 @@ class GravityCompensator:
         if self.arm is None or self.refused:
             return False
         try:
-            return same_robot(self.arm.model, model_of(text, self.settings.root, self.settings.tip))
+            return same_robot(self.arm.model, self._model(text))
         except MbsError:
             return False
+
+    def _model(self, text: str) -> Model:
+        settings = self.settings
+        return model_of(text, settings.root, settings.tip, loads_of(settings.loads))
 
     def adopt(self, now: float) -> bool:
         """Put the pending description in force, if no torque is commanded or held.
@@ -128,7 +141,7 @@ class GravityCompensator:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
         try:
-            model = model_of(text, self.settings.root, self.settings.tip)
+            model = self._model(text)
             arm = CompensatedArm(model, self.settings)
             remarks = warnings_about(model)
             gravity, loads = self._carried_over(arm, now, remarks)

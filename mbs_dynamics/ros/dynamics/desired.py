@@ -83,33 +83,71 @@ class DesiredInput:
         return None
 
 
+Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
+"""Positions, velocities, accelerations and efforts of a point."""
+
+
 class DesiredTorques:
     """Answers desired points for one robot, and keeps count."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self._input = DesiredInput(robot.model.joint_names, robot.settings.desired_joints)
+        self._joints = robot.model.joint_names
+        own = DesiredInput(self._joints, robot.settings.desired_joints)
+        self.names = own.names
+        """The joints of points that come without names."""
+        self._inputs: dict[tuple[str, ...], DesiredInput] = {(): own}
         self.answered = 0
         self.rejected = 0
         self.last_rejection = ""
         self._reported = 0
 
-    def answer(
-        self,
-        positions: Sequence[float],
-        velocities: Sequence[float],
-        accelerations: Sequence[float],
-        effort: Sequence[float],
-        measured: FloatArray | None,
-    ) -> FloatArray | Rejection:
-        """Return the torques of the desired joints in N m or N; see :class:`DesiredInput`."""
-        motion = self._input.read(positions, velocities, accelerations, effort, measured)
-        if isinstance(motion, Rejection):
+    def answers(
+        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
+    ) -> list[FloatArray] | Rejection:
+        """Return for each point the torques of its joints in N m or N; see :class:`DesiredInput`.
+
+        ``names`` are the joints of the points, ``desired_joints`` if there are none. One bad point
+        is a reason to reject them all.
+        """
+        found = self._answers(names, points, measured)
+        if isinstance(found, Rejection):
             self.rejected += 1
-            self.last_rejection = motion.reason
-            return motion
-        self.answered += 1
-        return self.robot.torques_for(*motion)[self._input.places]
+            self.last_rejection = found.reason
+        else:
+            self.answered += len(points)
+        return found
+
+    def _answers(
+        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
+    ) -> list[FloatArray] | Rejection:
+        if not points:
+            return Rejection("no_points", "the trajectory has no points")
+        source = self._input(tuple(names))
+        if isinstance(source, Rejection):
+            return source
+        motions = []
+        for k, point in enumerate(points):
+            motion = source.read(*point, measured)
+            if isinstance(motion, Rejection):
+                which = f"point {k}: " if len(points) > 1 else ""
+                return motion._replace(reason=which + motion.reason)
+            motions.append(motion)
+        return [self.robot.torques_for(*motion)[source.places] for motion in motions]
+
+    def _input(self, names: tuple[str, ...]) -> DesiredInput | Rejection:
+        if names not in self._inputs:
+            unknown = [name for name in names if name not in self._joints]
+            if unknown:
+                return Rejection(
+                    "unknown_joint",
+                    f"the robot has no joint {unknown[0]!r}; its joints are: "
+                    + ", ".join(self._joints),
+                )
+            if len(set(names)) < len(names):
+                return Rejection("duplicate_joints", f"a joint is named twice: {', '.join(names)}")
+            self._inputs[names] = DesiredInput(self._joints, names)
+        return self._inputs[names]
 
     def rejected_lately(self) -> int:
         """Return how many points were rejected since this was asked before."""

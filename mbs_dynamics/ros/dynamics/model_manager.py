@@ -15,6 +15,7 @@ from mbs_dynamics.ros.robot_description import (
     Gravity,
     Load,
     check_load,
+    loads_of,
     model_of,
     replaced,
     under_gravity,
@@ -89,7 +90,8 @@ class ModelManager:
 
     def _build(self, text: str) -> None:
         try:
-            model = model_of(text, self.settings.root, self.settings.tip)
+            settings = self.settings
+            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
             remarks = warnings_about(model)
             gravity, loads = self.gravity, []
             try:

@@ -8,24 +8,25 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TwistStamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, TwistStamped, VelocityStamped, WrenchStamped
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.messages import (
     EffortMessage,
+    EnergyMessage,
     JacobianMessage,
     MatrixMessage,
+    PointMessage,
     TwistMessage,
+    VelocityMessage,
     WrenchMessage,
-    energy_message,
     topic_names,
 )
 
@@ -49,6 +50,8 @@ class Outputs:
         for body in robot.bodies:
             if settings.publish_twists:
                 topics[f"~/twist/{links[body]}"] = TwistStamped
+            if settings.publish_velocities:
+                topics[f"~/velocity/{links[body]}"] = VelocityStamped
             if settings.publish_jacobians:
                 topics[f"~/jacobian/{links[body]}"] = Float64MultiArray
         for joint in settings.joint_wrenches:
@@ -57,19 +60,29 @@ class Outputs:
         self._gravity = EffortMessage(model.joint_names)
         self._bias = EffortMessage(model.joint_names)
         self._external = EffortMessage(model.joint_names)
-        self._desired = EffortMessage(settings.desired_joints or model.joint_names)
         self._mass_matrix = MatrixMessage(model.joint_names)
-        self._tool_wrench = WrenchMessage(robot.tool_body)
+        self._energies = {size: EnergyMessage(power=size == 3) for size in (2, 3)}
+        prefix, rep = settings.frame_prefix, settings.body_representation
+        root = prefix + robot.root
+        self._center_of_mass = PointMessage(root)
+        self._tool_wrench = WrenchMessage(prefix + robot.tool_body)
         self._twists = [
-            (f"~/twist/{links[body]}", TwistMessage(robot.twist_frame(body)))
+            (f"~/twist/{links[body]}", TwistMessage(prefix + robot.twist_frame(body)))
+            for body in robot.bodies
+        ]
+        self._velocities = [
+            (
+                f"~/velocity/{links[body]}",
+                VelocityMessage(prefix + body, root, prefix + robot.velocity_frame(body)),
+            )
             for body in robot.bodies
         ]
         self._jacobians = [
-            (f"~/jacobian/{links[body]}", JacobianMessage(model.joint_names))
+            (f"~/jacobian/{links[body]}", JacobianMessage(model.joint_names, body, rep))
             for body in robot.bodies
         ]
         self._joint_wrenches = [
-            (f"~/joint_wrench/{joints[joint]}", WrenchMessage(model.bodies[i].name))
+            (f"~/joint_wrench/{joints[joint]}", WrenchMessage(prefix + model.bodies[i].name))
             for joint, i in zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)
         ]
 
@@ -96,12 +109,17 @@ class Outputs:
         if results.twists is not None:
             for (topic, twist), V in zip(self._twists, results.twists, strict=True):
                 ready.add(topic, twist.fill, stamp, V)
+        if results.velocities is not None:
+            for (topic, velocity), V in zip(self._velocities, results.velocities, strict=True):
+                ready.add(topic, velocity.fill, stamp, V)
         for (topic, jacobian), J in zip(self._jacobians, results.jacobians, strict=False):
-            ready.add(topic, jacobian.fill, J)
+            ready.add(topic, jacobian.fill, stamp, J)
+        if results.center_of_mass is not None:
+            ready.add("~/center_of_mass", self._center_of_mass.fill, stamp, results.center_of_mass)
         if results.mass_matrix is not None:
-            ready.add("~/mass_matrix", self._mass_matrix.fill, results.mass_matrix)
+            ready.add("~/mass_matrix", self._mass_matrix.fill, stamp, results.mass_matrix)
         if results.energy is not None:
-            ready.add("~/energy", energy_message, results.energy)
+            ready.add("~/energy", self._energies[results.energy.size].fill, stamp, results.energy)
         if results.joint_wrenches is not None:
             for (topic, wrench), W in zip(
                 self._joint_wrenches, results.joint_wrenches, strict=True
@@ -120,10 +138,6 @@ class Outputs:
         if wrench is not None:
             ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, wrench.W)
         return ready.messages
-
-    def answer(self, stamp: Time, tau: FloatArray) -> None:
-        """Publish the torques of a desired point."""
-        self._publishers["~/desired_torques"].publish(self._desired.fill(stamp, tau))
 
     def clear(self) -> None:
         """Destroy all publishers."""
@@ -156,9 +170,9 @@ def _plain_topics(settings: DynamicsSettings) -> dict[str, Any]:
         "~/gravity_torques": (settings.publish_gravity_torques, JointState),
         "~/bias_torques": (settings.publish_bias_torques, JointState),
         "~/mass_matrix": (settings.publish_mass_matrix, Float64MultiArray),
+        "~/center_of_mass": (settings.publish_center_of_mass, PointStamped),
         "~/energy": (settings.publish_energy, Float64MultiArray),
         "~/external_torques": (settings.publish_external_torques, JointState),
         "~/tool_wrench": (settings.publish_tool_wrench, WrenchStamped),
-        "~/desired_torques": (settings.publish_desired_torques, JointState),
     }
     return {topic: kind for topic, (on, kind) in wanted.items() if on}

@@ -32,15 +32,17 @@ NAMES = (
     "gravity_torques",
     "mass_matrix",
     "tool_jacobian",
+    "center_of_mass",
     "bias_torques",
     "twists",
+    "velocities",
     "kinetic_energy",
     "potential_energy",
     "momentum_p",
     "momentum_rate",
     "joint_wrenches",
 )
-"""What a kernel may give beside Jacobians; the first three take no velocities."""
+"""What a kernel may give beside Jacobians; the first four take no velocities."""
 
 
 class Results(NamedTuple):
@@ -64,6 +66,10 @@ class Results(NamedTuple):
     """For the momentum observer; None if it does not run, or without velocities."""
     tool_jacobian: FloatArray | None = None
     """(6, n) of ``tool_body``, body-fixed, angular part first; None if no tool wrench is asked."""
+    velocities: FloatArray | None = None
+    """(k, 6), one row per body, angular part first, about the origin of ``velocity_frame``."""
+    center_of_mass: FloatArray | None = None
+    """(3,) in m, in the frame of the root link."""
     why_less: str = ""
     """Why something is missing for want of efforts."""
 
@@ -126,10 +132,15 @@ class Robot:
         if settings.publish_tool_wrench:
             tool = {"body": self.tool_body, "representation": "body_fixed"}
             still["tool_jacobian"] = mbs.jacobian, tool
+        if settings.publish_center_of_mass:
+            still["center_of_mass"] = mbs.center_of_mass
         if settings.publish_bias_torques:
             moving["bias_torques"] = mbs.bias_torques, by
         if settings.publish_twists:
             moving["twists"] = mbs.twists, {"bodies": self.bodies, "representation": rep}
+        if settings.publish_velocities:
+            form = "spatial" if rep == "spatial" else "body_fixed"
+            moving["velocities"] = mbs.twists, {"bodies": self.bodies, "representation": form}
         if settings.publish_energy:
             moving["kinetic_energy"] = mbs.kinetic_energy, by
             moving["potential_energy"] = mbs.potential_energy
@@ -169,11 +180,21 @@ class Robot:
         changed._bind()
         return changed
 
-    def twist_frame(self, body: str) -> str:
-        """Return the frame in which the twist of a body is resolved."""
-        if self.settings.body_representation == "body_fixed":
-            return body
+    @property
+    def root(self) -> str:
+        """The root link; its frame is the inertial one. Empty if the model has no such frame."""
         return next(iter(fixed_links(self.model)), "")
+
+    def twist_frame(self, body: str) -> str:
+        """Return the frame in whose axes the twist of a body is resolved."""
+        return body if self.settings.body_representation == "body_fixed" else self.root
+
+    def velocity_frame(self, body: str) -> str:
+        """Return the frame in which the velocity of a body is measured and resolved.
+
+        No frame is at the body and has the axes of the root, as hybrid twists would need.
+        """
+        return self.root if self.settings.body_representation == "spatial" else body
 
     def evaluate(self, reading: Reading) -> Results:
         """Return what the settings ask for; without velocities, what can be had without them.
@@ -191,16 +212,17 @@ class Robot:
                 why_less = failed or why_less
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
-        g, M, J, h, V, T, U, p, rate, W = [values[k] for k in self._places]
+        g, M, J, com, h, V, Vs, T, U, p, rate, W = [values[k] for k in self._places]
         energy, momentum = None, None
         if qd is None:
-            h = V = W = None
+            h = V = Vs = W = None
         else:
             energy = None if T is None else _energy(T, U, qd, efforts)
             momentum = None if p is None else GeneralizedMomentum(p, rate)
         if W is not None:
             W = None if qdd is None else W[self.wrench_bodies]
-        return Results(g, h, V, values[: self._jacobians], M, energy, W, momentum, J, why_less)
+        Js = values[: self._jacobians]
+        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, why_less)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only where the observer runs."""

@@ -54,6 +54,12 @@ class DynamicsSettings(DescribedSettings):
     )
     publish_twists: bool = setting(True, "Publish ~/twist/<body>.")
     publish_jacobians: bool = setting(True, "Publish ~/jacobian/<body>.")
+    publish_velocities: bool = setting(
+        False,
+        "Publish ~/velocity/<body>: the twist with the frames that it is of, in a form that tf2 "
+        "transforms.",
+    )
+    publish_center_of_mass: bool = setting(False, "Publish ~/center_of_mass, of all that moves.")
     publish_mass_matrix: bool = setting(False, "Publish ~/mass_matrix.")
     publish_energy: bool = setting(
         False, "Publish ~/energy: kinetic and potential energy, and the power of the efforts."
@@ -67,7 +73,9 @@ class DynamicsSettings(DescribedSettings):
         False, "Publish ~/tool_wrench: the wrench at tool_body that explains the external torques."
     )
     publish_desired_torques: bool = setting(
-        False, "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques."
+        False,
+        "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
+        "trajectory on ~/desired_trajectory likewise.",
     )
     joint_wrenches: tuple[str, ...] = setting(
         (),
@@ -107,6 +115,11 @@ class DynamicsSettings(DescribedSettings):
         "Singular values of the Jacobian (lengths in m) below this are damped in ~/tool_wrench, so "
         "that it stays finite where the arm is singular.",
         range=(0.0, 10.0),
+    )
+    controller_state: str = setting(
+        "",
+        "Topic of a joint_trajectory_controller's controller_state, whose reference is answered as "
+        "the points on ~/desired are. Empty: none. Needs control_msgs.",
     )
     desired_joints: tuple[str, ...] = setting(
         (),
@@ -167,6 +180,7 @@ class DynamicsSettings(DescribedSettings):
         asked = {
             "bias torques": self.publish_bias_torques,
             "twists": self.publish_twists,
+            "velocities": self.publish_velocities,
             "energy": self.publish_energy,
             "joint wrenches": bool(self.joint_wrenches),
             "external torques": self.publish_external_torques,

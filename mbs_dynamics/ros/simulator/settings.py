@@ -10,7 +10,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.joints import STEPS
 from mbs_dynamics.ros.settings import (
-    NodeSettings,
+    RobotSettings,
     algorithm_setting,
     check_gravity,
     check_once,
@@ -21,7 +21,7 @@ ONE_OR_EACH = "No number, one for all joints, or one for each in the order of th
 
 
 @dataclass(frozen=True)
-class SimulatorSettings(NodeSettings):
+class SimulatorSettings(RobotSettings):
     """The parameters of the simulator node, each checked; ArgumentError says what is wrong."""
 
     robot_description: str = setting(

@@ -12,6 +12,7 @@ from test_gravity_compensation import OTHER, STOPS
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 NO_LOAD = ((0.0,) * 3,) * 3
@@ -43,6 +44,20 @@ def test_changes_are_ramped(what):
     np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
     steps = np.diff(bench.torques[count - 1 :], axis=0)
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
+
+
+def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
+    core = GravityCompensator(settings(loads=(("tool", (1.0, 0.0, 0.02, 0.05)),)))
+    assert core.describe(ARM7, 0.0)
+    assert core.adopt(0.0)
+    tool = MODEL.with_payload("tool", 1.0, (0.0, 0.02, 0.05)).loaded()
+    np.testing.assert_allclose(core.arm.law.goal_torques(Q), mbs.gravity_torques(tool, Q))
+    core.set_load(load(2.0), 0.0)
+    loaded = tool.with_payload("tool", 2.0, (0.0, 0.02, 0.05))
+    np.testing.assert_allclose(core.arm.law.goal_torques(Q), mbs.gravity_torques(loaded, Q))
+    assert not core.describe(ARM7 + "<!-- the same -->", 0.0)  # it is the same robot with the tool
+    with pytest.raises(ArgumentError, match="loads.tool has 3"):
+        settings(loads=(("tool", (1.0, 0.0, 0.0)),))
 
 
 @pytest.mark.parametrize("algorithm", ["body_fixed", "spatial", "hybrid", "mixed"])

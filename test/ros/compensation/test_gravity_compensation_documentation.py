@@ -19,7 +19,7 @@ from test_gravity_compensation import STOPS
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
 from mbs_dynamics.ros.compensation.settings import AT_REST_ONLY, GravityCompensationSettings
 from mbs_dynamics.ros.parameters import names
-from mbs_dynamics.ros.settings import by_joint_fields, whole_fields
+from mbs_dynamics.ros.settings import by_joint_fields, by_link_fields, whole_fields
 
 WHOLE = whole_fields(GravityCompensationSettings)
 BY_JOINT = by_joint_fields(GravityCompensationSettings)
@@ -54,6 +54,7 @@ def test_every_parameter_stands_there_with_default_range_and_when_it_changes(ite
 def test_no_parameter_stands_there_that_does_not_exist():
     table = re.findall(r"^\| `([\w.<>]+)` \| [a-z ]+ \| `[^`]*` \|", SECTION, re.MULTILINE)
     each = [f"{item.name}.<joint>" for item in BY_JOINT]
+    each += [f"{item.name}.<link>" for item in by_link_fields(GravityCompensationSettings)]
     assert sorted(table) == sorted([*(item.name for item in WHOLE), *each])
     known = {name.partition(".")[0] for name in names(GravityCompensationSettings, ["x"])}
     settings = re.findall(r"`(\w+)(?:\.<joint>)?: [^`]+`", PAGE)

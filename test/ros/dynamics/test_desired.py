@@ -80,10 +80,47 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     measured = np.linspace(-1.0, 1.0, 7)
     q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
     q[[3, 1]], qd[[3, 1]], qdd[[3, 1]] = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
-    tau = desired.answer([0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [], measured)
+    point = [0.1, 0.2], [0.3, 0.4], [0.5, 0.6], []
+    (tau,) = desired.answers((), [point], measured)
     expected = mbs.inverse_dynamics(model, q, qd, qdd)[[3, 1]]
     np.testing.assert_allclose(tau, expected, rtol=1e-12)
-    desired.answer([np.nan, 0.0], [], [], [], measured)
+    desired.answers((), [([np.nan, 0.0], [], [], [])], measured)
     assert (desired.answered, desired.rejected) == (1, 1)
     assert desired.rejected_lately() == 1
     assert desired.rejected_lately() == 0
+
+
+def test_points_with_names_are_those_of_their_joints():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
+    measured = np.linspace(-1.0, 1.0, 7)
+    points = [([0.1, 0.2], [], [], []), ([0.3, 0.4], [], [], [])]
+    found = desired.answers(("joint4", "joint2"), points, measured)
+    for tau, (positions, *_) in zip(found, points, strict=True):
+        q = measured.copy()
+        q[[3, 1]] = positions
+        np.testing.assert_allclose(tau, mbs.gravity_torques(model, q)[[3, 1]], rtol=1e-12)
+    assert desired.answered == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "points", "kind", "said"),
+    [
+        (("elbow",), [([0.1], [], [], [])], "unknown_joint", "no joint 'elbow'; its joints are:"),
+        (("joint2",) * 2, [([0.1, 0.2], [], [], [])], "duplicate_joints", "joint2, joint2"),
+        (("joint2",), [], "no_points", "no points"),
+        (
+            ("joint2",),
+            [([0.1], [], [], []), ([np.nan], [], [], [])],
+            "not_finite",
+            "point 1: desired position is not finite: joint2 = nan",
+        ),
+    ],
+)
+def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
+    rejection = desired.answers(names, points, np.zeros(7))
+    assert rejection.kind == kind
+    assert said in rejection.reason
+    assert (desired.answered, desired.rejected) == (0, 1)

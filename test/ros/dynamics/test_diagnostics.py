@@ -135,12 +135,12 @@ def test_efforts_that_are_missing_or_not_heard_yet_are_said():
 
 def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():
     desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), DynamicsSettings()))
-    desired.answer([0.0] * 7, [], [], [], None)
+    desired.answers((), [([0.0] * 7, [], [], [])], None)
     found = desired_status(desired)
     assert (found.level, found.message) == (OK, "1 desired points answered")
     values = {pair.key: pair.value for pair in found.values}
     assert values == {"answered": "1", "rejected": "0", "last rejection": "none"}
-    desired.answer([0.0] * 6, [], [], [], None)
+    desired.answers((), [([0.0] * 6, [], [], [])], None)
     found = desired_status(desired)
     said = "7 desired joints but 6 position value(s)"
     assert (found.level, found.message) == (WARN, f"1 desired points rejected: {said}")

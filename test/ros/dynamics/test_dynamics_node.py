@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,9 @@ pytest.importorskip("rclpy")
 pytest.importorskip("pinocchio")
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import TwistStamped
 from robots import robot
-from ros_bench import NodeProcess, Probe, jacobian_of, twist_of
+from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
 
 import mbs_dynamics as mbs
@@ -42,6 +45,19 @@ def own(request):
     """Start a node for one test alone, with the parameters that the test asks for."""
     with NodeProcess(**getattr(request, "param", {})) as process, Probe(process) as probe:
         yield probe
+
+
+class Again(NodeProcess):
+    """The node in a namespace that another one was in."""
+
+    def __init__(self, namespace, *arguments):
+        self._again = namespace
+        super().__init__(*arguments)
+        self.namespace, self.name = namespace, f"{namespace}/dynamics_node"
+
+    def command(self, *arguments):
+        module = ["-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
+        return [sys.executable, *module, "-r", f"__ns:={self._again}", *arguments]
 
 
 def started_with(**parameters):
@@ -84,6 +100,78 @@ def test_all_outputs_equal_pinocchio(own, name, bodies):
             np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
             root = next(iter(model.frames))
             assert twist.header.frame_id == (link if rep == "body_fixed" else root)
+
+
+@started_with(
+    **{"frame_prefix": "left/", "publish_velocities": True, "publish_center_of_mass": True},
+    **{"bodies": "[tool]", "loads.tool": "[1.5, 0.0, 0.02, 0.05]"},
+)
+def test_messages_say_what_they_are(own):
+    """Frames of TF with their prefix, stamps, and a load that is always there."""
+    topics = ["velocity/tool", "center_of_mass", "twist/tool", "jacobian/tool", "gravity_torques"]
+    own.describe(ARM7)
+    own.hear(*topics)
+    model = mbs.Model.from_urdf(ARM7).with_payload("tool", 1.5, (0.0, 0.02, 0.05))
+    frames = {"hybrid": "left/tool", "body_fixed": "left/tool", "spatial": "left/base_link"}
+    for representation, frame in frames.items():
+        assert own.set(representation=representation) == ""
+        velocity, com, twist, jacobian, gravity = own.answer(topics, JOINTS, Q, QD)
+        assert velocity.header.frame_id == frame
+        assert velocity.body_frame_id == "left/tool"
+        assert velocity.reference_frame_id == "left/base_link"
+        measured = "spatial" if representation == "spatial" else "body_fixed"
+        V = mbs.jacobian(model, Q, "tool", representation=measured) @ QD
+        found = TwistStamped(twist=velocity.velocity)
+        np.testing.assert_allclose(twist_of(found), [*V[3:], *V[:3]], **CLOSE)
+        assert com.header.frame_id == "left/base_link"
+        point = [com.point.x, com.point.y, com.point.z]
+        np.testing.assert_allclose(point, mbs.center_of_mass(model, Q), **CLOSE)
+        resolved = "left/tool" if representation == "body_fixed" else "left/base_link"
+        assert twist.header.frame_id == resolved
+        what, keys = about(jacobian)
+        assert what == "linear_xyz_angular_xyz"
+        assert (keys["body"], keys["representation"]) == ("tool", representation)
+        stamp = own.latest["twist/tool"].header.stamp
+        assert keys["stamp"] == f"{stamp.sec}.{stamp.nanosec:09d}"
+        np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, Q), **CLOSE)
+    # a payload comes on top, by the frame of TF or by the link
+    for frame in ("left/tool", "tool"):
+        own.payload(frame, 0.5)
+        heavier = mbs.gravity_torques(model.loaded().with_payload("tool", 0.5), Q)
+        own.until(
+            lambda expected=heavier: np.allclose(
+                own.answer(["gravity_torques"], JOINTS, Q)[0].effort, expected, atol=1e-9
+            )
+        )
+        own.payload(frame, 0.0)
+
+
+@started_with(**{"loads.tool": "[1.5, 0.0]"})
+def test_a_load_with_too_few_numbers_ends_the_node(own):
+    assert own.target.wait() == 1
+    assert "loads.tool has 2 number(s); valid are 4" in own.target.log
+
+
+def test_the_quality_of_service_is_overridden_by_parameters():
+    """rclpy writes into the profile that it is given: other topics must not change with it."""
+    with NodeProcess() as process:
+        prefix = f"qos_overrides.{process.namespace}"
+    overrides = {
+        f"{prefix}/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
+        f"{prefix}/joint_states.subscription.depth": 50,
+    }
+    command = [f"{name}:={value}" for name, value in overrides.items()]
+    arguments = [word for one in command for word in ("-p", one)]
+    with Again(process.namespace, *arguments) as process, Probe(process) as probe:
+        probe.describe(ARM7)
+        topic = f"{process.name}/gravity_torques"
+        probe.until(lambda: probe.node.get_publishers_info_by_topic(topic))
+        (info,) = probe.node.get_publishers_info_by_topic(topic)
+        assert info.qos_profile.reliability.name == "BEST_EFFORT"
+        (other,) = probe.node.get_publishers_info_by_topic(f"{process.name}/bias_torques")
+        assert other.qos_profile.reliability.name == "RELIABLE"
+        assert probe.get(f"{prefix}/joint_states.subscription.depth").integer_value == 50
+        assert "no parameter" not in process.log
 
 
 def test_every_algorithm_publishes_the_same_torques(own):

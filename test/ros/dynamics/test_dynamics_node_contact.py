@@ -4,18 +4,27 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from documented import found, qualities, rows, says, section
-from ros_bench import NodeProcess, Probe, wrench_of
-from trajectory_msgs.msg import JointTrajectoryPoint
+from ros_bench import NodeProcess, Probe, about, wrench_of
+from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -35,10 +44,10 @@ def test_mass_matrix_energy_and_joint_wrenches():
     with NodeProcess(**ARM, **asked) as process, Probe(process) as probe:
         probe.hear(*topics)
         M, energy, wrench = probe.answer(topics, JOINTS, Q, QD, efforts=TAU)
-        assert [dim.label for dim in M.layout.dim] == [",".join(JOINTS)] * 2
+        assert [dim.label.split("; ")[0] for dim in M.layout.dim] == [",".join(JOINTS)] * 2
         expected = mbs.mass_matrix(MODEL, Q)
         np.testing.assert_allclose(np.reshape(M.data, (7, 7)), expected, rtol=1e-12)
-        assert energy.layout.dim[0].label == "kinetic_J,potential_J,power_W"
+        assert about(energy)[0] == "kinetic_J,potential_J,power_W"
         found = [0.5 * QD @ expected @ QD, mbs.potential_energy(MODEL, Q), TAU @ QD]
         np.testing.assert_allclose(energy.data, found, rtol=1e-12)
         assert wrench.header.frame_id == "link4"
@@ -46,7 +55,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
         np.testing.assert_allclose(wrench_of(wrench), [*W[3:], *W[:3]], rtol=1e-12)
         # without efforts there is no power, and that is said
         (energy,) = probe.answer(["energy"], JOINTS, Q, QD)
-        assert energy.layout.dim[0].label == "kinetic_J,potential_J"
+        assert about(energy)[0] == "kinetic_J,potential_J"
         probe.until(
             lambda: probe.level("effort") == DiagnosticStatus.WARN,
             again=lambda: probe.send(JOINTS, Q, QD),
@@ -155,6 +164,73 @@ def test_desired_points_are_answered_and_malformed_ones_refused():
         assert "desired_torques" not in probe.latest
 
 
+def test_trajectories_are_answered():
+    with NodeProcess(**ARM, publish_desired_torques=True) as process, Probe(process) as probe:
+        probe.hear("desired_trajectory_torques")
+        topic = f"{process.name}/desired_trajectory"
+        trajectories = probe.node.create_publisher(JointTrajectory, topic, 10)
+        names, order = ["joint7", *JOINTS[:6]], [6, *range(6)]
+        points = [
+            JointTrajectoryPoint(positions=(s * Q)[order].tolist(), velocities=QD[order].tolist())
+            for s in (1.0, 0.5)
+        ]
+        trajectory = JointTrajectory(joint_names=names, points=points)
+        probe.until(
+            lambda: "desired_trajectory_torques" in probe.latest,
+            again=lambda: trajectories.publish(trajectory),
+        )
+        answer = probe.latest["desired_trajectory_torques"]
+        assert answer.joint_names == names
+        for point, s in zip(answer.points, (1.0, 0.5), strict=True):
+            expected = mbs.bias_torques(MODEL, s * Q, QD)[order]
+            np.testing.assert_allclose(point.effort, expected, rtol=1e-12)
+            np.testing.assert_allclose(point.positions, (s * Q)[order])
+        trajectory.joint_names[0] = "elbow"
+        trajectories.publish(trajectory)
+        probe.until(lambda: "desired trajectory rejected: the robot has no joint" in process.log)
+
+
+def test_controller_states_need_their_messages(monkeypatch):
+    monkeypatch.setitem(sys.modules, "control_msgs.msg", None)  # as if it were not installed
+    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    with pytest.raises(ArgumentError, match="needs the package control_msgs"):
+        check_feed_forward(asked)
+    check_feed_forward(asked.changed({"publish_desired_torques": False}))
+
+
+def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch):
+    """Without DDS, as control_msgs is on no package index: its message has these fields."""
+    kind = type("JointTrajectoryControllerState", (), {})
+    there = SimpleNamespace(JointTrajectoryControllerState=kind)
+    monkeypatch.setitem(sys.modules, "control_msgs.msg", there)
+    topics, published, warned = {}, [], []
+    node = SimpleNamespace(
+        create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=published.append),
+        create_subscription=lambda kind, topic, hear, qos: topics.update({topic: (kind, hear)}),
+    )
+    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    robot = Robot(MODEL, asked)
+    feed = FeedForward(node, lambda: robot, lambda: Q, lambda *line: warned.append(line))
+    feed.adopt(robot)
+    feed.listen(asked, True)
+    heard, answer = topics["jtc/controller_state"]
+    assert heard is kind
+    state = kind()
+    state.header = Header(stamp=Time(sec=77))
+    state.joint_names = ["joint7", "joint2"]
+    state.reference = JointTrajectoryPoint(positions=[0.3, 0.4], effort=[1.0, 2.0])
+    answer(state)
+    (torques,) = published
+    assert (torques.header.stamp.sec, torques.name) == (77, ["joint7", "joint2"])
+    q = Q.copy()
+    q[[6, 1]] = 0.3, 0.4
+    np.testing.assert_allclose(torques.effort, mbs.gravity_torques(MODEL, q)[[6, 1]], rtol=1e-12)
+    state.joint_names = ["joint7", "elbow"]
+    answer(state)
+    assert len(published) == 1
+    assert "no joint 'elbow'" in warned[0][1]
+
+
 @pytest.mark.backend_independent
 def test_every_topic_and_service_is_documented():
     asked = {
@@ -164,6 +240,8 @@ def test_every_topic_and_service_is_documented():
         "publish_external_torques": True,
         "publish_tool_wrench": True,
         "publish_desired_torques": True,
+        "publish_velocities": True,
+        "publish_center_of_mass": True,
     }
     with NodeProcess(**asked) as process, Probe(process) as probe:
         probe.describe(robot_path("arm7").read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from ros_bench import NodeProcess, Probe
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.settings import whole_fields
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -68,7 +68,7 @@ def test_bad_parameters_are_refused_with_the_reason(arm, values, said):
 
 
 def test_every_parameter_is_described(arm):
-    items = fields(DynamicsSettings)
+    items = whole_fields(DynamicsSettings)
     for item, descriptor in zip(items, arm.described(*(i.name for i in items)), strict=True):
         assert descriptor.name == item.name
         assert descriptor.description == item.metadata["description"]
@@ -182,7 +182,7 @@ def test_does_not_start_with_bad_parameters(ros, parameters, said):
 def test_the_parameter_file_holds_the_defaults(ros):
     file = Path(__file__).parents[3] / "config" / "dynamics.yaml"
     with NodeProcess("--params-file", str(file)) as process, Probe(process) as probe:
-        for item in fields(DynamicsSettings):
+        for item in whole_fields(DynamicsSettings):
             value = parameter_value_to_python(probe.get(item.name))
             if item.default == ():
                 value = [name for name in value if name]
