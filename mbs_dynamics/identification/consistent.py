@@ -1,0 +1,169 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Least squares with links that can exist, drawn towards those of the description.
+
+The pseudo-inertia of a body (Wensing, Kim and Slotine 2018), with its second moments Sigma and its
+first moment h,
+
+    P = [[Sigma, h], [h^T, m]] = integral of (x, 1) (x, 1)^T dm,
+
+is linear in its ten inertial parameters and positive definite exactly if some distribution of mass
+has them. What is minimised is
+
+    1/2 |A x - b|^2 / s^2 + weight sum_i D(P_i, P0_i),
+    D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
+
+the divergence of Bregman of the entropy, in the manner of Lee, Wensing and Park (2020): convex,
+independent of the frames and units, zero for the description P0, and infinite for what cannot
+exist. Coulomb and viscous friction and the inertia of motors, which are positive as well, have the
+same divergence as matrices of one row; offsets are drawn to zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
+from mbs_dynamics.model.inertia import Inertia
+
+SMALLEST = 0.02
+"""Bodies have at least the radius of gyration of so many metres in the prior, and joints friction
+of this share of their torques: what the data do not tell stays near that."""
+
+LIGHTEST = 0.01
+"""Mass in kg of a body of which the description states none."""
+
+STEPS = 100
+ENOUGH = 1e-4
+"""Newton's method ends when the objective, a log likelihood, falls by less."""
+
+PAIRS = [(i, j) for i in range(4) for j in range(i, 4)]
+
+UNITS = np.array(
+    [[[float((i, j) in ((a, b), (b, a))) for j in range(4)] for i in range(4)] for a, b in PAIRS]
+)
+"""(10, 4, 4) basis of the symmetric matrices."""
+
+
+def pseudo_inertia(parameters: FloatArray) -> FloatArray:
+    """Return the matrix P (4, 4) of inertial parameters (10,)."""
+    inertia = Inertia.from_parameters(np.asarray(parameters))
+    P = np.empty((4, 4))
+    P[:3, :3], P[3, 3] = inertia.second_moments, inertia.mass
+    P[:3, 3] = P[3, :3] = inertia.moment
+    return P
+
+
+FROM_MATRIX = np.linalg.inv(
+    np.array([[pseudo_inertia(unit)[a, b] for unit in np.eye(10)] for a, b in PAIRS])
+)
+"""(10, 10) from the entries of P to inertial parameters."""
+
+
+def is_consistent(parameters: FloatArray) -> bool:
+    """Return whether a rigid body can have the inertial parameters (10,)."""
+    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(parameters))
+    return bool(eigenvalues[0] > 0.0)
+
+
+class ConsistentLeastSquares:
+    """The problem for one torque model, in coordinates in which the description is the identity.
+
+    ``torques``, ``rates`` and ``accelerations``, each (k,), are the root mean squares of those of
+    the joints: they scale the priors of friction.
+    """
+
+    def __init__(
+        self,
+        torque_model: TorqueModel,
+        torques: FloatArray,
+        rates: FloatArray,
+        accelerations: FloatArray,
+    ) -> None:
+        bodies = torque_model.model.loaded().bodies
+        nb, k, each = len(bodies), len(torque_model.joints), len(JOINT_TERMS)
+        self._nb, size = nb, 10 * nb + each * k
+        self.to_parameters = np.zeros((size, size))
+        """x = to_parameters y."""
+        for i, body in enumerate(bodies):
+            L = np.linalg.cholesky(_prior(np.asarray(body.inertia.parameters, dtype=float)))
+            block = np.array([[(L @ unit @ L.T)[a, b] for unit in UNITS] for a, b in PAIRS])
+            rows = slice(10 * i, 10 * (i + 1))
+            self.to_parameters[rows, rows] = FROM_MATRIX @ block
+        typical = SMALLEST * np.maximum(torques, SMALLEST * torques.max())
+        scales = [typical, typical / rates, typical / accelerations, typical]
+        joints = 10 * nb + np.arange(each * k).reshape(k, each)
+        for term, scale in enumerate(scales):
+            self.to_parameters[joints[:, term], joints[:, term]] = scale
+        self._positive, self._offsets = joints[:, :3].ravel(), joints[:, 3]
+        self.description = np.zeros(size)
+        """(p,) the y of the description."""
+        self.description[: 10 * nb] = np.tile([float(a == b) for a, b in PAIRS], nb)
+        self.description[self._positive] = 1.0
+        self._linear = self.description.copy()
+
+    def value(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> float:
+        """Return the objective 1/2 y^T G y - g^T y + weight D; infinite for what cannot exist."""
+        positive = y[self._positive]
+        eigenvalues = np.linalg.eigvalsh(self._matrices(y))
+        if positive.min() <= 0.0 or eigenvalues.min() <= 0.0:
+            return float("inf")
+        logarithms = np.log(eigenvalues).sum() + np.log(positive).sum()
+        offsets = 0.5 * np.square(y[self._offsets]).sum()
+        return float(0.5 * y @ G @ y - g @ y + weight * (self._linear @ y - logarithms + offsets))
+
+    def solve(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> FloatArray:
+        """Return the minimum, from y, by Newton's method with steps that stay inside."""
+        value, positive, offsets = self.value(G, g, weight, y), self._positive, self._offsets
+        for _ in range(STEPS):
+            P = self._matrices(y)
+            parts = np.einsum("bij,kjl->bkil", np.linalg.inv(P), UNITS)
+            gradient, hessian = G @ y - g + weight * self._linear, G.copy()
+            gradient[: 10 * self._nb] -= weight * np.einsum("bkii->bk", parts).ravel()
+            blocks = weight * np.einsum("bkij,blji->bkl", parts, parts)
+            for i, block in enumerate(blocks):
+                rows = slice(10 * i, 10 * (i + 1))
+                hessian[rows, rows] += block
+            gradient[positive] -= weight / y[positive]
+            hessian[positive, positive] += weight / y[positive] ** 2
+            gradient[offsets] += weight * y[offsets]
+            hessian[offsets, offsets] += weight
+            step = -np.linalg.solve(hessian, gradient)
+            fall = float(-gradient @ step)
+            if fall < ENOUGH:
+                break
+            length = self._inside(P, y, step)
+            for shorter in itertools.count():
+                trial = y + length * 0.5**shorter * step
+                found = self.value(G, g, weight, trial)
+                if found <= value - 1e-4 * length * 0.5**shorter * fall:
+                    y, value = trial, found
+                    break
+                if shorter > 40:  # rounding
+                    return y
+        return y
+
+    def _matrices(self, y: FloatArray) -> FloatArray:
+        found: FloatArray = np.tensordot(y[: 10 * self._nb].reshape(-1, 10), UNITS, 1)
+        return found
+
+    def _inside(self, P: FloatArray, y: FloatArray, step: FloatArray) -> float:
+        """Return how much of a step can be made: at most 1, and 0.95 of the way to the edge."""
+        relative = np.linalg.eigvals(np.linalg.solve(P, self._matrices(step))).real.min()
+        worst = min(relative, float((step[self._positive] / y[self._positive]).min()))
+        return min(1.0, 0.95 / -worst) if worst < 0.0 else 1.0
+
+
+def _prior(parameters: FloatArray) -> FloatArray:
+    """Return the pseudo-inertia of a description, made positive definite where it is not."""
+    P = pseudo_inertia(parameters)
+    mass = max(float(P[3, 3]), LIGHTEST)
+    if P[3, 3] < LIGHTEST:
+        P = np.diag([0.0, 0.0, 0.0, mass])
+    P[:3, :3] += SMALLEST**2 * mass * np.eye(3)
+    eigenvalues, vectors = np.linalg.eigh(P)
+    bounded: FloatArray = (vectors * np.maximum(eigenvalues, 1e-6 * mass)) @ vectors.T
+    return bounded

@@ -1,0 +1,260 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The estimates: by weighted least squares on base parameters, and of links that can exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.algorithms import base_parameters
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.consistent import ConsistentLeastSquares
+from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+
+Rows = NDArray[np.intp]
+
+WEIGHTS = 10.0 ** np.arange(6.0, -1.5, -1.0)
+"""Weights of the distance to the description that cross-validation chooses from, largest first."""
+
+BLOCKS = 6
+"""Stretches of the training data, each of which is predicted from the others."""
+
+OUTLIER = 3.0
+"""Residuals beyond so many standard deviations count less: Huber (1964)."""
+
+QUIETEST = 0.1
+"""A joint counts at most as if its residual were this share of the mean one."""
+
+SEEN = 1e-6
+"""Singular values of the scaled equations below this share of the largest are taken for zero."""
+
+
+class BaseEstimate(NamedTuple):
+    """What least squares gives for the combinations of parameters that the torques depend on."""
+
+    names: tuple[str, ...]
+    """Each by its first parameter; what other parameters add to it is in ``combination``."""
+    values: FloatArray
+    """(b,) in SI units."""
+    deviations: FloatArray
+    """(b,) standard deviations; infinite for what the data do not show."""
+    combination: FloatArray
+    """(b, p) values = combination x, for all parameters x of the torque model."""
+    rank: int
+    """How many combinations the data show."""
+    condition: float
+    """Condition number of the equations with columns of length 1, of those that are shown."""
+
+
+class Weighing(NamedTuple):
+    """How much each equation counts."""
+
+    joints: FloatArray
+    """(k,) standard deviation of the residual of each joint, in N m or N."""
+    rows: FloatArray
+    """(N, k) weights, at most 1: less for outliers."""
+
+    def applied(self, A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the equations as rows (N k, p) and right sides whose residuals have variance 1."""
+        scale = np.sqrt(self.rows) / self.joints
+        return (A * scale[..., None]).reshape(-1, A.shape[-1]), (b * scale).ravel()
+
+
+class Choice(NamedTuple):
+    """What cross-validation has found."""
+
+    weight: float
+    errors: tuple[float, ...]
+    """Relative error of predicted blocks, for each of WEIGHTS."""
+
+    @property
+    def best(self) -> float:
+        """The error of the weight that was chosen."""
+        return self.errors[int(np.argmin(np.abs(WEIGHTS - self.weight)))]
+
+
+def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> BaseEstimate:
+    """Return the weighted least-squares estimate of base parameters, friction included.
+
+    Weights are the inverse variances of the residuals of the joints, found in a first round
+    (Gautier and Poignet 2001). The standard deviations take into account that residuals of
+    neighbouring samples are not independent.
+    """
+    base = base_parameters(torque_model.model)
+    A, b = stacked(equations)
+    own = np.arange(torque_model.rigid, A.shape[-1])
+    X = A[..., [*base.columns, *own]]
+    weighing = weighed(X, b, _least_squares(X, b))
+    rows, right = weighing.applied(X, b)
+    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    U, s, Vt = np.linalg.svd(rows / lengths, full_matrices=False)
+    shown = s > SEEN * s[0]
+    values = Vt[shown].T @ ((U.T @ right)[shown] / s[shown]) / lengths
+    residual = (right - rows @ values).reshape(b.shape)
+    variance = float(np.square(residual).sum() / max(residual.size - int(shown.sum()), 1))
+    inverse = (Vt[shown].T / s[shown] ** 2) @ Vt[shown]
+    spread = variance * np.diag(inverse) * _dependence(residual, equations)
+    hidden = np.square(Vt[~shown]).sum(axis=0) > SEEN
+    deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
+    names = torque_model.names
+    combination = np.zeros((X.shape[-1], A.shape[-1]))
+    combination[: len(base.columns), : torque_model.rigid] = base.combination
+    combination[len(base.columns) + np.arange(len(own)), own] = 1.0
+    return BaseEstimate(
+        tuple(names[k] for k in (*base.columns, *own)),
+        values,
+        deviations,
+        combination,
+        int(shown.sum()),
+        float(s[shown][0] / s[shown][-1]),
+    )
+
+
+def _least_squares(X: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the residuals (N, k) of plain least squares."""
+    rows = X.reshape(-1, X.shape[-1])
+    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    found = np.linalg.lstsq(rows / lengths, b.ravel(), rcond=SEEN)[0] / lengths
+    residual: FloatArray = b - X @ found
+    return residual
+
+
+def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
+    """Return how much the equations count, from residuals (N, k)."""
+    deviations = 1.4826 * np.median(np.abs(residual), axis=0)
+    joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
+    joints = np.maximum(joints, 1e-9 * np.abs(b).max())
+    size = np.abs(residual) / joints
+    return Weighing(joints, np.where(size <= OUTLIER, 1.0, OUTLIER / np.maximum(size, OUTLIER)))
+
+
+def _dependence(residual: FloatArray, equations: Sequence[Equations]) -> float:
+    """Return how many samples tell as much as one independent one does."""
+    found, begin = [], 0
+    for one in equations:
+        part = residual[begin : begin + len(one.b)]
+        begin += len(one.b)
+        centred = part - part.mean(axis=0)
+        power = np.square(centred).sum(axis=0)
+        lags = range(1, min(len(part) // 4, int(4.0 * one.rate)))
+        sums = np.zeros(part.shape[1])
+        going = power > 0.0
+        for lag in lags:  # until the correlation is gone
+            correlation = (centred[lag:] * centred[:-lag]).sum(axis=0) / np.maximum(power, 1e-300)
+            going &= correlation > 0.0
+            if not going.any():
+                break
+            sums += np.where(going, correlation, 0.0)
+        found.append(float((1.0 + 2.0 * sums).max()))
+    return max(found)
+
+
+class ConsistentEstimate:
+    """The estimate of links that can exist, for one set of training data.
+
+    ``progress`` is called with a share of the work that is done.
+    """
+
+    def __init__(
+        self,
+        torque_model: TorqueModel,
+        equations: Sequence[Equations],
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        self.torque_model = torque_model
+        self._equations = equations
+        A, b = stacked(equations)
+        rates = np.concatenate([one.qd for one in equations])
+        accelerations = np.concatenate([one.qdd for one in equations])
+        self.problem = ConsistentLeastSquares(
+            torque_model,
+            _size(b),
+            np.maximum(_size(rates), 1e-3),
+            np.maximum(_size(accelerations), 1e-2),
+        )
+        self._A = A @ self.problem.to_parameters
+        self._b, self._progress = b, progress
+        self._weighing = weighed(self._A, b, _least_squares(self._A, b))
+
+    def cross_validated(self) -> Choice:
+        """Return the weight whose estimates predict best what they have not seen.
+
+        Of those within a standard error of the best one the largest is taken (Breiman, Friedman,
+        Olshen and Stone 1984): other motions differ more than the blocks of one do.
+        """
+        blocks = self._blocks()
+        grams = [self._gram(block) for block in blocks]
+        total = [sum(part) for part in zip(*grams, strict=True)]
+        squares = np.zeros((len(blocks), len(WEIGHTS)))
+        for count, (block, gram) in enumerate(zip(blocks, grams, strict=True)):
+            G, g = (whole - part for whole, part in zip(total, gram, strict=True))
+            y = self.problem.description
+            for i, weight in enumerate(WEIGHTS):
+                y = self.problem.solve(G, g, weight, y)
+                squares[count, i] = np.square(self._A[block] @ y - self._b[block]).sum()
+            self._progress((count + 1) / len(blocks))
+        total_error = squares.sum(axis=0)
+        best = int(np.argmin(total_error))
+        spread = squares[:, best].std() * np.sqrt(len(blocks))
+        near = np.flatnonzero(total_error <= total_error[best] + spread)
+        errors = np.sqrt(total_error / np.square(self._b).sum())
+        return Choice(float(WEIGHTS[near[0]]), tuple(errors.tolist()))
+
+    def estimate(self, weight: float) -> FloatArray:
+        """Return the parameters (p,) for a weight of the distance to the description."""
+        y = self.problem.description
+        G, g = self._gram(np.arange(len(self._b)))
+        for larger in WEIGHTS[weight <= WEIGHTS]:
+            y = self.problem.solve(G, g, larger, y)
+        found: FloatArray = self.problem.to_parameters @ y
+        return found
+
+    def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        weighing = self._weighing._replace(rows=self._weighing.rows[rows])
+        X, right = weighing.applied(self._A[rows], self._b[rows])
+        return X.T @ X, X.T @ right
+
+    def _blocks(self) -> list[Rows]:
+        """Return the rows of consecutive stretches of the recordings."""
+        each = max(1, -(-BLOCKS // len(self._equations)))
+        blocks, begin = [], 0
+        for one in self._equations:
+            rows = np.arange(begin, begin + len(one.b))
+            blocks += [part for part in np.array_split(rows, each) if len(part)]
+            begin += len(one.b)
+        return blocks
+
+
+def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
+    """Return the description's parameters (p,) with the friction that fits best, not negative."""
+    from scipy.optimize import lsq_linear
+
+    A, b = stacked(equations)
+    x = torque_model.described()
+    rest = b - A @ x
+    own = A[..., torque_model.rigid :]
+    each = len(JOINT_TERMS)
+    for j in range(len(torque_model.joints)):
+        terms = own[:, j, each * j : each * (j + 1)]
+        lengths = np.linalg.norm(terms, axis=0)
+        lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
+        small = 1e-3 * np.eye(each)  # what the data do not show stays zero
+        lower = [0.0, 0.0, 0.0, -np.inf]
+        found = lsq_linear(
+            np.concatenate([terms / lengths, small]),
+            np.concatenate([rest[:, j], np.zeros(each)]),
+            bounds=(lower, np.inf),
+        )
+        place = torque_model.rigid + each * j
+        x[place : place + each] = found.x / lengths
+    return x
+
+
+def _size(x: FloatArray) -> FloatArray:
+    """Return the root mean square of each column."""
+    size: FloatArray = np.sqrt(np.square(x).mean(axis=0))
+    return size

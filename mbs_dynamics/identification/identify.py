@@ -1,0 +1,255 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""From recordings and a description to a description whose torques are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.consistent import is_consistent
+from mbs_dynamics.identification.estimation import (
+    BaseEstimate,
+    Choice,
+    ConsistentEstimate,
+    base_estimate,
+    friction_estimate,
+)
+from mbs_dynamics.identification.recording import Recording, RecordingError, cleaned
+from mbs_dynamics.identification.signals import cutoff_of, filtered
+from mbs_dynamics.identification.torque_model import (
+    JOINT_TERMS,
+    Equations,
+    TorqueModel,
+    stacked,
+)
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
+
+FRICTION_SPEEDS = (0.02, 0.05, 0.1)
+"""Speeds in rad/s or m/s, at which Coulomb friction has risen to three quarters, to choose from."""
+
+HELD_OUT = (2, 5, 8)
+"""Of ten stretches of each recording, those that are held out where nothing else is to validate."""
+
+REVERSED = 0.5
+"""A joint's torques are reversed if their negative is closer to the description by this factor."""
+
+MATTERS = 0.05
+"""Only joints are looked at whose torques are this share of the largest."""
+
+WITHOUT_GRAVITY = 0.25
+"""A driver subtracts gravity if less than this share of it is in the torques."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Norm of the residual over that of the measured torques, of all joints, on held-out data."""
+
+    description: float
+    description_with_friction: float
+    identified: float | None = None
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What was identified, and how well it predicts."""
+
+    torque_model: TorqueModel
+    x: FloatArray
+    """(p,) the parameters, in the order of ``torque_model.names``."""
+    cutoff: float
+    """Frequency in Hz below which torques were compared."""
+    errors: Errors
+    choice: Choice
+    base: BaseEstimate
+    training: tuple[Equations, ...]
+    validation: tuple[Equations, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def model(self) -> Model:
+        """The model with the identified inertias, damping and friction of the joints."""
+        model = self.torque_model.model
+        own = self.joint_parameters
+        bodies = []
+        for body, parameters in zip(model.bodies, self.inertial, strict=True):
+            joint = body.joint
+            if joint.name in own:
+                found = own[joint.name]
+                joint = replace(joint, damping=found["viscous"], friction=found["coulomb"])
+            bodies.append(replace(body, joint=joint, inertia=Inertia.from_parameters(parameters)))
+        return replace(model, bodies=tuple(bodies), payloads=())
+
+    @property
+    def inertial(self) -> FloatArray:
+        """(nb, 10) the inertial parameters of the bodies."""
+        return self.x[: self.torque_model.rigid].reshape(-1, 10)
+
+    @property
+    def joint_parameters(self) -> dict[str, dict[str, float]]:
+        """Friction, motor inertia and offset of the recorded joints, by name."""
+        rows = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS)).tolist()
+        pairs = zip(self.torque_model.joints, rows, strict=True)
+        return {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
+
+    @property
+    def consistent(self) -> bool:
+        """Whether every body can exist, and no friction or motor inertia is negative."""
+        joints = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS))
+        bodies = all(is_consistent(parameters) for parameters in self.inertial)
+        return bodies and bool((joints[:, :3] >= 0.0).all())
+
+    @property
+    def better(self) -> bool:
+        """Whether it predicts the torques better than the description with fitted friction."""
+        found = self.errors.identified
+        return found is not None and found <= self.errors.description_with_friction
+
+
+def identify(
+    model: Model,
+    recordings: Sequence[Recording],
+    validation: Recording | None = None,
+    *,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Identification:
+    """Return the inertias and friction with which a model has the torques of recordings.
+
+    Every link that is found can exist. Parameters that the motions do not show stay near those of
+    the description. Without ``validation`` three of ten stretches of each recording are held out.
+
+    Raises RecordingError for recordings that cannot be used, with the reason.
+    """
+    if not recordings:
+        raise RecordingError("at least one recording is needed")
+    model = model.loaded()
+    parts, notes = _parts(recordings, model)
+    joints = parts[0].joints
+    others: list[Recording] = []
+    if validation is not None:
+        others, more = _parts([validation], model)
+        notes += [note for note in more if note not in notes]
+        if others[0].joints != joints:
+            raise RecordingError(f"{validation.name}: its joints are not those of the training")
+    cutoff = cutoff_of(parts)
+    signals = [filtered(part, cutoff) for part in parts]
+    unseen = [filtered(part, cutoff) for part in others]
+    candidates = []
+    for count, speed in enumerate(FRICTION_SPEEDS):
+        torque_model = TorqueModel(model, joints, speed)
+        known = [torque_model.equations(one, cutoff) for one in signals]
+        held = [torque_model.equations(one, cutoff) for one in unseen]
+        if not held:
+            known, held = _held_out(known)
+        if not count:
+            check_torques(torque_model, known, parts[0].name)
+
+        def done(share: float, count: int = count) -> None:
+            progress((count + share) / len(FRICTION_SPEEDS))
+
+        estimate = ConsistentEstimate(torque_model, known, done)
+        candidates.append((estimate.cross_validated(), estimate, known, held))
+    choice, estimate, known, held = min(candidates, key=lambda one: one[0].best)
+    x = estimate.estimate(choice.weight)
+    torque_model = estimate.torque_model
+    if validation is None:
+        notes.append("no recording to validate with was given: three tenths were held out")
+    return Identification(
+        torque_model,
+        x,
+        cutoff,
+        Errors(
+            relative_error(held, torque_model.described()),
+            relative_error(held, friction_estimate(torque_model, known)),
+            relative_error(held, x),
+        ),
+        choice,
+        base_estimate(torque_model, known),
+        tuple(known),
+        tuple(held),
+        tuple(notes),
+    )
+
+
+def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...]]:
+    """Return how well a description predicts the torques of a recording, and what was noted.
+
+    Friction is fitted to seven tenths of the recording, and both are compared on the other three.
+    Raises RecordingError for a recording that cannot be used.
+    """
+    model = model.loaded()
+    parts, notes = _parts([recording], model)
+    cutoff = cutoff_of(parts)
+    torque_model = TorqueModel(model, parts[0].joints, FRICTION_SPEEDS[0])
+    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    known, held = _held_out(equations)
+    fitted = friction_estimate(torque_model, known)
+    described = relative_error(equations, torque_model.described())
+    return Errors(described, relative_error(held, fitted)), tuple(notes)
+
+
+def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
+    """Return the norm of the residuals of parameters over that of the torques, for all joints."""
+    A, b = stacked(equations)
+    return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
+
+
+def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], name: str) -> None:
+    """Raise RecordingError for torques that cannot be those of this arm.
+
+    Their signs may be reversed, or the driver may subtract gravity.
+    """
+    A, b = stacked(equations)
+    expected = A @ torque_model.described()
+    sizes = np.linalg.norm(expected, axis=0)
+    matters = sizes > MATTERS * sizes.max()
+    apart, opposite = (np.linalg.norm(b + s * expected, axis=0) for s in (-1.0, 1.0))
+    wrong = matters & (opposite < REVERSED * apart)
+    if wrong.any():
+        joints = ", ".join(j for j, one in zip(torque_model.joints, wrong, strict=True) if one)
+        raise RecordingError(
+            f"{name}: the torques of {joints} have the opposite sign of those of the description; "
+            "reverse them, or check the joints' axes"
+        )
+    gravity = np.concatenate([one.gravity for one in equations])
+    if np.linalg.norm(gravity) < WITHOUT_GRAVITY * np.linalg.norm(expected):
+        return
+    own = A[..., torque_model.rigid :].reshape(b.size, -1)
+    columns = [gravity.ravel(), (expected - gravity).ravel(), *own.T]
+    lengths = np.array([max(float(np.linalg.norm(column)), 1e-12) for column in columns])
+    found = np.linalg.lstsq(np.stack(columns, axis=1) / lengths, b.ravel(), rcond=1e-9)[0] / lengths
+    if found[0] < WITHOUT_GRAVITY:
+        raise RecordingError(
+            f"{name}: {100.0 * found[0]:.0f} % of the description's gravity torques are in the "
+            "measured torques: this driver subtracts gravity, so that masses cannot be identified"
+        )
+
+
+def _parts(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:
+    """Return all stretches that can be used, of the same joints, and what was noted."""
+    parts: list[Recording] = []
+    notes: list[str] = []
+    for recording in recordings:
+        found = cleaned(recording.of(model), model)
+        notes += [f"{recording.name}: {note}" for note in found[0].notes]
+        parts += found
+    joints = {part.joints for part in parts}
+    if len(joints) > 1:
+        raise RecordingError("the recordings are of different joints; give those of the same ones")
+    return parts, notes
+
+
+def _held_out(equations: Sequence[Equations]) -> tuple[list[Equations], list[Equations]]:
+    """Return stretches to train with and stretches to validate with."""
+    known: list[Equations] = []
+    held: list[Equations] = []
+    for one in equations:
+        edges = np.linspace(0, len(one.b), 11).astype(int)
+        for k in range(10):
+            part = one.part(slice(edges[k], edges[k + 1]))
+            (held if k in HELD_OUT else known).append(part)
+    return known, held

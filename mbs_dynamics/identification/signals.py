@@ -1,0 +1,111 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""From sampled positions and torques to motions below a frequency, without shifts in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.recording import Recording, RecordingError
+
+ORDER = 4
+"""Of the Butterworth filter, which runs forwards and backwards: no phase, and twice the order."""
+
+LOWEST, MULTIPLE, SHARE = 3.0, 5.0, 0.2
+"""The cutoff is so many times the frequency of the motion, at least so many Hz, and at most this
+share of the sampling rate."""
+
+RATE = 10.0
+"""Samples are thinned out to so many times the cutoff frequency."""
+
+MOVING = 0.99
+"""Share of the power of the positions below what counts as the frequency of the motion."""
+
+
+class Signals(NamedTuple):
+    """A motion and the torques that were measured, below the cutoff frequency."""
+
+    t: FloatArray
+    """(N,) in s."""
+    q: FloatArray
+    """(N, k) in rad or m, as are the rates and their rates."""
+    qd: FloatArray
+    qdd: FloatArray
+    tau: FloatArray
+    """(N, k) in N m or N."""
+    measured: FloatArray
+    """(N, k) the torques as they were measured, with what is above the cutoff."""
+    rate: float
+    """Samples per second."""
+
+
+def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
+    """Return columns (N, ...) of x below a frequency in Hz, at ``rate`` samples per second."""
+    from scipy.signal import butter, sosfiltfilt
+
+    if cutoff >= 0.45 * rate:
+        return x
+    filtered: FloatArray = sosfiltfilt(butter(ORDER, cutoff, fs=rate, output="sos"), x, axis=0)
+    return filtered
+
+
+def rate_of(recording: Recording) -> float:
+    """Return the samples per second of a recording with a uniform clock."""
+    return float((len(recording.t) - 1) / (recording.t[-1] - recording.t[0]))
+
+
+def cutoff_of(recordings: Sequence[Recording]) -> float:
+    """Return a cutoff frequency in Hz above that of the motion, for all recordings alike."""
+    found = []
+    for recording in recordings:
+        rate, window = rate_of(recording), np.hanning(len(recording.t))[:, None]
+        moving = np.ptp(recording.q, axis=0) > 0.0
+        x = (recording.q - recording.q.mean(axis=0))[:, moving] * window
+        power = np.cumsum(np.abs(np.fft.rfft(x, axis=0)) ** 2, axis=0)
+        places = (power < MOVING * power[-1]).sum(axis=0)
+        motion = float(places.max()) * rate / len(recording.t)
+        found.append(min(max(LOWEST, MULTIPLE * motion), SHARE * rate))
+    return max(found)
+
+
+def filtered(recording: Recording, cutoff: float) -> Signals:
+    """Return the motion of a recording below a cutoff frequency in Hz.
+
+    Rates are the measured ones where these have less noise than differences of the positions. What
+    the filter changes at both ends is left out.
+
+    Raises RecordingError for a recording that is too short for the filter.
+    """
+    from scipy.interpolate import make_interp_spline
+
+    rate, t = rate_of(recording), recording.t
+    ends, step = int(rate / cutoff) + 1, max(1, int(rate / (RATE * cutoff)))
+    if len(t) < 4 * ends:
+        raise RecordingError(
+            f"{recording.name}: {t[-1] - t[0]:.3g} s are too short for a cutoff frequency of "
+            f"{cutoff:.3g} Hz; at least {4.0 / cutoff:.3g} s are needed"
+        )
+    q = low_pass(recording.q, rate, cutoff)
+    position: Any = make_interp_spline(t, q, 5)
+    qd, qdd = position.derivative()(t), position.derivative(2)(t)
+    if recording.qd is not None:
+        own = low_pass(recording.qd, rate, cutoff)
+        quieter = _noise(recording.qd, own, ends) < _noise(
+            np.gradient(recording.q, t, axis=0), qd, ends
+        )
+        slope = make_interp_spline(t, own, 5).derivative()(t)
+        qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
+    tau = low_pass(recording.tau, rate, cutoff)
+    kept = slice(ends, len(t) - ends, step)
+    t, q, qd, qdd, tau, measured = (x[kept] for x in (t, q, qd, qdd, tau, recording.tau))
+    return Signals(t, q, qd, qdd, tau, measured, rate / step)
+
+
+def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:
+    """Return what is above the cutoff, for each column."""
+    noise: FloatArray = np.square(x - smooth)[ends:-ends].mean(axis=0)
+    return noise

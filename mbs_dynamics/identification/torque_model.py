@@ -1,0 +1,122 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The torques of an arm, linear in what is to be found.
+
+    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + d_j qd_j + c_j tanh(qd_j / v) + o_j
+
+Rigid-body torques with the inertial parameters pi, and for each joint motor inertia, viscous and
+Coulomb friction, and an offset. Stribeck's effect and the temperature are left out: neither is
+linear, and one recording does not tell them from the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.signals import Signals, low_pass
+from mbs_dynamics.model.model import Model
+
+JOINT_TERMS = ("coulomb", "viscous", "inertia", "offset")
+"""The parameters of a joint, in order: N m, N m s/rad, kg m^2 and N m, or N, N s/m, kg and N."""
+
+INERTIAL_TERMS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+"""The parameters of a body: mass, first moment, and tensor about the origin of its frame."""
+
+
+class Equations(NamedTuple):
+    """A x = b for one recording, with a row for each sample and joint."""
+
+    A: FloatArray
+    """(N, k, p)."""
+    b: FloatArray
+    """(N, k) measured torques in N m or N."""
+    measured: FloatArray
+    """(N, k) the same with what is above the cutoff frequency."""
+    t: FloatArray
+    """(N,) in s."""
+    qd: FloatArray
+    """(N, k) rates of the joints in rad/s or m/s, as are their rates."""
+    qdd: FloatArray
+    gravity: FloatArray
+    """(N, k) torques of the description against gravity, in N m or N."""
+    rate: float
+    """Samples per second."""
+
+    def part(self, rows: slice) -> Equations:
+        """Return some of the samples."""
+        A, b, measured, t, qd, qdd, gravity = (x[rows] for x in self[:7])
+        return Equations(A, b, measured, t, qd, qdd, gravity, self.rate)
+
+    def error(self, x: FloatArray) -> float:
+        """Return the norm of the residual of parameters x over that of the torques."""
+        return float(np.linalg.norm(self.A @ x - self.b) / np.linalg.norm(self.b))
+
+
+@dataclass(frozen=True)
+class TorqueModel:
+    """The equations of a model for the joints that were recorded."""
+
+    model: Model
+    joints: tuple[str, ...]
+    """The recorded joints; the others stand still at zero, or at the limit next to it."""
+    friction_speed: float
+    """v in rad/s or m/s, where Coulomb friction has risen to three quarters."""
+
+    @property
+    def places(self) -> list[int]:
+        """The coordinates of the recorded joints."""
+        return [self.model.joint_names.index(name) for name in self.joints]
+
+    @property
+    def rigid(self) -> int:
+        """How many parameters are inertial; the others are of joints."""
+        return 10 * self.model.nb
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all parameters."""
+        bodies = [f"{body}.{term}" for body in self.model.body_names for term in INERTIAL_TERMS]
+        return bodies + [f"{joint}.{term}" for joint in self.joints for term in JOINT_TERMS]
+
+    def equations(self, signals: Signals, cutoff: float) -> Equations:
+        """Return the equations of a motion, of which both sides are low-passed alike.
+
+        Gautier (1997): a filter that both sides of a linear equation pass changes no parameter.
+        """
+        model, places = self.model, self.places
+        rest = np.clip(np.zeros(model.n), model.lower, model.upper)
+        q = np.tile(rest, (len(signals.t), 1))
+        qd, qdd = np.zeros((2, *q.shape))
+        for whole, part in ((q, signals.q), (qd, signals.qd), (qdd, signals.qdd)):
+            whole[:, places] = part
+        Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)[:, places]
+        v, a = signals.qd, signals.qdd
+        terms = np.stack([np.tanh(v / self.friction_speed), v, a, np.ones_like(v)], axis=-1)
+        count, k, each = terms.shape
+        own = np.zeros((count, k, k * each))
+        for j in range(k):
+            own[:, j, each * j : each * (j + 1)] = terms[:, j]
+        A = low_pass(np.concatenate([Y, own], axis=-1), signals.rate, cutoff)
+        b = low_pass(signals.tau, signals.rate, cutoff)
+        gravity = low_pass(mbs.gravity_torques(model, q)[:, places], signals.rate, cutoff)
+        return Equations(A, b, signals.measured, signals.t, v, a, gravity, signals.rate)
+
+    def described(self) -> FloatArray:
+        """Return the parameters (p,) of the description, without friction."""
+        return np.concatenate(
+            [mbs.inertial_parameters(self.model), np.zeros(len(JOINT_TERMS) * len(self.joints))]
+        )
+
+
+def stacked(equations: Sequence[Equations]) -> tuple[FloatArray, FloatArray]:
+    """Return A (N, k, p) and b (N, k) of several recordings, one after the other."""
+    return (
+        np.concatenate([one.A for one in equations]),
+        np.concatenate([one.b for one in equations]),
+    )
