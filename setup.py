@@ -39,6 +39,8 @@ setup(
         "fast": ["llvmlite>=0.45"],
         # Figures and animations of motions.
         "plot": ["matplotlib>=3.7"],
+        # Identification from recordings; rosbags reads bags without ROS.
+        "identify": ["scipy>=1.11", "rosbags>=0.10"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
         "ros": [
             "ros-jazzy-rclpy",

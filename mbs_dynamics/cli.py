@@ -13,6 +13,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_explain import add_command
+from mbs_dynamics.cli_identify import add_identification
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     add_command(commands)
     add_commands(commands)
+    add_identification(commands)
 
     options = parser.parse_args(arguments)
     try:

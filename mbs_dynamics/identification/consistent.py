@@ -30,8 +30,11 @@ from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
 from mbs_dynamics.model.inertia import Inertia
 
 SMALLEST = 0.02
-"""Bodies have at least the radius of gyration of so many metres in the prior, and joints friction
-of this share of their torques: what the data do not tell stays near that."""
+"""Share of its torques that is the friction of a joint in the prior: it stays near that where the
+data do not tell it."""
+
+THINNEST = 0.01
+"""Spread in m that the mass of a body has at least, in the prior; less may be no body at all."""
 
 LIGHTEST = 0.01
 """Mass in kg of a body of which the description states none."""
@@ -163,7 +166,8 @@ def _prior(parameters: FloatArray) -> FloatArray:
     mass = max(float(P[3, 3]), LIGHTEST)
     if P[3, 3] < LIGHTEST:
         P = np.diag([0.0, 0.0, 0.0, mass])
-    P[:3, :3] += SMALLEST**2 * mass * np.eye(3)
-    eigenvalues, vectors = np.linalg.eigh(P)
-    bounded: FloatArray = (vectors * np.maximum(eigenvalues, 1e-6 * mass)) @ vectors.T
-    return bounded
+    centre = P[:3, 3] / mass
+    eigenvalues, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(centre, centre))
+    spread = np.maximum(eigenvalues, THINNEST**2 * mass)
+    P[:3, :3] = (vectors * spread) @ vectors.T + mass * np.outer(centre, centre)
+    return P

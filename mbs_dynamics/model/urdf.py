@@ -74,6 +74,17 @@ def from_urdf(
     return warn(_Assembly(tree, part).model(gravity))
 
 
+def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
+    """Return the inertia of each link of a URDF in its own frame, zero where none is stated.
+
+    Raises UrdfError for what cannot be read.
+    """
+    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
+
+    where, robot = urdf_xml.read(source)
+    return {name: _inertia(where, link) for name, link in tree_of(where, robot).links.items()}
+
+
 class _Assembly:
     """The bodies, frames and diagnostics that a part of a URDF becomes."""
 

@@ -1,0 +1,27 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Identification: from recordings of an arm to a description whose torques are right.
+
+Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
+"""
+
+from mbs_dynamics.identification.description import identified_urdf, node_parameters
+from mbs_dynamics.identification.estimation import BaseEstimate
+from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
+from mbs_dynamics.identification.readers import read_recording
+from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.report import report
+
+__all__ = [
+    "BaseEstimate",
+    "Errors",
+    "Identification",
+    "Recording",
+    "RecordingError",
+    "identified_urdf",
+    "identify",
+    "node_parameters",
+    "read_recording",
+    "report",
+    "validate",
+]

@@ -1,0 +1,187 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what was identified: into the URDF, and as parameters of the nodes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+from xml.parsers import expat
+
+import numpy as np
+
+from mbs_dynamics.identification.consistent import is_consistent
+from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.urdf import link_inertias
+
+TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+
+INDENT = "  "
+
+
+def identified_urdf(source: str | os.PathLike[str], found: Identification) -> bytes:
+    """Return a URDF file with other inertias, damping and friction, and every other byte as it was.
+
+    The inertia of a body is that of all links fixed to each other. The others keep theirs, and the
+    link that the joint moves has the rest; if that cannot exist, it has all, and the others none.
+    """
+    data = Path(source).read_bytes()
+    elements = _elements(data)
+    edits: list[tuple[int, int, bytes]] = []
+    for link, inertia in link_changes(source, found).items():
+        edits += _with_child(data, elements, ("link", link), "inertial", _inertial(inertia))
+    for joint, parameters in found.joint_parameters.items():
+        values = {"damping": parameters["viscous"], "friction": parameters["coulomb"]}
+        place = elements.get(("joint", joint, "dynamics"))
+        tag = "<dynamics/>" if place is None else data[place.begin : place.end].decode()
+        for name, value in values.items():
+            tag = _with_attribute(tag, name, repr(float(value)))
+        edits += _with_child(data, elements, ("joint", joint), "dynamics", [tag])
+    for begin, end, text in sorted(edits, reverse=True):
+        data = data[:begin] + text + data[end:]
+    return data
+
+
+class _Element(NamedTuple):
+    """Where an element stands in a file."""
+
+    begin: int
+    end: int
+    inner_end: int
+    """Where its end tag begins; -1 if it has none."""
+
+
+def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
+    """Return links and joints by kind and name, their inertial and dynamics by one name more."""
+    parser = expat.ParserCreate()
+    path: list[tuple[str, str, int]] = []
+    found: dict[tuple[str, ...], _Element] = {}
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        path.append((tag, attributes.get("name", ""), parser.CurrentByteIndex))
+
+    def end(tag: str) -> None:
+        _, name, begin = path.pop()
+        at = parser.CurrentByteIndex  # of the end tag; behind a tag that is both
+        own = data.startswith(b"</", at)
+        element = _Element(begin, data.index(b">", at) + 1 if own else at, at if own else -1)
+        if len(path) == 1 and tag in ("link", "joint"):
+            found[tag, name] = element
+        elif len(path) == 2 and tag in ("inertial", "dynamics"):
+            found[path[1][0], path[1][1], tag] = element
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+    return found
+
+
+def _with_child(
+    data: bytes,
+    elements: dict[tuple[str, ...], _Element],
+    parent: tuple[str, str],
+    child: str,
+    lines: list[str],
+) -> list[tuple[int, int, bytes]]:
+    """Return the edits that put lines in place of a child of an element, or at its end."""
+    place, whole = elements.get((*parent, child)), elements[parent]
+    if place is not None:
+        indent = _indent(data, place.begin)
+        if not lines:
+            return [
+                (place.begin - len(indent), place.end + data[place.end :].startswith(b"\n"), b"")
+            ]
+        text = ("\n" + indent.decode()).join(lines)
+        return [(place.begin, place.end, text.encode())]
+    if not lines:
+        return []
+    outer = _indent(data, whole.begin).decode()
+    inner = "\n" + outer + INDENT
+    text = inner + inner.join(lines) + "\n" + outer
+    if whole.inner_end >= 0:
+        before = len(data[: whole.inner_end].rstrip())
+        return [(before, whole.inner_end, text.encode())]
+    opened = data[whole.begin : whole.end].decode().rstrip("/> ") + ">"
+    return [(whole.begin, whole.end, f"{opened}{text}</{parent[0]}>".encode())]
+
+
+def _indent(data: bytes, begin: int) -> bytes:
+    """Return the blanks before an element, if nothing else stands before it in its line."""
+    line = data[data.rfind(b"\n", 0, begin) + 1 : begin]
+    return line if not line.strip() else b""
+
+
+def _with_attribute(tag: str, name: str, value: str) -> str:
+    """Return a tag with the value of an attribute."""
+    pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
+    if pattern.search(tag):
+        return pattern.sub(rf'\g<1>"{value}"', tag, count=1)
+    return re.sub(r"\s*(/?>)", rf' {name}="{value}"\1', tag, count=1)
+
+
+def _inertial(inertia: Inertia | None) -> list[str]:
+    """Return the lines of the element of an inertia; none for none."""
+    if inertia is None:
+        return []
+    tensor = inertia.tensor_at_com
+    entries = " ".join(f'{name}="{float(tensor[place])!r}"' for name, place in TENSOR.items())
+    centre = " ".join(map(repr, inertia.com.tolist()))
+    return [
+        "<inertial>",
+        f'{INDENT}<origin xyz="{centre}" rpy="0 0 0"/>',
+        f'{INDENT}<mass value="{float(inertia.mass)!r}"/>',
+        f"{INDENT}<inertia {entries}/>",
+        "</inertial>",
+    ]
+
+
+def link_changes(
+    source: str | os.PathLike[str], found: Identification
+) -> dict[str, Inertia | None]:
+    """Return the inertias of the links that change, in their frames; None for no inertia."""
+    model, own = found.torque_model.model, link_inertias(source)
+    changes: dict[str, Inertia | None] = {}
+    for i, parameters in enumerate(found.inertial):
+        name = model.bodies[i].name
+        fixed = {
+            frame.name: own[frame.name].transformed(frame.placement)
+            for frame in model.frames.values()
+            if frame.body == i != GROUND and frame.name != name and frame.name in own
+        }
+        carrying = {link: inertia for link, inertia in fixed.items() if inertia.mass > 0.0}
+        others = sum((np.asarray(one.parameters) for one in carrying.values()), np.zeros(10))
+        rest = parameters - others
+        if is_consistent(rest):
+            changes[name] = Inertia.from_parameters(rest)
+        else:
+            changes[name] = Inertia.from_parameters(parameters)
+            changes |= dict.fromkeys(carrying)
+    return changes
+
+
+def node_parameters(found: Identification) -> str:
+    """Return a YAML file of parameters for gravity_compensation_node and simulator_node."""
+    joints = found.joint_parameters
+    friction = ", ".join(f"{name}: {one['coulomb']:.6g}" for name, one in joints.items())
+    order = [joints.get(name) for name in found.torque_model.model.joint_names]
+    lines = [
+        "# Friction that was identified. Offsets of the torque sensors and inertias of the motors,",
+        "# which no parameter takes, are in the comments.",
+        "/**/gravity_compensation_node:",
+        "  ros__parameters:",
+        f"    friction: {{{friction}}}   # N m or N; compensated by the share friction_scale",
+        f"    friction_speed: {found.torque_model.friction_speed:g}",
+        "/**/simulator_node:",
+        "  ros__parameters:",
+    ]
+    for parameter, term in (("joint_damping", "viscous"), ("joint_friction", "coulomb")):
+        values = ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
+        lines.append(f"    {parameter}: [{values}]")
+    lines.append(f"    friction_speed: {found.torque_model.friction_speed:g}")
+    for term, unit in (("offset", "N m or N"), ("inertia", "kg m^2 or kg")):
+        listed = ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
+        lines.append(f"# {term} [{unit}]: {listed}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,203 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A page that shows what was identified. It stands alone: no network, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.identification.torque_model import stacked
+
+WIDTH, HEIGHT, MARGIN = 720, 150, 44
+"""Of a figure and of the room for its axis, in pixels."""
+
+POINTS = 1500
+"""A curve has at most so many points."""
+
+WELL = 0.1
+"""A parameter is well known if its standard deviation is below this share of it."""
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --grid: #d5d5d5;
+        --measured: #0072b2; --predicted: #d55e00; --residual: #777777; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8e8; --paper: #16181c; --grid: #3a3d44; --measured: #56b4e9;
+          --predicted: #e69f00; --residual: #a0a0a0; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+       max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+td, th { padding: 0.15rem 0.8rem; border-bottom: 1px solid var(--grid); text-align: right; }
+td:first-child, th:first-child { text-align: left; }
+svg { width: 100%; height: auto; } polyline { fill: none; stroke-width: 1.2; }
+.measured { stroke: var(--measured); } .predicted { stroke: var(--predicted);
+  stroke-dasharray: 5 3; }
+.residual { stroke: var(--residual); } line { stroke: var(--grid); }
+text { fill: var(--ink); font-size: 12px; } .scroll { overflow-x: auto; }
+"""
+
+
+def report(found: Identification, title: str) -> str:
+    """Return the page as HTML."""
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        _summary(found),
+        "<h2>Torques</h2>",
+        f"<p>Held-out data below {found.cutoff:.3g} Hz. "
+        "<b style='color: var(--measured)'>measured</b> (line), "
+        "<b style='color: var(--predicted)'>predicted</b> (dashed), "
+        "<b style='color: var(--residual)'>residual</b> (grey).</p>",
+        *_figures(found),
+        "<h2>Joints</h2>",
+        _table(
+            (
+                "joint",
+                "Coulomb [N m or N]",
+                "viscous [N m s/rad]",
+                "motor inertia [kg m²]",
+                "offset",
+            ),
+            (
+                (name, *(f"{value:.4g}" for value in one.values()))
+                for name, one in found.joint_parameters.items()
+            ),
+        ),
+        "<h2>Links: what changed</h2>",
+        _links(found),
+        "<h2>What the data tell</h2>",
+        _knowledge(found),
+        "<h2>What to record next</h2>",
+        _advice(found),
+    ]
+    if found.notes:
+        listed = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+        parts.append(f"<h2>Notes on the recordings</h2><ul>{listed}</ul>")
+    head = (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
+    )
+    return head + "\n".join(parts) + "</body></html>\n"
+
+
+def _summary(found: Identification) -> str:
+    errors = found.errors
+    rows = [("description", f"{100 * errors.description:.2f} %")]
+    rows.append(
+        ("description with fitted friction", f"{100 * errors.description_with_friction:.2f} %")
+    )
+    if errors.identified is not None:
+        rows.append(("identified", f"{100 * errors.identified:.2f} %"))
+    consistent = "can exist" if found.consistent else "cannot all exist"
+    return _table(("torques of", "relative error, held-out data"), rows) + (
+        f"<p>All links {consistent}. Weight of the distance to the description: "
+        f"{found.choice.weight:g}, by cross-validation with a relative error of "
+        f"{100 * found.choice.best:.2f} %.</p>"
+    )
+
+
+def _figures(found: Identification) -> Iterable[str]:
+    A, b = stacked(found.validation)
+    predicted = A @ found.x
+    step = max(1, len(b) // POINTS)
+    for j, joint in enumerate(found.torque_model.joints):
+        y, z = b[::step, j], predicted[::step, j]
+        share = float(
+            np.linalg.norm(b[:, j] - predicted[:, j]) / max(np.linalg.norm(b[:, j]), 1e-12)
+        )
+        yield f"<h3>{escape(joint)}: {100 * share:.1f} %</h3>" + _figure(
+            {"measured": y, "predicted": z, "residual": y - z}
+        )
+
+
+def _figure(curves: dict[str, FloatArray]) -> str:
+    """Return curves over their samples as SVG."""
+    low = min(float(y.min()) for y in curves.values())
+    high = max(float(y.max()) for y in curves.values())
+    span = max(high - low, 1e-12)
+
+    def height(value: float) -> float:
+        return 8 + (HEIGHT - 16) * (high - value) / span
+
+    drawn = []
+    for level in (low, 0.0, high):
+        if low <= level <= high:
+            y = height(level)
+            drawn.append(f"<line x1='{MARGIN}' x2='{WIDTH}' y1='{y:.1f}' y2='{y:.1f}'/>")
+            drawn.append(f"<text x='0' y='{y + 4:.1f}'>{level:.3g}</text>")
+    for kind, y_of in curves.items():
+        x_of = np.linspace(MARGIN, WIDTH, len(y_of))
+        points = " ".join(
+            f"{x:.1f},{height(float(y)):.1f}" for x, y in zip(x_of, y_of, strict=True)
+        )
+        drawn.append(f"<polyline class='{kind}' points='{points}'/>")
+    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' role='img'>{''.join(drawn)}</svg>"
+
+
+def _links(found: Identification) -> str:
+    before = mbs.inertial_parameters(found.torque_model.model).reshape(-1, 10)
+    rows = []
+    names = found.torque_model.model.body_names
+    for name, old, new in zip(names, before, found.inertial, strict=True):
+        centres = [x[1:4] / x[0] if x[0] > 0.0 else np.zeros(3) for x in (old, new)]
+        shown = ["(" + ", ".join(f"{1e3 * c:.0f}" for c in centre) + ")" for centre in centres]
+        rows.append((name, f"{old[0]:.3f}", f"{new[0]:.3f}", *shown))
+    return _table(
+        ("body", "mass before [kg]", "after [kg]", "centre of mass before [mm]", "after [mm]"), rows
+    )
+
+
+def _knowledge(found: Identification) -> str:
+    base = found.base
+    size = np.maximum(np.abs(base.values), 1e-300)
+    relative = base.deviations / size
+    rows = (
+        (
+            name,
+            f"{value:.4g}",
+            f"{deviation:.2g}" if np.isfinite(deviation) else "not seen",
+            "yes" if share < WELL else "",
+        )
+        for name, value, deviation, share in zip(
+            base.names, base.values, base.deviations, relative, strict=True
+        )
+    )
+    return (
+        f"<p>Torques depend on {len(base.values)} combinations of parameters; the data show "
+        f"{base.rank} of them, with a condition number of {base.condition:.3g}. Each is named by "
+        "its first parameter; values are those of weighted least squares, without regard to what "
+        "can exist.</p>"
+        + _table(("combination", "value (SI)", "standard deviation", "well known"), rows)
+    )
+
+
+def _advice(found: Identification) -> str:
+    """Return which joints should move more, by what the data do not show."""
+    base = found.base
+    poor = [
+        name.rsplit(".", 1)[0]
+        for name, value, deviation in zip(base.names, base.values, base.deviations, strict=True)
+        if deviation > max(abs(float(value)), 1e-300)
+    ]
+    counts = sorted({name: poor.count(name) for name in poor}.items(), key=lambda one: -one[1])
+    if not counts:
+        return "<p>Every combination is known to better than itself.</p>"
+    listed = ", ".join(f"{escape(name)} ({count})" for name, count in counts[:6])
+    return (
+        f"<p>Least is known of {listed}: combinations whose deviation is larger than they are. "
+        "Move these faster, and through more of their range with the joints before them; "
+        "<code>mbs-dynamics excite</code> plans such a motion.</p>"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = "".join(f"<th>{escape(word)}</th>" for word in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<div class='scroll'><table><tr>{cells}</tr>{body}</table></div>"
