@@ -82,6 +82,14 @@ def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BasePara
     q = rng.uniform(-np.pi, np.pi, (count, model.n))
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, model.n))
     Y = inverse_dynamics_regressor(model, q, qd, qdd).reshape(count * model.n, 10 * model.nb)
+    return independent_columns(Y)
+
+
+def independent_columns(Y: FloatArray) -> BaseParameters:
+    """Return a largest set of independent columns of Y (..., p), the first ones, and all by these.
+
+    With Y pi = Y[:, columns] K pi for all pi (p,).
+    """
     _, R = np.linalg.qr(Y)
     columns: list[int] = []
     basis = np.zeros((len(R), 0))

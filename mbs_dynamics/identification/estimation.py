@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.algorithms import base_parameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
@@ -28,6 +27,9 @@ OUTLIER = 3.0
 
 QUIETEST = 0.1
 """A joint counts at most as if its residual were this share of the mean one."""
+
+FINEST = 1e-3
+"""No torque sensor is better than this share of the torques."""
 
 SEEN = 1e-6
 """Singular values of the scaled equations below this share of the largest are taken for zero."""
@@ -84,10 +86,9 @@ def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> 
     (Gautier and Poignet 2001). The standard deviations take into account that residuals of
     neighbouring samples are not independent.
     """
-    base = base_parameters(torque_model.model)
+    base = torque_model.independent()
     A, b = stacked(equations)
-    own = np.arange(torque_model.rigid, A.shape[-1])
-    X = A[..., [*base.columns, *own]]
+    X = A[..., list(base.columns)]
     weighing = weighed(X, b, _least_squares(X, b))
     rows, right = weighing.applied(X, b)
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
@@ -101,14 +102,11 @@ def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> 
     hidden = np.square(Vt[~shown]).sum(axis=0) > SEEN
     deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
     names = torque_model.names
-    combination = np.zeros((X.shape[-1], A.shape[-1]))
-    combination[: len(base.columns), : torque_model.rigid] = base.combination
-    combination[len(base.columns) + np.arange(len(own)), own] = 1.0
     return BaseEstimate(
-        tuple(names[k] for k in (*base.columns, *own)),
+        tuple(names[k] for k in base.columns),
         values,
         deviations,
-        combination,
+        base.combination,
         int(shown.sum()),
         float(s[shown][0] / s[shown][-1]),
     )
@@ -127,7 +125,7 @@ def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
     """Return how much the equations count, from residuals (N, k)."""
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
     joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
-    joints = np.maximum(joints, 1e-9 * np.abs(b).max())
+    joints = np.maximum(joints, FINEST * np.sqrt(np.square(b).mean()))
     size = np.abs(residual) / joints
     return Weighing(joints, np.where(size <= OUTLIER, 1.0, OUTLIER / np.maximum(size, OUTLIER)))
 

@@ -258,14 +258,15 @@ def _by_velocities(
     Velocities that are not those of the positions are not used. If they are by a constant factor,
     or if stamps are counted, the clock is wrong: the period is the one that makes both agree.
     """
-    half = 0.5 * (q[2:] - q[:-2])
-    power = float((qd[1:-1] ** 2).sum())
+    together = t[2:] - t[:-2] < 0.5 * GAP * np.median(t[2:] - t[:-2])  # no gap between
+    half, middle = 0.5 * (q[2:] - q[:-2])[together], qd[1:-1][together]
+    power = float((middle**2).sum())
     if power == 0.0:
         notes.append("velocities are zero throughout, and are not used")
         return t, None, later
-    period = float((half * qd[1:-1]).sum()) / power
+    period = float((half * middle).sum()) / power
     stated = float(np.median(np.diff(t[later])))
-    rest = float(((half - period * qd[1:-1]) ** 2).sum() / (half**2).sum())
+    rest = float(((half - period * middle) ** 2).sum() / (half**2).sum())
     if period <= 0.0 or rest > 0.5:
         notes.append("velocities are not the rates of the positions, and are not used")
         return t, None, later

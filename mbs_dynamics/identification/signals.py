@@ -22,6 +22,9 @@ share of the sampling rate."""
 RATE = 10.0
 """Samples are thinned out to so many times the cutoff frequency."""
 
+BRIEFEST = 1.0
+"""Seconds that a stretch of a recording has at least."""
+
 MOVING = 0.99
 """Share of the power of the positions below what counts as the frequency of the motion."""
 
@@ -84,10 +87,11 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
 
     rate, t = rate_of(recording), recording.t
     ends, step = int(rate / cutoff) + 1, max(1, int(rate / (RATE * cutoff)))
-    if len(t) < 4 * ends:
+    least = max(BRIEFEST, 4.0 / cutoff)
+    if t[-1] - t[0] < least:
         raise RecordingError(
             f"{recording.name}: {t[-1] - t[0]:.3g} s are too short for a cutoff frequency of "
-            f"{cutoff:.3g} Hz; at least {4.0 / cutoff:.3g} s are needed"
+            f"{cutoff:.3g} Hz; at least {least:.3g} s are needed, and ten are better"
         )
     q = low_pass(recording.q, rate, cutoff)
     position: Any = make_interp_spline(t, q, 5)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.signals import Signals, low_pass
 from mbs_dynamics.model.model import Model
@@ -89,23 +90,41 @@ class TorqueModel:
 
         Gautier (1997): a filter that both sides of a linear equation pass changes no parameter.
         """
-        model, places = self.model, self.places
-        rest = np.clip(np.zeros(model.n), model.lower, model.upper)
-        q = np.tile(rest, (len(signals.t), 1))
-        qd, qdd = np.zeros((2, *q.shape))
-        for whole, part in ((q, signals.q), (qd, signals.qd), (qdd, signals.qdd)):
-            whole[:, places] = part
-        Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)[:, places]
-        v, a = signals.qd, signals.qdd
-        terms = np.stack([np.tanh(v / self.friction_speed), v, a, np.ones_like(v)], axis=-1)
+        rate, v, a = signals.rate, signals.qd, signals.qdd
+        A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
+        b = low_pass(signals.tau, rate, cutoff)
+        g = mbs.gravity_torques(self.model, self._whole(signals.q, at_rest=True))[:, self.places]
+        return Equations(A, b, signals.measured, signals.t, v, a, low_pass(g, rate, cutoff), rate)
+
+    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""
+        motion = self._whole(q, at_rest=True), self._whole(qd), self._whole(qdd)
+        Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places]
+        terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
         own = np.zeros((count, k, k * each))
         for j in range(k):
             own[:, j, each * j : each * (j + 1)] = terms[:, j]
-        A = low_pass(np.concatenate([Y, own], axis=-1), signals.rate, cutoff)
-        b = low_pass(signals.tau, signals.rate, cutoff)
-        gravity = low_pass(mbs.gravity_torques(model, q)[:, places], signals.rate, cutoff)
-        return Equations(A, b, signals.measured, signals.t, v, a, gravity, signals.rate)
+        return np.concatenate([Y, own], axis=-1)
+
+    def independent(self) -> BaseParameters:
+        """Return which combinations of all parameters motions of the recorded joints can show."""
+        rng = np.random.default_rng(0)
+        k, p = len(self.joints), self.rigid + len(JOINT_TERMS) * len(self.joints)
+        count = 3 * p // k + 10
+        q = rng.uniform(-np.pi, np.pi, (count, k))
+        qd, qdd = rng.uniform(-3.0, 3.0, (2, count, k))
+        return independent_columns(self.regressor(q, qd, qdd).reshape(-1, p))
+
+    def _whole(self, part: FloatArray, *, at_rest: bool = False) -> FloatArray:
+        """Return rows for all joints from those of the recorded ones."""
+        model = self.model
+        rest = (
+            np.clip(np.zeros(model.n), model.lower, model.upper) if at_rest else np.zeros(model.n)
+        )
+        whole = np.tile(rest, (len(part), 1))
+        whole[:, self.places] = part
+        return whole
 
     def described(self) -> FloatArray:
         """Return the parameters (p,) of the description, without friction."""

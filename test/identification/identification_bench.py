@@ -1,0 +1,65 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of an arm whose masses and friction are known, and a description that is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.identification import Recording
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.resources import robot_path
+
+TRUE = mbs.Model.from_urdf(robot_path("arm7"))
+JOINTS = TRUE.joint_names
+COULOMB = np.linspace(1.0, 0.3, 7)
+VISCOUS = np.linspace(0.8, 0.2, 7)
+MOTORS = np.linspace(0.3, 0.02, 7)
+OFFSETS = np.linspace(-0.2, 0.3, 7)
+SPEED = 0.05
+
+
+def wrong(seed=0, share=0.3):
+    """Return the arm with other masses, centres of mass and tensors, which can exist."""
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for body in TRUE.bodies:
+        old = body.inertia
+        scale = 1.0 + share * rng.uniform(-1.0, 1.0)
+        com = old.com + 0.02 * rng.uniform(-1.0, 1.0, 3)
+        inertia = Inertia.from_com(scale * old.mass, com, scale * np.asarray(old.tensor_at_com))
+        bodies.append(replace(body, inertia=inertia))
+    return replace(TRUE, bodies=tuple(bodies))
+
+
+def motion(t, seed, waves=5, fundamental=0.1, reach=0.8):
+    """Return q, qd, qdd (N, 7) of a Fourier series that stays within the limits."""
+    rng = np.random.default_rng(seed)
+    w = 2.0 * np.pi * fundamental * np.arange(1, waves + 1)
+    a, b = rng.uniform(-1.0, 1.0, (2, waves, 7)) / np.arange(1, waves + 1)[:, None]
+    phase = t[:, None] * w
+    middle = 0.5 * (TRUE.lower + TRUE.upper)
+    half = 0.5 * (TRUE.upper - TRUE.lower)
+    s, c = np.sin(phase), np.cos(phase)
+    q = s @ a - c @ b
+    scale = reach * np.minimum(half, 1.5) / np.abs(q).max(axis=0)
+    rates = ((c * w) @ a + (s * w) @ b) * scale
+    return middle + scale * q, rates, ((c * w**2) @ b - (s * w**2) @ a) * scale
+
+
+def torques(q, qd, qdd, model=TRUE, speed=SPEED):
+    rigid = mbs.inverse_dynamics(model, q, qd, qdd)
+    return rigid + COULOMB * np.tanh(qd / speed) + VISCOUS * qd + MOTORS * qdd + OFFSETS
+
+
+def recorded(seed=1, duration=20.0, rate=200.0, noise=0.01, velocities=True, **options):
+    """Return a recording; ``noise`` of the torques is a share of their root mean square."""
+    t = np.arange(0.0, duration, 1.0 / rate)
+    q, qd, qdd = motion(t, seed, **options)
+    tau = torques(q, qd, qdd)
+    rng = np.random.default_rng(seed + 1000)
+    tau = tau + noise * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
+    return Recording("simulated", JOINTS, t, q, tau, qd if velocities else None)

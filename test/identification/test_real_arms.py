@@ -1,0 +1,53 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of real arms, through the command line: held-out errors, and links that can exist."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+
+ARMS = Path(__file__).parents[3] / "shared" / "data" / "arms"
+"""Recordings of others, which are not part of this repository."""
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.skipif(not ARMS.is_dir(), reason=f"there are no recordings in {ARMS}"),
+]
+
+CASES = {
+    "UR10": ("ur_description/urdf/ur10_robot.urdf", "unisa/ur10_exciting_trajectory.db3", "", 0.08),
+    "Panda": ("panda_description/urdf/panda.urdf", "unisa/panda_exciting_trajectory.db3", "", 0.02),
+    "LWR4+": ("lwr4/kuka_lwr4.urdf", "lwr4/run_1.npz", "lwr4/run_2.npz", 0.06),
+    "Gen3": ("kinova_gen3/gen3.urdf", "kinova_gen3/opti_traj_testing1.csv", "", 0.045),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_held_out_torques(name, tmp_path, capsys):
+    urdf, recording, validation, most = CASES[name]
+    path = ARMS / urdf if (ARMS / urdf).exists() else robot(urdf)
+    out, figures = tmp_path / "out.urdf", tmp_path / "out.json"
+    arguments = ["identify", str(path), str(ARMS / recording), "--out", str(out)]
+    arguments += ["--json", str(figures), "--report", str(tmp_path / "report.html")]
+    if validation:
+        arguments += ["--validate", str(ARMS / validation)]
+    assert main(arguments) == 0
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    error = found["relative_error"]
+    assert error["identified"] <= most
+    assert error["identified"] <= error["description_with_friction"] <= error["description"]
+    assert found["consistent"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mbs.Model.from_urdf(out)
+    for body in model.bodies:
+        assert not body.inertia.violations()
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
