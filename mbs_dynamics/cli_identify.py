@@ -1,13 +1,15 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``mbs-dynamics identify`` and ``mbs-dynamics validate``."""
+"""The commands of ``mbs-dynamics`` for identification: identify, validate, excite and others."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ SHIPPED = "arm7"
 
 
 def add_identification(commands: Any) -> None:
-    """Add the two commands to the parser's subcommands."""
+    """Add the commands to the parser's subcommands."""
     run = commands.add_parser(
         "identify", help="find inertias and friction of an arm from recordings, and write its URDF"
     )
@@ -42,10 +44,70 @@ def add_identification(commands: Any) -> None:
     check.add_argument("recording", type=Path, help="a bag, a .csv or a .npz file")
     _add_common(check)
     check.set_defaults(run=_validate)
+    _add_others(commands)
+
+
+def _add_others(commands: Any) -> None:
+    still = commands.add_parser(
+        "identify-static", help="find what gravity shows of an arm from a few still poses"
+    )
+    still.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    still.add_argument(
+        "poses", type=Path, help=".csv with q_<joint> and tau_<joint>, a row for each pose"
+    )
+    still.add_argument("--out", type=Path, help="URDF to write")
+    still.add_argument("--force", action="store_true", help="write even what is no better")
+    _add_common(still)
+    still.set_defaults(run=_identify_static)
+    load = commands.add_parser(
+        "identify-payload", help="find the load on a link from a recording with it"
+    )
+    load.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    load.add_argument("recording", type=Path, help="a motion with the load")
+    load.add_argument("--link", required=True, help="link that carries the load")
+    load.add_argument("--without", type=Path, help="recording of the arm without the load")
+    _add_common(load)
+    load.set_defaults(run=_identify_payload)
+    plan = commands.add_parser(
+        "excite", help="plan a motion that makes the parameters of an arm visible"
+    )
+    plan.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    plan.add_argument("--duration", type=float, default=20.0, help="seconds (default: 20)")
+    plan.add_argument("--out", type=Path, required=True, help=".csv to write")
+    plan.add_argument("--trajectory", type=Path, help="JointTrajectory to write, as .yaml")
+    plan.add_argument("--rate", type=float, default=100.0, help="samples per second (default: 100)")
+    plan.add_argument(
+        "--position", type=float, default=0.9, help="share of the joints' ranges (default: 0.9)"
+    )
+    plan.add_argument(
+        "--velocity", type=float, default=0.5, help="share of the velocity limits (default: 0.5)"
+    )
+    plan.add_argument(
+        "--acceleration", type=float, default=3.0, help="rad/s^2 or m/s^2 (default: 3)"
+    )
+    plan.add_argument(
+        "--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)"
+    )
+    plan.add_argument(
+        "--box",
+        nargs="+",
+        default=[],
+        metavar="FRAME:xmin,xmax,ymin,ymax,zmin,zmax",
+        help="where the origin of a frame must stay, m, in the root link's frame",
+    )
+    plan.add_argument("--seed", type=int, default=0)
+    plan.set_defaults(run=_excite)
 
 
 def _add_common(command: Any) -> None:
     command.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    command.add_argument(
+        "--gravity",
+        type=float,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
+    )
     command.add_argument("--topic", default="", help="topic of the joint states in bags")
     command.add_argument(
         "--columns",
@@ -77,7 +139,7 @@ def _identification() -> Any:
     return identification
 
 
-def description(name: str) -> tuple[Path, Model]:
+def description(name: str, gravity: Sequence[float] | None = None) -> tuple[Path, Model]:
     """Return the file of a robot, and its model; its warnings are printed."""
     path = robot_path(name) if name == SHIPPED else Path(name).expanduser()
     with warnings.catch_warnings(record=True) as said:
@@ -85,14 +147,14 @@ def description(name: str) -> tuple[Path, Model]:
         model = mbs.Model.from_urdf(path)
     for one in said:
         print(f"warning: {one.message}", file=sys.stderr)
-    return path, model
+    return path, model if gravity is None else model.with_gravity(gravity)
 
 
 def _identify(options: argparse.Namespace) -> int:
     room = _identification()
     for name in ("out", "report", "json"):
         check_folder(name, getattr(options, name))
-    path, model = description(options.robot)
+    path, model = description(options.robot, options.gravity)
     columns = dict(options.columns)
 
     def read(file: Path) -> Any:
@@ -116,10 +178,7 @@ def _identify(options: argparse.Namespace) -> int:
             "base_parameters": len(found.base.values),
             "condition": found.base.condition,
             "joints": found.joint_parameters,
-            "masses": {
-                name: float(parameters[0])
-                for name, parameters in zip(model.body_names, found.inertial, strict=True)
-            },
+            "masses": _masses(found),
             "notes": list(found.notes),
         }
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -145,7 +204,7 @@ def _identify(options: argparse.Namespace) -> int:
 def _validate(options: argparse.Namespace) -> int:
     room = _identification()
     check_folder("json", options.json)
-    _, model = description(options.robot)
+    _, model = description(options.robot, options.gravity)
     recording = room.read_recording(
         options.recording, columns=dict(options.columns), topic=options.topic
     )
@@ -156,6 +215,108 @@ def _validate(options: argparse.Namespace) -> int:
     if options.json is not None:
         figures = {"relative_error": _relative(errors), "notes": list(notes)}
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _identify_static(options: argparse.Namespace) -> int:
+    room = _identification()
+    for name in ("out", "json"):
+        check_folder(name, getattr(options, name))
+    path, model = description(options.robot, options.gravity)
+    poses = room.read_recording(
+        options.poses, columns=dict(options.columns), topic=options.topic, timed=False
+    )
+    result = room.identify_static(model, poses)
+    found = result.found
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{result.poses} poses, {result.pairs} of them from several sides")
+    _print_errors(found.errors)
+    print("the pose that would tell the most next:")
+    for joint, value in result.next_pose.items():
+        print(f"  {joint:24} {value:9.4f}")
+    if options.json is not None:
+        figures = {
+            "relative_error": _relative(found.errors),
+            "consistent": found.consistent,
+            "poses": result.poses,
+            "next_pose": result.next_pose,
+            "masses": _masses(found),
+        }
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if not found.better and not options.force:
+        print(
+            "mbs-dynamics: the description predicts as well: no URDF is written; --force writes it",
+            file=sys.stderr,
+        )
+        return 1
+    if options.out is not None:
+        options.out.write_bytes(room.identified_urdf(path, found, friction=False))
+        print(f"wrote {options.out}")
+    return 0
+
+
+def _identify_payload(options: argparse.Namespace) -> int:
+    room = _identification()
+    check_folder("json", options.json)
+    _, model = description(options.robot, options.gravity)
+    read = functools.partial(
+        room.read_recording, columns=dict(options.columns), topic=options.topic
+    )
+    without = None if options.without is None else read(options.without)
+    found = room.identify_payload(model, read(options.recording), options.link, without)
+    com, spread = found.inertia.com, found.com_deviation
+    print(f"mass            {found.inertia.mass:.4g} +- {found.mass_deviation:.2g} kg")
+    for axis, x, deviation in zip("xyz", com, spread, strict=True):
+        print(f"centre of mass  {axis} {x:.4g} +- {deviation:.2g} m")
+    print(
+        f"relative error of the torques: {100.0 * found.error_without:.2f} % without the load, "
+        f"{100.0 * found.error:.2f} % with it"
+    )
+    print("\nto announce it to a node:")
+    topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
+    print(f"ros2 topic pub --once {topic} {kind} \\")
+    print(f'    "{found.message()}"')
+    if options.json is not None:
+        figures = {
+            "link": found.link,
+            "mass": float(found.inertia.mass),
+            "mass_deviation": found.mass_deviation,
+            "com": com.tolist(),
+            "com_deviation": spread.tolist(),
+            "inertia_at_com": found.inertia.tensor_at_com.tolist(),
+            "relative_error": {"with": found.error, "without": found.error_without},
+        }
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _excite(options: argparse.Namespace) -> int:
+    room = _identification()
+    for name in ("out", "trajectory"):
+        check_folder(name, getattr(options, name))
+    _, model = description(options.robot)
+    limits = room.Limits(
+        options.position,
+        options.velocity,
+        options.acceleration,
+        options.torque,
+        tuple(room.box_of(text, model.frames) for text in options.box),
+    )
+    found = room.plan_excitation(
+        model,
+        options.duration,
+        limits=limits,
+        rate=options.rate,
+        seed=options.seed,
+        progress=_progress,
+    )
+    options.out.write_text(found.to_csv(), encoding="utf-8")
+    print(f"wrote {options.out}: {found.t[-1]:g} s, condition number {found.condition:.4g}")
+    if options.trajectory is not None:
+        options.trajectory.write_text(found.to_trajectory(), encoding="utf-8")
+        print(f"wrote {options.trajectory}")
+    print("warning: collisions are not looked at; try it slowly, or in simulation", file=sys.stderr)
     return 0
 
 
@@ -171,6 +332,11 @@ def _relative(errors: Any) -> dict[str, float | None]:
         "description_with_friction": errors.description_with_friction,
         "identified": errors.identified,
     }
+
+
+def _masses(found: Any) -> dict[str, float]:
+    names = found.torque_model.model.body_names
+    return {name: float(row[0]) for name, row in zip(names, found.inertial, strict=True)}
 
 
 def _print_errors(errors: Any) -> None:

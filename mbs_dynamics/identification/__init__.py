@@ -7,20 +7,32 @@ Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 
 from mbs_dynamics.identification.description import identified_urdf, node_parameters
 from mbs_dynamics.identification.estimation import BaseEstimate
+from mbs_dynamics.identification.excitation import Box, Excitation, Limits, box_of, plan_excitation
 from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
+from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.readers import read_recording
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.report import report
+from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
 __all__ = [
     "BaseEstimate",
+    "Box",
     "Errors",
+    "Excitation",
     "Identification",
+    "Limits",
+    "PayloadEstimate",
     "Recording",
     "RecordingError",
+    "StaticIdentification",
+    "box_of",
     "identified_urdf",
     "identify",
+    "identify_payload",
+    "identify_static",
     "node_parameters",
+    "plan_excitation",
     "read_recording",
     "report",
     "validate",

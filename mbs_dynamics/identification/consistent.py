@@ -26,12 +26,7 @@ import itertools
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
 from mbs_dynamics.model.inertia import Inertia
-
-SMALLEST = 0.02
-"""Share of its torques that is the friction of a joint in the prior: it stays near that where the
-data do not tell it."""
 
 THINNEST = 0.01
 """Spread in m that the mass of a body has at least, in the prior; less may be no body at all."""
@@ -73,37 +68,28 @@ def is_consistent(parameters: FloatArray) -> bool:
 
 
 class ConsistentLeastSquares:
-    """The problem for one torque model, in coordinates in which the description is the identity.
+    """The problem for some bodies and joints, in coordinates in which the prior is the identity.
 
-    ``torques``, ``rates`` and ``accelerations``, each (k,), are the root mean squares of those of
-    the joints: they scale the priors of friction.
+    ``bodies`` (nb, 10) are the inertial parameters that bodies are drawn to; ``joints`` (k, 4) the
+    Coulomb and viscous friction and the inertia of motors that joints are drawn to, and the size of
+    offsets, which are drawn to zero.
     """
 
-    def __init__(
-        self,
-        torque_model: TorqueModel,
-        torques: FloatArray,
-        rates: FloatArray,
-        accelerations: FloatArray,
-    ) -> None:
-        bodies = torque_model.model.loaded().bodies
-        nb, k, each = len(bodies), len(torque_model.joints), len(JOINT_TERMS)
+    def __init__(self, bodies: FloatArray, joints: FloatArray) -> None:
+        nb, (k, each) = len(bodies), joints.shape
         self._nb, size = nb, 10 * nb + each * k
         self.to_parameters = np.zeros((size, size))
         """x = to_parameters y."""
-        for i, body in enumerate(bodies):
-            L = np.linalg.cholesky(_prior(np.asarray(body.inertia.parameters, dtype=float)))
+        for i, parameters in enumerate(bodies):
+            L = np.linalg.cholesky(_prior(parameters))
             block = np.array([[(L @ unit @ L.T)[a, b] for unit in UNITS] for a, b in PAIRS])
             rows = slice(10 * i, 10 * (i + 1))
             self.to_parameters[rows, rows] = FROM_MATRIX @ block
-        typical = SMALLEST * np.maximum(torques, SMALLEST * torques.max())
-        scales = [typical, typical / rates, typical / accelerations, typical]
-        joints = 10 * nb + np.arange(each * k).reshape(k, each)
-        for term, scale in enumerate(scales):
-            self.to_parameters[joints[:, term], joints[:, term]] = scale
-        self._positive, self._offsets = joints[:, :3].ravel(), joints[:, 3]
+        places = 10 * nb + np.arange(each * k).reshape(k, each)
+        self.to_parameters[places, places] = joints
+        self._positive, self._offsets = places[:, :3].ravel(), places[:, 3]
         self.description = np.zeros(size)
-        """(p,) the y of the description."""
+        """(p,) the y of the prior."""
         self.description[: 10 * nb] = np.tile([float(a == b) for a, b in PAIRS], nb)
         self.description[self._positive] = 1.0
         self._linear = self.description.copy()
@@ -112,7 +98,7 @@ class ConsistentLeastSquares:
         """Return the objective 1/2 y^T G y - g^T y + weight D; infinite for what cannot exist."""
         positive = y[self._positive]
         eigenvalues = np.linalg.eigvalsh(self._matrices(y))
-        if positive.min() <= 0.0 or eigenvalues.min() <= 0.0:
+        if positive.min(initial=1.0) <= 0.0 or eigenvalues.min() <= 0.0:
             return float("inf")
         logarithms = np.log(eigenvalues).sum() + np.log(positive).sum()
         offsets = 0.5 * np.square(y[self._offsets]).sum()
@@ -156,7 +142,7 @@ class ConsistentLeastSquares:
     def _inside(self, P: FloatArray, y: FloatArray, step: FloatArray) -> float:
         """Return how much of a step can be made: at most 1, and 0.95 of the way to the edge."""
         relative = np.linalg.eigvals(np.linalg.solve(P, self._matrices(step))).real.min()
-        worst = min(relative, float((step[self._positive] / y[self._positive]).min()))
+        worst = min(relative, (step[self._positive] / y[self._positive]).min(initial=np.inf))
         return min(1.0, 0.95 / -worst) if worst < 0.0 else 1.0
 
 

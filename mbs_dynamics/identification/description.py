@@ -23,8 +23,12 @@ TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1,
 INDENT = "  "
 
 
-def identified_urdf(source: str | os.PathLike[str], found: Identification) -> bytes:
+def identified_urdf(
+    source: str | os.PathLike[str], found: Identification, *, friction: bool = True
+) -> bytes:
     """Return a URDF file with other inertias, damping and friction, and every other byte as it was.
+
+    Without ``friction`` damping and friction stay, too.
 
     The inertia of a body is that of all links fixed to each other. The others keep theirs, and the
     link that the joint moves has the rest; if that cannot exist, it has all, and the others none.
@@ -34,7 +38,7 @@ def identified_urdf(source: str | os.PathLike[str], found: Identification) -> by
     edits: list[tuple[int, int, bytes]] = []
     for link, inertia in link_changes(source, found).items():
         edits += _with_child(data, elements, ("link", link), "inertial", _inertial(inertia))
-    for joint, parameters in found.joint_parameters.items():
+    for joint, parameters in found.joint_parameters.items() if friction else ():
         values = {"damping": parameters["viscous"], "friction": parameters["coulomb"]}
         place = elements.get(("joint", joint, "dynamics"))
         tag = "<dynamics/>" if place is None else data[place.begin : place.end].decode()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
@@ -30,6 +31,10 @@ QUIETEST = 0.1
 
 FINEST = 1e-3
 """No torque sensor is better than this share of the torques."""
+
+SMALL = 0.02
+"""Share of its torques that each term of a joint is in the prior: it stays near that where the data
+do not tell it."""
 
 SEEN = 1e-6
 """Singular values of the scaled equations below this share of the largest are taken for zero."""
@@ -79,17 +84,21 @@ class Choice(NamedTuple):
         return self.errors[int(np.argmin(np.abs(WEIGHTS - self.weight)))]
 
 
-def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> BaseEstimate:
+def base_estimate(
+    torque_model: TorqueModel,
+    equations: Sequence[Equations],
+    independent: BaseParameters | None = None,
+) -> BaseEstimate:
     """Return the weighted least-squares estimate of base parameters, friction included.
 
     Weights are the inverse variances of the residuals of the joints, found in a first round
     (Gautier and Poignet 2001). The standard deviations take into account that residuals of
     neighbouring samples are not independent.
     """
-    base = torque_model.independent()
+    base = torque_model.independent() if independent is None else independent
     A, b = stacked(equations)
     X = A[..., list(base.columns)]
-    weighing = weighed(X, b, _least_squares(X, b))
+    weighing = weighed(X, b, least_squares_residual(X, b))
     rows, right = weighing.applied(X, b)
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
     U, s, Vt = np.linalg.svd(rows / lengths, full_matrices=False)
@@ -98,7 +107,7 @@ def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> 
     residual = (right - rows @ values).reshape(b.shape)
     variance = float(np.square(residual).sum() / max(residual.size - int(shown.sum()), 1))
     inverse = (Vt[shown].T / s[shown] ** 2) @ Vt[shown]
-    spread = variance * np.diag(inverse) * _dependence(residual, equations)
+    spread = variance * np.diag(inverse) * correlated(residual, equations)
     hidden = np.square(Vt[~shown]).sum(axis=0) > SEEN
     deviations = np.where(hidden, np.inf, np.sqrt(spread) / lengths)
     names = torque_model.names
@@ -112,7 +121,7 @@ def base_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> 
     )
 
 
-def _least_squares(X: FloatArray, b: FloatArray) -> FloatArray:
+def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
     """Return the residuals (N, k) of plain least squares."""
     rows = X.reshape(-1, X.shape[-1])
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
@@ -130,7 +139,7 @@ def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
     return Weighing(joints, np.where(size <= OUTLIER, 1.0, OUTLIER / np.maximum(size, OUTLIER)))
 
 
-def _dependence(residual: FloatArray, equations: Sequence[Equations]) -> float:
+def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
     """Return how many samples tell as much as one independent one does."""
     found, begin = [], 0
     for one in equations:
@@ -166,17 +175,11 @@ class ConsistentEstimate:
         self.torque_model = torque_model
         self._equations = equations
         A, b = stacked(equations)
-        rates = np.concatenate([one.qd for one in equations])
-        accelerations = np.concatenate([one.qdd for one in equations])
-        self.problem = ConsistentLeastSquares(
-            torque_model,
-            _size(b),
-            np.maximum(_size(rates), 1e-3),
-            np.maximum(_size(accelerations), 1e-2),
-        )
+        bodies = [body.inertia.parameters for body in torque_model.model.loaded().bodies]
+        self.problem = ConsistentLeastSquares(np.array(bodies), joint_priors(equations))
         self._A = A @ self.problem.to_parameters
         self._b, self._progress = b, progress
-        self._weighing = weighed(self._A, b, _least_squares(self._A, b))
+        self._weighing = weighed(self._A, b, least_squares_residual(self._A, b))
 
     def cross_validated(self) -> Choice:
         """Return the weight whose estimates predict best what they have not seen.
@@ -225,6 +228,20 @@ class ConsistentEstimate:
             blocks += [part for part in np.array_split(rows, each) if len(part)]
             begin += len(one.b)
         return blocks
+
+
+def joint_priors(equations: Sequence[Equations]) -> FloatArray:
+    """Return (k, 4) friction, motor inertia and offset that joints are drawn to.
+
+    Each makes the same small share of the torques of its joint.
+    """
+    _, b = stacked(equations)
+    rates = np.concatenate([one.qd for one in equations])
+    accelerations = np.concatenate([one.qdd for one in equations])
+    torques = _size(b)
+    typical = SMALL * np.maximum(torques, SMALL * torques.max())
+    slow, lazy = np.maximum(_size(rates), 1e-3), np.maximum(_size(accelerations), 1e-2)
+    return np.stack([typical, typical / slow, typical / lazy, typical], axis=1)
 
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:

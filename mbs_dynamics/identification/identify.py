@@ -127,11 +127,11 @@ def identify(
     if not recordings:
         raise RecordingError("at least one recording is needed")
     model = model.loaded()
-    parts, notes = _parts(recordings, model)
+    parts, notes = parts_of(recordings, model)
     joints = parts[0].joints
     others: list[Recording] = []
     if validation is not None:
-        others, more = _parts([validation], model)
+        others, more = parts_of([validation], model)
         notes += [note for note in more if note not in notes]
         if others[0].joints != joints:
             raise RecordingError(f"{validation.name}: its joints are not those of the training")
@@ -182,7 +182,7 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
     Raises RecordingError for a recording that cannot be used.
     """
     model = model.loaded()
-    parts, notes = _parts([recording], model)
+    parts, notes = parts_of([recording], model)
     cutoff = cutoff_of(parts)
     torque_model = TorqueModel(model, parts[0].joints, FRICTION_SPEEDS[0])
     equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
@@ -216,8 +216,8 @@ def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], nam
             "reverse them, or check the joints' axes"
         )
     gravity = np.concatenate([one.gravity for one in equations])
-    if np.linalg.norm(gravity) < WITHOUT_GRAVITY * np.linalg.norm(expected):
-        return
+    if np.linalg.norm(gravity) <= WITHOUT_GRAVITY * np.linalg.norm(expected):
+        return  # too little of it to tell, or a description without masses
     own = A[..., torque_model.rigid :].reshape(b.size, -1)
     columns = [gravity.ravel(), (expected - gravity).ravel(), *own.T]
     lengths = np.array([max(float(np.linalg.norm(column)), 1e-12) for column in columns])
@@ -225,11 +225,12 @@ def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], nam
     if found[0] < WITHOUT_GRAVITY:
         raise RecordingError(
             f"{name}: {100.0 * found[0]:.0f} % of the description's gravity torques are in the "
-            "measured torques: this driver subtracts gravity, so that masses cannot be identified"
+            "measured torques: this driver subtracts gravity, so that masses cannot be identified, "
+            "or the arm is mounted otherwise, see --gravity"
         )
 
 
-def _parts(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:
+def parts_of(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:
     """Return all stretches that can be used, of the same joints, and what was noted."""
     parts: list[Recording] = []
     notes: list[str] = []

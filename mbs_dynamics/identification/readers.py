@@ -26,7 +26,11 @@ QUANTITIES = {
 
 
 def read_recording(
-    path: str | Path, *, columns: Mapping[str, str] | None = None, topic: str = ""
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    topic: str = "",
+    timed: bool = True,
 ) -> Recording:
     """Return the recording in a file or in the folder of a bag.
 
@@ -35,6 +39,8 @@ def read_recording(
     the columns are ``t``, ``q_<joint>``, ``tau_<joint>`` and, if there are velocities,
     ``qd_<joint>``, or what :data:`QUANTITIES` has for them; ``columns`` maps other names to these.
     .npz: arrays of the same names, and ``joints``.
+
+    Without ``timed`` a .csv needs no time: its rows are still poses.
 
     Raises RecordingError for what cannot be read.
     """
@@ -45,7 +51,7 @@ def read_recording(
     if path.is_dir() or kind in (".db3", ".mcap"):
         return merged(path.name, _joint_states(path, topic))
     if kind == ".csv":
-        return _read_csv(path, columns or {})
+        return _read_csv(path, columns or {}, timed)
     if kind == ".npz":
         return _read_npz(path, columns or {})
     raise RecordingError(f"{path}: valid are .db3, .mcap, the folder of a bag, .csv and .npz")
@@ -92,7 +98,7 @@ def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, 
     return t, {name: values for name, *values in zip(message.name, *rows, strict=True)}  # type: ignore[misc]
 
 
-def _read_csv(path: Path, columns: Mapping[str, str]) -> Recording:
+def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
     with path.open(encoding="utf-8-sig") as file:
         header = [word.strip().strip('"') for word in file.readline().split(",")]
         try:
@@ -109,6 +115,8 @@ def _read_csv(path: Path, columns: Mapping[str, str]) -> Recording:
             time = column
         elif quantity in found and joint and joint not in found[quantity]:
             found[quantity][joint] = column
+    if time is None and not timed:
+        time = np.arange(len(table), dtype=float)
     return _assembled(path, time, found)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from identification_bench import JOINTS, TRUE
+from identification_bench import TRUE
 
 from mbs_dynamics.identification.consistent import (
     FROM_MATRIX,
@@ -15,15 +15,14 @@ from mbs_dynamics.identification.consistent import (
     is_consistent,
     pseudo_inertia,
 )
-from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.inertia import Inertia
 
-SIZES = np.ones(7), np.ones(7), np.ones(7)
+JOINT_PRIORS = np.full((7, 4), 0.02)
 
 
 def problem(seed=0, equations=300):
     """Return a problem with random equations, scaled as Gram matrices of real ones are."""
-    made = ConsistentLeastSquares(TorqueModel(TRUE, JOINTS, 0.05), *SIZES)
+    made = ConsistentLeastSquares(made_parameters().reshape(-1, 10), JOINT_PRIORS)
     rng = np.random.default_rng(seed)
     size = len(made.description)
     A = rng.normal(size=(equations, size))
@@ -55,7 +54,7 @@ def test_what_can_exist_keeps_the_triangle_inequality(long):
 
 
 def test_the_description_is_where_the_distance_is_zero_and_has_no_slope():
-    made = ConsistentLeastSquares(TorqueModel(TRUE, JOINTS, 0.05), *SIZES)
+    made = ConsistentLeastSquares(made_parameters().reshape(-1, 10), JOINT_PRIORS)
     x = made.to_parameters @ made.description
     np.testing.assert_allclose(x[: 10 * TRUE.nb], made_parameters(), rtol=1e-9, atol=1e-9)
     size = len(x)

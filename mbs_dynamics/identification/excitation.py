@@ -1,0 +1,252 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions that make the parameters visible: periodic, within limits, at rest at both ends.
+
+Finite Fourier series (Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997), here with rates
+and accelerations that vanish where a period begins. The coefficients are those that maximise the
+determinant of the information about the base parameters: the volume of what stays uncertain is the
+smallest. Whether the arm hits itself or something else is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.identification.torque_model import TorqueModel
+from mbs_dynamics.model.model import Model
+
+FASTEST = 0.5
+"""Frequency in Hz of the fastest wave."""
+
+SAMPLES = 12
+"""Samples per period of the fastest wave, at which limits and information are looked at."""
+
+STARTS, STEPS = 60, 400
+"""Motions that are tried at random, and steps that improve the best one."""
+
+BETWEEN = 1.02
+"""Between the samples a motion may be so much larger than at them."""
+
+UNLIMITED = np.pi
+"""Range in rad or m to either side for a joint without position limits."""
+
+
+class Box(NamedTuple):
+    """Where the origin of a frame must stay, in the root link's frame."""
+
+    frame: str
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a motion may use."""
+
+    position: float = 0.9
+    """Share of the range of each joint."""
+    velocity: float = 0.5
+    """Share of the velocity limit of each joint."""
+    acceleration: float = 3.0
+    """Largest acceleration in rad/s^2 or m/s^2."""
+    torque: float = 0.8
+    """Share of the effort limit of each joint, by the description."""
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """A motion of all joints, one period."""
+
+    joints: tuple[str, ...]
+    t: FloatArray
+    """(N,) in s."""
+    q: FloatArray
+    """(N, n), as are its rates and their rates."""
+    qd: FloatArray
+    qdd: FloatArray
+    condition: float
+    """Condition number of the equations of base parameters, columns of length 1."""
+
+    def to_csv(self) -> str:
+        """Return a table: t, q_<joint>, qd_<joint>, qdd_<joint>."""
+        head = ["t", *(f"{x}_{name}" for x in ("q", "qd", "qdd") for name in self.joints)]
+        table = np.column_stack([self.t, self.q, self.qd, self.qdd])
+        rows = (",".join(f"{x:.9g}" for x in row) for row in table)
+        return "\n".join([",".join(head), *rows]) + "\n"
+
+    def to_trajectory(self) -> str:
+        """Return a trajectory_msgs/JointTrajectory as YAML."""
+        lines = ["joint_names: [" + ", ".join(self.joints) + "]", "points:"]
+        for t, q, qd, qdd in zip(self.t, self.q, self.qd, self.qdd, strict=True):
+            seconds, rest = divmod(round(1e9 * t), 10**9)
+            lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
+            for name, values in (("positions", q), ("velocities", qd), ("accelerations", qdd)):
+                lines.append(f"  {name}: [" + ", ".join(f"{x:.9g}" for x in values) + "]")
+        return "\n".join(lines) + "\n"
+
+
+def plan_excitation(
+    model: Model,
+    duration: float,
+    *,
+    limits: Limits | None = None,
+    rate: float = 100.0,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Excitation:
+    """Return a motion of ``duration`` s that shows the parameters of a model as well as it can.
+
+    ``rate`` are the samples per second of the result. The same ``seed`` gives the same motion.
+    Raises ArgumentError for a duration that is too short, and where no motion within the limits was
+    found.
+    """
+    if not duration >= 4.0 / FASTEST:
+        raise ArgumentError(f"duration is {duration:g} s; valid is at least {4.0 / FASTEST:g}")
+    search = _Search(model.loaded(), duration, limits or Limits(), np.random.default_rng(seed))
+    found = search.run(progress)
+    t = np.linspace(0.0, duration, round(duration * rate) + 1)
+    q, qd, qdd = search.motion(found, t)
+    return Excitation(model.joint_names, t, q, qd, qdd, search.condition(found))
+
+
+class _Search:
+    """The motions of a model, and how much each shows.
+
+    A candidate is (2 waves + 1, n): coefficients of the rates, and the middle of each joint.
+    """
+
+    def __init__(
+        self, model: Model, duration: float, limits: Limits, rng: np.random.Generator
+    ) -> None:
+        self._model, self._limits, self._rng = model, limits, rng
+        waves = int(FASTEST * duration)
+        self._w = 2.0 * np.pi / duration * np.arange(1, waves + 1)
+        self._t = np.linspace(0.0, duration, SAMPLES * waves, endpoint=False)
+        torque_model = TorqueModel(model, model.joint_names, 0.05)
+        self._torque_model = torque_model
+        self._columns = list(torque_model.independent().columns)
+        bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
+        self._middle = np.where(bounded, 0.5 * (model.lower + model.upper), 0.0)
+        half = np.where(bounded, 0.5 * (model.upper - model.lower), UNLIMITED)
+        self._reach = limits.position * half
+
+    def run(self, progress: Callable[[float], None]) -> FloatArray:
+        """Return the best candidate that was found."""
+        best, most = None, -np.inf
+        for k in range(STARTS):
+            candidate = self._feasible(self._random())
+            shown = self._information(candidate)
+            if shown > most:
+                best, most = candidate, shown
+            progress(0.5 * (k + 1) / STARTS)
+        if best is None:
+            raise ArgumentError(
+                "no motion within the limits was found: is a box too narrow, or are torques too "
+                "large for the description?"
+            )
+        step = 0.3
+        for k in range(STEPS):  # the one-fifth rule of Rechenberg (1973)
+            change = step * self._rng.normal(size=best.shape) * np.abs(best).mean(axis=0)
+            candidate = self._feasible(best + change)
+            shown = self._information(candidate)
+            if shown > most:
+                best, most, step = candidate, shown, 1.3 * step
+            else:
+                step *= 0.935
+            progress(0.5 + 0.5 * (k + 1) / STEPS)
+        return best
+
+    def motion(
+        self, candidate: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return q, qd, qdd (N, n) at some times."""
+        a, b = np.split(candidate[:-1], 2)
+        phase = t[:, None] * self._w
+        s, c = np.sin(phase), np.cos(phase)
+        q = candidate[-1] + s @ (a / self._w[:, None]) - c @ (b / self._w[:, None])
+        return q, c @ a + s @ b, (c * self._w) @ b - (s * self._w) @ a
+
+    def condition(self, candidate: FloatArray) -> float:
+        """Return the condition number of the equations, columns of length 1."""
+        rows = self._rows(candidate)
+        lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+        singular = np.linalg.svd(rows / lengths, compute_uv=False)
+        return float(singular[0] / singular[-1])
+
+    def _random(self) -> FloatArray:
+        waves, n = len(self._w), self._model.n
+        a, b = self._rng.normal(size=(2, waves, n))
+        middle = self._middle + 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, n)
+        return np.concatenate([a, b, middle[None]])
+
+    def _feasible(self, candidate: FloatArray) -> FloatArray:
+        """Return the candidate at rest at both ends, as large as limits of the joints allow."""
+        a, b = np.split(candidate[:-1], 2)
+        a = a - a.mean(axis=0)  # the rates vanish: sum a = 0
+        w = self._w[:, None]
+        b = b - w * (w * b).sum(axis=0) / np.square(w).sum()  # and the accelerations: sum w b = 0
+        middle = np.clip(candidate[-1], *(self._middle + s * 0.5 * self._reach for s in (-1, 1)))
+        made = np.concatenate([a, b, middle[None]])
+        q, qd, qdd = self.motion(made, self._t)
+        room = self._reach - np.abs(middle - self._middle)
+        speed = self._limits.velocity * self._model.velocity_limits
+        used = [
+            np.abs(q - middle).max(axis=0) / room,
+            np.abs(qd).max(axis=0) / speed,
+            np.abs(qdd).max(axis=0) / self._limits.acceleration,
+        ]
+        made[:-1] /= BETWEEN * np.max(used, axis=0)
+        for _ in range(8):
+            if self._allowed(made):
+                break
+            made[:-1] *= 0.8
+        return made
+
+    def _allowed(self, candidate: FloatArray) -> bool:
+        """Return whether torques and frames stay where they may be."""
+        q, qd, qdd = self.motion(candidate, self._t)
+        tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
+        if (tau > self._limits.torque * self._model.effort_limits).any():
+            return False
+        for box in self._limits.boxes:
+            at = mbs.forward_kinematics(self._model, q, bodies=[box.frame])[:, 0, :3, 3]
+            if (at < box.low).any() or (at > box.high).any():
+                return False
+        return True
+
+    def _information(self, candidate: FloatArray) -> float:
+        """Return the logarithm of the determinant of the information; -inf for what may not be."""
+        if not self._allowed(candidate):
+            return -np.inf
+        singular = np.linalg.svd(self._rows(candidate), compute_uv=False)
+        return float(2.0 * np.log(np.maximum(singular, 1e-300)).sum())
+
+    def _rows(self, candidate: FloatArray) -> FloatArray:
+        """Return the equations of the base parameters."""
+        A = self._torque_model.regressor(*self.motion(candidate, self._t))[..., self._columns]
+        return A.reshape(-1, A.shape[-1])
+
+
+def box_of(text: str, frames: Mapping[str, object] | Sequence[str]) -> Box:
+    """Return the box that a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax stands for.
+
+    Raises ArgumentError for another form, and for a frame that is not there.
+    """
+    frame, colon, numbers = text.rpartition(":")
+    try:
+        x = [float(word) for word in numbers.split(",")]
+    except ValueError:
+        x = []
+    if not colon or len(x) != 6 or any(x[k] >= x[k + 1] for k in (0, 2, 4)):
+        raise ArgumentError(f"{text!r} is no box; valid is FRAME:xmin,xmax,ymin,ymax,zmin,zmax")
+    if frame not in frames:
+        raise ArgumentError(f"{text!r}: no frame {frame!r}; the frames are: {', '.join(frames)}")
+    return Box(frame, (x[0], x[2], x[4]), (x[1], x[3], x[5]))

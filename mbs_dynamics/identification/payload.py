@@ -1,0 +1,119 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The mass, centre of mass and tensor of a load, from a motion with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ModelError
+from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
+from mbs_dynamics.identification.estimation import (
+    WEIGHTS,
+    correlated,
+    joint_priors,
+    least_squares_residual,
+    weighed,
+)
+from mbs_dynamics.identification.identify import identify, parts_of
+from mbs_dynamics.identification.recording import Recording
+from mbs_dynamics.identification.signals import cutoff_of, filtered
+from mbs_dynamics.identification.torque_model import TorqueModel, stacked
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
+
+PRIOR = Inertia.from_com(1.0, (0.0, 0.0, 0.0), 0.001 * np.eye(3))
+"""A load that nothing is known of: a kilogram, some centimetres large."""
+
+
+class PayloadEstimate(NamedTuple):
+    """A load in the frame of the link that carries it."""
+
+    link: str
+    inertia: Inertia
+    """One that can exist."""
+    mass_deviation: float
+    """Standard deviation in kg."""
+    com_deviation: FloatArray
+    """(3,) standard deviations in m."""
+    error: float
+    """Relative error of the torques with the load."""
+    error_without: float
+    """The same without it."""
+
+    def message(self) -> str:
+        """Return a geometry_msgs/InertiaStamped as YAML, as ~/payload of the nodes takes it."""
+        x, y, z = (f"{c:.6g}" for c in self.inertia.com)
+        I = self.inertia.tensor_at_com
+        entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
+        entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
+        tensor = ", ".join(f"{name}: {float(value):.6g}" for name, value in entries.items())
+        return (
+            f"{{header: {{frame_id: {self.link}}}, inertia: {{m: {self.inertia.mass:.6g}, "
+            f"com: {{x: {x}, y: {y}, z: {z}}}, {tensor}}}}}"
+        )
+
+
+def identify_payload(
+    model: Model, recording: Recording, link: str, without: Recording | None = None
+) -> PayloadEstimate:
+    """Return the load on a link that explains the torques of a recording.
+
+    With ``without``, a recording of the arm alone, the arm is identified first, and the load is
+    what differs; else the masses of the description are taken for right, and friction is fitted.
+
+    Raises UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings
+    that cannot be used.
+    """
+    frame = model.frame(link)
+    if frame.body == GROUND:
+        raise ModelError(f"a payload at {link!r} has no effect: that link does not move")
+    alone = None if without is None else identify(model, [without])
+    parts, _ = parts_of([recording], model)
+    cutoff = cutoff_of(parts)
+    speed = 0.05 if alone is None else alone.torque_model.friction_speed
+    torque_model = TorqueModel(model.loaded(), parts[0].joints, speed)
+    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    A, b = stacked(equations)
+    x = torque_model.described() if alone is None else alone.x
+    rest = b - A @ x
+    columns = slice(10 * frame.body, 10 * frame.body + 10)
+    to_body = np.stack(
+        [
+            Inertia.from_parameters(unit).transformed(frame.placement).parameters
+            for unit in np.eye(10)
+        ],
+        axis=1,
+    ).astype(float)
+    load = A[..., columns] @ to_body
+    own = A[..., torque_model.rigid :]
+    X = np.concatenate([load, own], axis=-1)  # friction may have changed since
+    weighing = weighed(X, rest, least_squares_residual(X, rest))
+    rows, right = weighing.applied(X, rest)
+    problem = ConsistentLeastSquares(
+        np.array([PRIOR.parameters], dtype=float), joint_priors(equations)
+    )
+    scaled = rows @ problem.to_parameters
+    G, g, y = scaled.T @ scaled, scaled.T @ right, problem.description
+    for weight in WEIGHTS:
+        y = problem.solve(G, g, float(weight), y)
+    found = problem.to_parameters @ y
+    assert is_consistent(found[:10])
+    inertia = Inertia.from_parameters(found[:10])
+    residual = (right - rows @ found).reshape(b.shape)
+    variance = float(np.square(residual).mean()) * correlated(residual, equations)
+    spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
+    mass = float(inertia.mass)
+    slopes = np.column_stack([-inertia.com / mass, np.eye(3) / mass])  # of the centre of mass
+    return PayloadEstimate(
+        link,
+        inertia,
+        float(np.sqrt(spread[0, 0])),
+        np.sqrt(np.diag(slopes @ spread @ slopes.T)),
+        float(np.linalg.norm(rest - X @ found) / np.linalg.norm(b)),
+        float(np.linalg.norm(rest) / np.linalg.norm(b)),
+    )

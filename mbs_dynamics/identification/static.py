@@ -1,0 +1,157 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity from a handful of still poses.
+
+A joint that stands still may bear up to its Coulomb friction in either direction. Where each pose
+is approached from both sides, friction cancels in the mean of the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.estimation import (
+    ConsistentEstimate,
+    base_estimate,
+    friction_estimate,
+)
+from mbs_dynamics.identification.identify import (
+    FRICTION_SPEEDS,
+    Errors,
+    Identification,
+    relative_error,
+)
+from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.torque_model import Equations, TorqueModel
+from mbs_dynamics.model.model import Model
+
+SAME = 0.02
+"""Poses closer than this in every joint, in rad or m, are one pose, approached from two sides."""
+
+FEWEST = 3
+"""Different poses that are needed at least."""
+
+CANDIDATES = 2000
+"""Poses of which the one that would tell the most is the next."""
+
+
+class StaticIdentification(NamedTuple):
+    """What still poses tell."""
+
+    found: Identification
+    poses: int
+    """How many different poses there were."""
+    pairs: int
+    """How many of them were approached from several sides."""
+    next_pose: dict[str, float]
+    """Of the joints by name: the pose that would tell the most."""
+
+
+def identify_static(model: Model, recording: Recording) -> StaticIdentification:
+    """Return the inertias with which a model has the torques of still poses.
+
+    Each sample of the recording is a pose; its times and velocities do not matter. What gravity
+    does not show stays as in the description. Errors are those of poses that were not learned from.
+
+    Raises RecordingError for too few poses.
+    """
+    model = model.loaded()
+    own = recording.of(model)
+    q, tau, sides = _merged(own.q, own.tau)
+    if len(q) < FEWEST:
+        raise RecordingError(
+            f"{recording.name}: has {len(q)} different poses; at least {FEWEST} are needed"
+        )
+    torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
+    equations = _equations(torque_model, q, tau)
+    estimate = ConsistentEstimate(torque_model, [equations])
+    choice = estimate.cross_validated()
+    x = estimate.estimate(choice.weight)
+    independent = _independent(torque_model)
+    offsets = friction_estimate(torque_model, [equations])
+    errors = Errors(
+        relative_error([equations], torque_model.described()),
+        relative_error([equations], offsets),
+        choice.best,
+    )
+    base = base_estimate(torque_model, [equations], independent)
+    notes = list(own.notes)
+    if not sides:
+        notes.append(
+            "no pose was approached from both sides: the friction of joints at rest is in the "
+            "result"
+        )
+    pose = _next_pose(torque_model, independent, q)
+    return StaticIdentification(
+        Identification(
+            torque_model,
+            x,
+            0.0,
+            errors,
+            choice,
+            base,
+            (equations,),
+            (equations,),
+            tuple(notes),
+        ),
+        len(q),
+        sides,
+        dict(zip(own.joints, pose.tolist(), strict=True)),
+    )
+
+
+def _merged(q: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, int]:
+    """Return different poses with the mean of their torques, and how many had several."""
+    groups: list[list[int]] = []
+    for i, pose in enumerate(q):
+        for group in groups:
+            if np.abs(q[group[0]] - pose).max() < SAME:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    means = [np.array([x[group].mean(axis=0) for group in groups]) for x in (q, tau)]
+    return means[0], means[1], sum(len(group) > 1 for group in groups)
+
+
+def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equations:
+    rest = np.zeros_like(q)
+    A = torque_model.regressor(q, rest, rest)
+    gravity = A[..., : torque_model.rigid] @ torque_model.described()[: torque_model.rigid]
+    return Equations(A, tau, tau, np.arange(len(q), dtype=float), rest, rest, gravity, 1.0)
+
+
+def _independent(torque_model: TorqueModel) -> BaseParameters:
+    """Return which combinations of parameters still poses can show."""
+    rng = np.random.default_rng(0)
+    k = len(torque_model.joints)
+    q = rng.uniform(-np.pi, np.pi, (torque_model.rigid // k + 30, k))
+    A = torque_model.regressor(q, np.zeros_like(q), np.zeros_like(q))
+    return independent_columns(A.reshape(-1, A.shape[-1]))
+
+
+def _next_pose(torque_model: TorqueModel, independent: BaseParameters, q: FloatArray) -> FloatArray:
+    """Return the pose within the limits that adds most to the determinant of the information."""
+    model, places = torque_model.model, torque_model.places
+    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)[places]
+    high = np.where(np.isfinite(model.upper), model.upper, np.pi)[places]
+    inner = 0.1 * (high - low)
+    rng = np.random.default_rng(0)
+    candidates = rng.uniform(low + inner, high - inner, (CANDIDATES, len(places)))
+    columns = list(independent.columns)
+
+    def rows(poses: FloatArray) -> FloatArray:
+        rest = np.zeros_like(poses)
+        return torque_model.regressor(poses, rest, rest)[..., columns]
+
+    A = rows(q).reshape(-1, len(columns))
+    information = A.T @ A + 1e-6 * np.trace(A.T @ A) * np.eye(len(columns))
+    X = rows(candidates)
+    spread = np.einsum("nip,pq,njq->nij", X, np.linalg.inv(information), X)
+    gain = np.linalg.slogdet(np.eye(len(places)) + spread)[1]
+    best: FloatArray = candidates[int(np.argmax(gain))]
+    return best

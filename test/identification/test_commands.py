@@ -1,0 +1,253 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The commands for identification, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, motion, recorded, torques, wrong
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.identification import (
+    Box,
+    Limits,
+    RecordingError,
+    box_of,
+    identify_static,
+    plan_excitation,
+)
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+
+def saved(path, recording):
+    arrays = {name: getattr(recording, name) for name in ("t", "q", "tau")}
+    np.savez(path, **arrays, joints=np.array(recording.joints))
+    return str(path)
+
+
+@pytest.fixture
+def described(tmp_path):
+    """Write a description with wrong masses."""
+    text, model = robot_path("arm7").read_text(encoding="utf-8"), wrong()
+    for true, other in zip(TRUE.bodies, model.bodies, strict=True):
+        text = text.replace(
+            f'<mass value="{true.inertia.mass:g}"', f'<mass value="{other.inertia.mass:g}"', 1
+        )
+    path = tmp_path / "arm.urdf"
+    path.write_text(text, encoding="utf-8")
+    assert mbs.Model.from_urdf(path).total_mass != TRUE.total_mass
+    return str(path)
+
+
+def test_identify_writes_all_that_it_is_asked_for(described, tmp_path, capsys):
+    run, other = (saved(tmp_path / f"{k}.npz", recorded(k)) for k in (1, 2))
+    out, page, figures = (tmp_path / name for name in ("out.urdf", "page.html", "out.json"))
+    asked = ["--out", str(out), "--report", str(page), "--json", str(figures)]
+    assert main(["identify", described, run, "--validate", other, *asked]) == 0
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    assert found["relative_error"]["identified"] < 0.01
+    assert found["consistent"] is True
+    assert mbs.Model.from_urdf(out).total_mass == pytest.approx(sum(found["masses"].values()))
+    assert out.with_suffix(".yaml").exists()
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "identified" in capsys.readouterr().out
+
+
+def test_what_is_no_better_is_not_written(described, tmp_path, capsys, monkeypatch):
+    from mbs_dynamics import identification
+
+    found = identification.identify(mbs.Model.from_urdf(described), [recorded(1, duration=10.0)])
+    worse = replace(found, errors=replace(found.errors, identified=1.0))
+    monkeypatch.setattr(identification, "identify", lambda *args, **named: worse)
+    run, out = saved(tmp_path / "1.npz", recorded(1)), tmp_path / "out.urdf"
+    assert main(["identify", described, run, "--out", str(out)]) == 1
+    assert not out.exists()
+    assert "no URDF is written; --force writes it" in capsys.readouterr().err
+    assert main(["identify", described, run, "--out", str(out), "--force"]) == 0
+    assert out.exists()
+
+
+def test_validate(tmp_path, capsys):
+    run, figures = saved(tmp_path / "1.npz", recorded(1)), tmp_path / "out.json"
+    assert main(["validate", "arm7", run, "--json", str(figures)]) == 0
+    error = json.loads(figures.read_text(encoding="utf-8"))["relative_error"]
+    assert error["identified"] is None
+    assert error["description_with_friction"] < 0.02
+    assert main(["validate", "arm7", str(tmp_path / "absent.npz")]) == 1
+    assert main(["validate", "arm7", run, "--json", str(tmp_path / "no" / "x.json")]) == 1
+    said = capsys.readouterr().err
+    assert "there is no such file" in said
+    assert "there is no folder" in said
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["with the arm alone", "good model"])
+def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
+    """Within 2 % at noise of 1 % of the torques; with the arm alone, the description is wrong."""
+    loaded = TRUE.with_payload("tool", 2.0, (0.01, -0.02, 0.06), 0.004 * np.eye(3)).loaded()
+    t = np.arange(0.0, 20.0, 0.005)
+    q, qd, qdd = motion(t, 2)
+    tau = torques(q, qd, qdd, loaded)
+    rng = np.random.default_rng(7)
+    tau += 0.01 * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
+    run = saved(tmp_path / "load.npz", replace(recorded(1), t=t, q=q, tau=tau))
+    figures = tmp_path / "out.json"
+    arguments = ["identify-payload", described if alone else "arm7", run, "--link", "tool"]
+    if alone:
+        arguments += ["--without", saved(tmp_path / "alone.npz", recorded(1))]
+    assert main([*arguments, "--json", str(figures)]) == 0
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    assert found["mass"] == pytest.approx(2.0, rel=0.02)
+    assert abs(found["mass"] - 2.0) < 5.0 * found["mass_deviation"]
+    np.testing.assert_allclose(found["com"], [0.01, -0.02, 0.06], atol=0.002)
+    assert found["relative_error"]["with"] < 0.1 * found["relative_error"]["without"]
+    said = capsys.readouterr().out
+    assert "ros2 topic pub --once /gravity_compensation_node/payload" in said
+    elsewhere = ["identify-payload", "arm7", run, "--link", "nowhere"]
+    assert main(elsewhere) == 1
+    assert "no body 'nowhere'" in capsys.readouterr().err
+
+
+def poses(count=12, both=True, noise=0.02):
+    rng = np.random.default_rng(3)
+    q = 0.8 * rng.uniform(TRUE.lower, TRUE.upper, (count, 7))
+    held = mbs.gravity_torques(TRUE, q) + OFFSETS
+    if not both:
+        return q, held + noise * rng.normal(size=held.shape)
+    tau = np.concatenate([held + COULOMB, held - COULOMB])
+    return np.concatenate([q, q]), tau + noise * rng.normal(size=tau.shape)
+
+
+def test_still_poses(described, tmp_path, capsys):
+    q, tau = poses()
+    path, out = tmp_path / "poses.csv", tmp_path / "out.urdf"
+    head = ",".join([*(f"q_{name}" for name in JOINTS), *(f"tau_{name}" for name in JOINTS)])
+    np.savetxt(path, np.column_stack([q, tau]), delimiter=",", header=head, comments="")
+    assert main(["identify-static", described, str(path), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "12 poses, 12 of them from several sides" in said
+    assert "the pose that would tell the most next" in said
+    model = mbs.Model.from_urdf(out)
+    rng = np.random.default_rng(4)
+    others = rng.uniform(TRUE.lower, TRUE.upper, (50, 7))
+    true = mbs.gravity_torques(TRUE, others)
+    before = mbs.gravity_torques(mbs.Model.from_urdf(described), others)
+    after = mbs.gravity_torques(model, others)
+    assert np.linalg.norm(after - true) < 0.1 * np.linalg.norm(before - true)
+    assert [j.friction for j in model.joints] == [j.friction for j in TRUE.joints]
+
+
+def test_the_next_pose_tells_more_than_others():
+    from mbs_dynamics.identification import Recording
+
+    q, tau = poses(4, both=False)
+    found = identify_static(wrong(), Recording("poses", JOINTS, np.arange(4.0), q, tau))
+    assert any("from both sides" in note for note in found.found.notes)
+    pose = np.array([list(found.next_pose.values())])
+    assert (pose >= TRUE.lower).all()
+    assert (pose <= TRUE.upper).all()
+
+    def shown(extra):
+        model = found.found.torque_model
+        rest = np.zeros((5, 7))
+        columns = [model.names.index(name) for name in found.found.base.names]
+        A = model.regressor(np.concatenate([q, extra]), rest, rest)[..., columns]
+        G = A.reshape(-1, len(columns)).T @ A.reshape(-1, len(columns))
+        return np.linalg.slogdet(G + 1e-6 * np.trace(G) * np.eye(len(G)))[1]
+
+    rng = np.random.default_rng(5)
+    others = [shown(0.8 * rng.uniform(TRUE.lower, TRUE.upper, (1, 7))) for _ in range(50)]
+    assert shown(pose) > np.quantile(others, 0.9)
+    with pytest.raises(RecordingError, match="2 different poses; at least 3"):
+        identify_static(TRUE, Recording("poses", JOINTS, np.arange(2.0), q[:2], tau[:2]))
+
+
+# -- excitation ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def excited():
+    return plan_excitation(TRUE, 12.0)
+
+
+def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
+    e, limits = excited, Limits()
+    half = 0.5 * (TRUE.upper - TRUE.lower)
+    assert (np.abs(e.q - 0.5 * (TRUE.upper + TRUE.lower)).max(axis=0) <= 0.9 * half).all()
+    assert (np.abs(e.qd).max(axis=0) <= limits.velocity * TRUE.velocity_limits).all()
+    assert np.abs(e.qdd).max() <= limits.acceleration
+    tau = mbs.inverse_dynamics(TRUE, e.q, e.qd, e.qdd)
+    assert (np.abs(tau).max(axis=0) <= limits.torque * TRUE.effort_limits).all()
+    for x in (e.qd, e.qdd):
+        np.testing.assert_allclose(x[[0, -1]], 0.0, atol=1e-9)
+    np.testing.assert_allclose(e.q[0], e.q[-1], atol=1e-9)
+    np.testing.assert_allclose(np.gradient(e.q, e.t, axis=0)[5:-5], e.qd[5:-5], atol=0.01)
+
+
+def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
+    from mbs_dynamics.identification import excitation as room
+    from mbs_dynamics.identification.torque_model import TorqueModel
+
+    model = TorqueModel(TRUE, JOINTS, 0.05)
+    columns = list(model.independent().columns)
+
+    def rows(e):
+        step = slice(None, None, 10)
+        A = model.regressor(e.q[step], e.qd[step], e.qdd[step])[..., columns]
+        return A.reshape(-1, len(columns))
+
+    def information(e):
+        return np.linalg.slogdet(rows(e).T @ rows(e))[1]
+
+    A = rows(excited)
+    condition = np.linalg.cond(A / np.linalg.norm(A, axis=0))
+    assert condition == pytest.approx(excited.condition, rel=0.2)
+    monkeypatch.setattr(room, "STARTS", 1)
+    monkeypatch.setattr(room, "STEPS", 0)
+    others = [information(plan_excitation(TRUE, 12.0, seed=seed)) for seed in range(5)]
+    assert information(excited) > max(others) + 10.0
+
+
+def test_frames_stay_in_their_boxes():
+    box = Box("tool", (-1.0, -1.0, 0.3), (1.0, 1.0, 2.0))
+    e = plan_excitation(TRUE, 10.0, limits=Limits(boxes=(box,)))
+    at = mbs.forward_kinematics(TRUE, e.q, bodies=["tool"])[:, 0, :3, 3]
+    assert (at >= np.array(box.low) - 0.02).all()
+    assert (at <= np.array(box.high) + 0.02).all()
+    nowhere = Box("tool", (5.0, 5.0, 5.0), (6.0, 6.0, 6.0))
+    with pytest.raises(ArgumentError, match="no motion within the limits"):
+        plan_excitation(TRUE, 10.0, limits=Limits(boxes=(nowhere,)))
+    with pytest.raises(ArgumentError, match="duration is 1 s"):
+        plan_excitation(TRUE, 1.0)
+
+
+def test_boxes_in_words():
+    assert box_of("tool:-1,1,-2,2,0,3", TRUE.frames) == Box("tool", (-1, -2, 0), (1, 2, 3))
+    for text in ("tool", "tool:1,2", "tool:1,0,0,1,0,1"):
+        with pytest.raises(ArgumentError, match="is no box"):
+            box_of(text, TRUE.frames)
+    with pytest.raises(ArgumentError, match="no frame 'toool'"):
+        box_of("toool:-1,1,-2,2,0,3", TRUE.frames)
+
+
+def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
+    yaml = pytest.importorskip("yaml")
+    table, trajectory = tmp_path / "e.csv", tmp_path / "e.yaml"
+    arguments = ["excite", "arm7", "--duration", "8", "--rate", "20", "--out", str(table)]
+    assert main([*arguments, "--trajectory", str(trajectory)]) == 0
+    assert "collisions are not looked at" in capsys.readouterr().err
+    rows = np.genfromtxt(table, delimiter=",", names=True)
+    assert rows.dtype.names[:2] == ("t", "q_joint1")
+    given = yaml.safe_load(trajectory.read_text(encoding="utf-8"))
+    assert given["joint_names"] == list(JOINTS)
+    assert len(given["points"]) == len(rows) == 161
+    point = given["points"][40]
+    assert point["time_from_start"] == {"sec": 2, "nanosec": 0}
+    assert point["positions"][0] == pytest.approx(rows["q_joint1"][40])
