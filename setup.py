@@ -66,6 +66,8 @@ setup(
             "example-robot-data",
             "xacro",
             "matplotlib>=3.7",
+            "scipy>=1.11",
+            "rosbags>=0.10",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",

@@ -173,8 +173,9 @@ def test_the_manifest_declares_every_import() -> None:
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     declared = {tag.text for tag in manifest.iter("exec_depend")}
     standard = {*sys.stdlib_module_names, "mbs_dynamics"}
-    # no ROS or Ubuntu package of the first exists; the second draws figures, when asked to
-    optional = {"llvmlite", "matplotlib"}
+    # no ROS or Ubuntu package of the first exists; matplotlib draws figures, when asked to, and the
+    # others identify
+    optional = {"llvmlite", "matplotlib", "rosbags", "scipy"}
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "launch").glob("*.py")]
     imported = set().union(*(imports_of(path) for path in files)) - standard - optional
     assert {DECLARED_AS.get(name, name) for name in imported} <= declared
