@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
@@ -81,6 +82,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
     demo.set_defaults(run=_demo)
 
+    again = commands.add_parser(
+        "replay", help="write what dynamics_node would have published for a recorded bag"
+    )
+    again.add_argument("robot", type=Path, help="path of a URDF")
+    again.add_argument("bag", type=Path, help=".db3, .mcap, or the folder of a bag")
+    again.add_argument("--out", type=Path, required=True, help=".mcap to write")
+    again.add_argument("--params-file", type=Path, help="parameters of dynamics_node, .yaml")
+    again.add_argument(
+        "-p",
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="a parameter of dynamics_node, such as publish_mass_matrix:=true",
+    )
+    again.add_argument("--joint-states", default="", help="topic in the bag")
+    again.set_defaults(run=_replay)
+
     add_command(commands)
     add_commands(commands)
     add_identification(commands)
@@ -107,6 +126,30 @@ def _demo(options: argparse.Namespace) -> int:
         )
         return 1
     return int(play.main(robot=options.robot))
+
+
+def _replay(options: argparse.Namespace) -> int:
+    try:
+        from mbs_dynamics.ros.replay import replay
+    except ImportError as error:
+        print(
+            f"mbs-dynamics: replay is dynamics_node itself, and needs the messages of ROS 2 "
+            f"({error}); source it, or install the extra 'ros' of this package",
+            file=sys.stderr,
+        )
+        return 1
+    done = replay(
+        options.robot,
+        options.bag,
+        options.out,
+        params_file=options.params_file,
+        params=options.param,
+        joint_states=options.joint_states,
+    )
+    print(f"{done.read} messages were replayed; wrote {options.out}:")
+    for topic, count in sorted(done.written.items()):
+        print(f"  {count:7} {topic}")
+    return 0
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from rcl_interfaces.msg import SetParametersResult
@@ -43,6 +44,15 @@ from mbs_dynamics.ros.robot_description import Gravity
 class DynamicsNode(DescribedNode):
     """The dynamics node; see docs/ros.md."""
 
+    def steady_time(self) -> float:
+        """Return the time in s of a clock that is never set."""
+        return time.perf_counter()
+
+    def stamp_now(self) -> Time:
+        """Return the time of stamps."""
+        now: Time = self.get_clock().now().to_msg()
+        return now
+
     def __init__(self, **options: Any) -> None:
         super().__init__("dynamics_node", **options)
         self._settings = parameters.declare(self, DynamicsSettings)
@@ -59,7 +69,7 @@ class DynamicsNode(DescribedNode):
         )
         self._measured: Any = None
         self._limit = RateLimit(self._settings.max_rate)
-        self._statistics = InputStatistics(time.perf_counter())
+        self._statistics = InputStatistics(self.steady_time())
         self._state = "unconfigured"
         self._stale = False
         self._configured: list[Any] = []
@@ -67,7 +77,7 @@ class DynamicsNode(DescribedNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # a simulation that stands still must not stop it
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_timer(1.0, self.publish_diagnostics, clock=steady)
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -126,7 +136,7 @@ class DynamicsNode(DescribedNode):
         """Note the state of the lifecycle, and whether joint states are to be expected in it."""
         self._state = state
         waiting = state == "active" and self._manager.robot is not None
-        self._statistics.wait(time.perf_counter() if waiting else None)
+        self._statistics.wait(self.steady_time() if waiting else None)
         self._stale = False
         self._feed_forward.listen(self._settings, state == "active")
 
@@ -192,7 +202,7 @@ class DynamicsNode(DescribedNode):
     # -- what it does ------------------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        begin = time.perf_counter()
+        begin = self.steady_time()
         robot = self._manager.robot
         if robot is None or self._input is None:
             return
@@ -222,18 +232,18 @@ class DynamicsNode(DescribedNode):
             self._statistics.skipped(begin)
             return
         if not reading.stamp:
-            stamp = self.get_clock().now().to_msg()
+            stamp = self.stamp_now()
         elif reading.stamp != stamp_ns:
             stamp = messages.time_of(reading.stamp)
         ready = self._outputs.filled(stamp, results)
         if robot.settings.observes:
             ready += self._outputs.filled_contact(stamp, self._contact)
-        computed = time.perf_counter()
+        computed = self.steady_time()
         for publisher, filled in ready:
             publisher.publish(filled)
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""
-        self._statistics.answered(begin, computed, time.perf_counter(), why_not)
+        self._statistics.answered(begin, computed, self.steady_time(), why_not)
         if why_not:
             self._warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
         elif robot.settings.needs_effort:
@@ -247,7 +257,7 @@ class DynamicsNode(DescribedNode):
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
-        heard, now = self._statistics.last_valid, time.perf_counter()
+        heard, now = self._statistics.last_valid, self.steady_time()
         fresh = heard is not None and now - heard <= self._settings.stale_timeout
         return self._measured if fresh else None
 
@@ -257,8 +267,9 @@ class DynamicsNode(DescribedNode):
         self._statistics.rejected(rejection)
         self._warn(rejection.kind, f"joint_states rejected: {rejection.reason}")
 
-    def _publish_diagnostics(self) -> None:
-        now = time.perf_counter()
+    def publish_diagnostics(self) -> None:
+        """Publish the state of health."""
+        now = self.steady_time()
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
         self._remind("waiting", self._waiting_for())
         self._remind_of_clock()
@@ -277,7 +288,7 @@ class DynamicsNode(DescribedNode):
         self._diagnostics.publish(
             diagnostics(
                 self.get_fully_qualified_name().lstrip("/"),
-                self.get_clock().now().to_msg(),
+                self.stamp_now(),
                 self._state,
                 self._manager,
                 self._statistics.report(now),

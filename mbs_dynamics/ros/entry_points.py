@@ -93,7 +93,8 @@ def usage(node: str) -> str:
         default = item.metadata["each_default"] if by_joint else item.default
         shown = list(default) if isinstance(default, tuple) else default
         about = f"{item.metadata['description']} {item.metadata['constraints']}".strip()
-        lines.append(f"  {item.name}{'.<joint>' if by_joint else ''} ({shown!r})")
+        each = ".<joint>" if by_joint else ".<link>" if "by_link" in item.metadata else ""
+        lines.append(f"  {item.name}{each} ({shown!r})")
         lines.append(textwrap.fill(about, 96, initial_indent="      ", subsequent_indent="      "))
     return "\n".join(lines)
 

@@ -110,7 +110,7 @@ class FeedForward:
     def _on_point(self, message: JointTrajectoryPoint) -> None:
         tau = self._answer("point", (), [message])
         if tau is not None and self.torques is not None:
-            self._publish(self._node.get_clock().now().to_msg(), self.torques.names, tau[0])
+            self._publish(self._node.stamp_now(), self.torques.names, tau[0])
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         tau = self._answer("trajectory", message.joint_names, message.points)

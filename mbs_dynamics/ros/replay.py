@@ -1,0 +1,228 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What dynamics_node would have published for a recorded bag.
+
+It is the node itself: messages of the bag are handed to its callbacks, at the times of the bag, and
+what it publishes is written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from rclpy.exceptions import ParameterException
+from rclpy.serialization import deserialize_message
+
+from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+
+SECOND = 1_000_000_000
+
+Write = Callable[[str, str, Any, int], None]
+"""Takes topic, type, message and time in ns of what is published."""
+
+
+class Replayed(NamedTuple):
+    """What was written."""
+
+    read: int
+    """Messages of the bag that the node takes."""
+    written: dict[str, int]
+    """Messages by topic."""
+
+
+class ReplayNode(DynamicsNode):
+    """The node with its topics in files: time is that of the bag."""
+
+    def __init__(self, write: Write, **options: Any) -> None:
+        self.now = 0
+        """The time of the bag in ns."""
+        self.heard: dict[str, tuple[type, Callable[[Any], object]]] = {}
+        """Types and callbacks of the topics that the node takes, by full name."""
+        self._write = write
+        super().__init__(**options)
+
+    def steady_time(self) -> float:
+        """Return the time of the bag in s."""
+        return 1e-9 * self.now
+
+    def stamp_now(self) -> Time:
+        """Return the time of the bag."""
+        return messages.time_of(self.now)
+
+    def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Any:
+        """Return what writes messages, and looks as if somebody subscribed."""
+        if not self._overridable:  # rclpy's own
+            return super().create_publisher(kind, topic, qos, **options)
+        name = self.resolve_topic_name(topic)
+        package, message = kind.__module__.partition(".")[0], kind.__name__
+
+        def publish(one: Any) -> None:
+            self._write(name, f"{package}/msg/{message}", one, self.now)
+
+        return SimpleNamespace(publish=publish, get_subscription_count=lambda: 1, topic_name=name)
+
+    def create_subscription(
+        self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
+    ) -> Any:
+        """Note what is to be handed to the callback."""
+        if not self._overridable:
+            return super().create_subscription(kind, topic, callback, qos, **options)
+        name = self.resolve_topic_name(topic)
+        self.heard[name] = kind, callback
+        return SimpleNamespace(topic_name=name)
+
+    def destroy_publisher(self, publisher: Any) -> bool:
+        """Forget a publisher; there is nothing to destroy."""
+        return isinstance(publisher, SimpleNamespace) or super().destroy_publisher(publisher)
+
+    def destroy_subscription(self, subscription: Any) -> bool:
+        """Take no messages of a topic any more."""
+        if not isinstance(subscription, SimpleNamespace):
+            return bool(super().destroy_subscription(subscription))
+        return self.heard.pop(subscription.topic_name, None) is not None
+
+
+def replay(
+    robot: Path,
+    bag: Path,
+    out: Path,
+    *,
+    params_file: Path | None = None,
+    params: Sequence[str] = (),
+    joint_states: str = "",
+) -> Replayed:
+    """Write to ``out``, a .mcap file, what the node would have published for a bag.
+
+    ``params`` are ``name:=value``; ``joint_states`` the topic in the bag, by default /joint_states
+    or the only one of its type.
+
+    Raises ArgumentError for files and topics that are not there, MbsError for a description or
+    parameters that the node refuses.
+    """
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise MbsError(f"replay needs rosbags ({error}): install the extra 'identify'") from error
+    if out.suffix != ".mcap":
+        raise ArgumentError(f"--out {out}: valid is a file that ends in .mcap")
+    for path in (robot, bag, *([params_file] if params_file else [])):
+        if not path.exists():
+            raise ArgumentError(f"there is no file {path}")
+    store = get_typestore(Stores.ROS2_JAZZY)
+    counts: dict[str, int] = {}
+    read = 0
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / out.stem
+        with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            connections: dict[str, Any] = {}
+
+            def write(topic: str, kind: str, message: Any, when: int) -> None:
+                if topic not in connections:
+                    connections[topic] = writer.add_connection(topic, kind, typestore=store)
+                data = store.serialize_cdr(_plain(message, store.types), kind)
+                writer.write(connections[topic], when, data)
+                counts[topic] = counts.get(topic, 0) + 1
+
+            try:
+                with (
+                    AnyReader([bag], default_typestore=store) as reader,
+                    _node(write, robot, params_file, params) as node,
+                ):
+                    states = _topic(reader.connections, joint_states)
+                    names = {states: node.resolve_topic_name("joint_states")}
+                    due = 0
+                    for connection, when, data in reader.messages():
+                        node.now = when
+                        if not due:
+                            _started(node)
+                            due = when + SECOND
+                        while when >= due:  # as its timer does
+                            node.now = due
+                            node.publish_diagnostics()
+                            due += SECOND
+                        node.now = when
+                        name = names.get(connection.topic, connection.topic)
+                        if name in node.heard:
+                            kind, callback = node.heard[name]
+                            callback(deserialize_message(bytes(data), kind))
+                            read += 1
+            except AnyReaderError as error:
+                raise ArgumentError(f"{bag}: cannot be read as a bag: {error}") from error
+        shutil.copyfile(written / f"{out.stem}.mcap", out)
+    return Replayed(read, counts)
+
+
+@contextmanager
+def _node(
+    write: Write,
+    robot: Path,
+    params_file: Path | None,
+    params: Sequence[str],
+) -> Iterator[ReplayNode]:
+    """Yield the node, in a ROS that talks to nobody."""
+    arguments = ["--ros-args"]
+    if params_file is not None:
+        arguments += ["--params-file", str(params_file)]
+    for one in (*params, f"robot_description_file:={robot}"):
+        arguments += ["-p", one]
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
+    rclpy.init(args=arguments)
+    try:
+        node = ReplayNode(write)
+        yield node
+        node.destroy_node()
+    except ParameterException as error:
+        raise ArgumentError(str(error)) from error
+    finally:
+        rclpy.try_shutdown()
+
+
+def _plain(value: Any, types: Mapping[str, Any]) -> Any:
+    """Return a message of rclpy, or what is in its fields, as rosbags has it."""
+    # rclpy's own serialization may be longer than the message, by what its buffer held before
+    if hasattr(value, "get_fields_and_field_types"):
+        package, name = type(value).__module__.partition(".")[0], type(value).__name__
+        fields = value.get_fields_and_field_types()
+        made = {field: _plain(getattr(value, field), types) for field in fields}
+        return types[f"{package}/msg/{name}"](**made)
+    if isinstance(value, array):
+        return np.asarray(value)
+    if isinstance(value, bytes):  # an octet
+        return value[0]
+    return [_plain(one, types) for one in value] if isinstance(value, list) else value
+
+
+def _started(node: ReplayNode) -> None:
+    if not node.start():
+        raise MbsError("dynamics_node does not start with this description and these parameters")
+
+
+def _topic(connections: Sequence[Any], asked: str) -> str:
+    """Return the topic of the joint states in a bag."""
+    topics: list[str] = sorted({one.topic for one in connections if one.msgtype == JOINT_STATE})
+    usual = "/joint_states"
+    if asked in topics or (not asked and usual in topics):
+        return asked or usual
+    if not asked and len(topics) == 1:
+        return topics[0]
+    raise ArgumentError(
+        f"joint states are on {', '.join(topics) or 'no topic'} of the bag; "
+        + (f"there is no {asked}" if asked else "choose one by --joint-states")
+    )
