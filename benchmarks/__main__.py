@@ -15,6 +15,7 @@ BENCHMARKS = {
     "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",
     "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
     "batch": "Batches of states in one call, beside loops.",
+    "first_torque": "From a fresh clone to the first gravity torque on a terminal.",
     "startup": "From a fresh process to compiled kernels.",
     "compilation": "Seconds to trace and to compile every function, of arms and of 500 joints.",
     "operations": "Operations of each algorithm in each representation.",
