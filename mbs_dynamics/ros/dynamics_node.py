@@ -31,6 +31,7 @@ from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, e
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
 from mbs_dynamics.ros.dynamics.model_manager import ModelManager
 from mbs_dynamics.ros.dynamics.outputs import Outputs
+from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.evaluation_cost import Cost
@@ -68,6 +69,7 @@ class DynamicsNode(DescribedNode):
             self, lambda: self._manager.robot, self._fresh_positions, self._warn
         )
         self._measured: Any = None
+        self._payload = PayloadEstimation(self, lambda: self._manager.robot)
         self._limit = RateLimit(self._settings.max_rate)
         self._statistics = InputStatistics(self.steady_time())
         self._state = "unconfigured"
@@ -139,6 +141,7 @@ class DynamicsNode(DescribedNode):
         self._statistics.wait(self.steady_time() if waiting else None)
         self._stale = False
         self._feed_forward.listen(self._settings, state == "active")
+        self._payload.listen(self._settings, state == "active")
 
     # -- what describes the robot ------------------------------------------------------------------
 
@@ -223,6 +226,8 @@ class DynamicsNode(DescribedNode):
             self._statistics.repeated()
             return
         self._measured = reading.q.copy()
+        if self._payload.listens:
+            self._payload.note(begin, reading)
         answering = self._limit.passes(begin)
         if answering or robot.settings.observes:
             results = robot.evaluate(reading)
@@ -345,6 +350,7 @@ class DynamicsNode(DescribedNode):
             self._input.stale_timeout = self._settings.stale_timeout
             self._input.velocity_from_position = self._settings.velocity_from_position
         self._feed_forward.listen(settings, self._state == "active")
+        self._payload.listen(settings, self._state == "active")
         if self._manager.robot is not None:
             self._arrange(self._manager.robot)
         try:

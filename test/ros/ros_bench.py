@@ -167,6 +167,7 @@ class Probe:
             "twist": TwistStamped,
             "velocity": VelocityStamped,
             "center_of_mass": PointStamped,
+            "payload_estimate": InertiaStamped,
             "desired_trajectory_torques": JointTrajectory,
             "jacobian": Float64MultiArray,
             "mass_matrix": Float64MultiArray,

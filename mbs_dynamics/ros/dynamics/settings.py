@@ -77,6 +77,11 @@ class DynamicsSettings(DescribedSettings):
         "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
         "trajectory on ~/desired_trajectory likewise.",
     )
+    estimate_payload: bool = setting(
+        False,
+        "Have services that take still poses and estimate the load on tool_body from the efforts, "
+        "which is offered on ~/payload_estimate. It is not applied.",
+    )
     joint_wrenches: tuple[str, ...] = setting(
         (),
         "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>. Empty: none.",

@@ -17,6 +17,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from documented import found, qualities, rows, says, section
 from ros_bench import NodeProcess, Probe, about, wrench_of
 from std_msgs.msg import Header
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
@@ -231,6 +232,45 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
     assert "no joint 'elbow'" in warned[0][1]
 
 
+def test_a_load_is_estimated_from_still_poses_and_not_applied():
+    asked = {"estimate_payload": True, "tool_body": "tool"}
+    with NodeProcess(**ARM, **asked) as process, Probe(process) as probe:
+        probe.hear("payload_estimate", "gravity_torques")
+        loaded = MODEL.with_payload("tool", 1.5, (0.01, -0.02, 0.06))
+
+        def take():
+            service = "payload_estimate/take"
+            return probe.call(Trigger, service, Trigger.Request())
+
+        probe.send(JOINTS, Q, QD)
+        probe.until(lambda: "stand still for 0.5 s" in take().message)
+        rng = np.random.default_rng(1)
+        answer = None
+        for q in 0.5 * rng.uniform(MODEL.lower, MODEL.upper, (4, 7)):
+            tau = mbs.gravity_torques(loaded, q)
+
+            def hold(q=q, tau=tau):
+                for _ in range(30):
+                    probe.send(JOINTS, q, np.zeros(7), efforts=tau)
+                    probe.spin(0.02)
+
+            hold()
+            answer = take()
+            while not answer.success:
+                hold()
+                answer = take()
+        assert "4 pose(s) taken: 1.500" in answer.message
+        probe.until(lambda: "payload_estimate" in probe.latest)
+        load = probe.latest["payload_estimate"]
+        assert load.header.frame_id == "tool"
+        com = [load.inertia.com.x, load.inertia.com.y, load.inertia.com.z]
+        np.testing.assert_allclose([load.inertia.m, *com], [1.5, 0.01, -0.02, 0.06], atol=1e-6)
+        (tau,) = probe.answer(["gravity_torques"], JOINTS, Q)
+        np.testing.assert_allclose(tau.effort, mbs.gravity_torques(MODEL, Q), rtol=1e-10)
+        restart = "payload_estimate/restart"
+        assert probe.call(Trigger, restart, Trigger.Request()).success
+
+
 @pytest.mark.backend_independent
 def test_every_topic_and_service_is_documented():
     asked = {
@@ -241,6 +281,7 @@ def test_every_topic_and_service_is_documented():
         "publish_tool_wrench": True,
         "publish_desired_torques": True,
         "publish_velocities": True,
+        "estimate_payload": True,
         "publish_center_of_mass": True,
     }
     with NodeProcess(**asked) as process, Probe(process) as probe:

@@ -1,0 +1,101 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A load on a link from still poses: its mass and its centre of mass. NumPy alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
+
+FRICTION = 0.02
+"""A still joint bears unknown friction of this share of the largest torque, at least."""
+
+POSES = 3
+"""So many poses show mass and centre of mass."""
+
+LIGHTEST = 0.01
+"""A load below this, in kg, is none."""
+
+
+class StillPayload(NamedTuple):
+    """What still poses tell of a load, in the frame of its link."""
+
+    mass: float
+    """In kg."""
+    com: FloatArray
+    """(3,) in m."""
+    mass_deviation: float
+    com_deviation: FloatArray
+
+
+class StillPoses:
+    """Poses of an arm that stands still with a load on a link.
+
+    The torques of the arm alone are those of the model, which is taken for right. Raises
+    UnknownBodyError, ModelError for a link that does not move.
+    """
+
+    def __init__(self, model: Model, link: str) -> None:
+        self.model, self.link = model, link
+        frame = model.frame(link)
+        if frame.body == GROUND:
+            raise ModelError(f"a payload at {link!r} has no effect: that link does not move")
+        columns = [
+            Inertia.from_parameters(unit).transformed(frame.placement).parameters
+            for unit in np.eye(10)[:4]
+        ]
+        self._body, self._to_body = frame.body, np.stack(columns, axis=1).astype(float)
+        self._rows: list[FloatArray] = []
+        self._torques: list[FloatArray] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, q: FloatArray, tau: FloatArray) -> None:
+        """Take a pose q (n,) with the measured torques tau (n,), NaN where they are not known."""
+        if not np.isfinite(tau).any():
+            raise ArgumentError("tau holds no torque that is finite")
+        rest = np.zeros(self.model.n)
+        Y = mbs.inverse_dynamics_regressor(self.model, q, rest, rest)
+        part = Y[:, 10 * self._body : 10 * self._body + 10] @ self._to_body
+        known = np.isfinite(tau)
+        self._rows.append(part[known])
+        self._torques.append((tau - mbs.gravity_torques(self.model, q))[known])
+
+    def estimate(self) -> StillPayload:
+        """Return the load that explains the torques best.
+
+        Raises ArgumentError as long as the poses do not show it: there are too few, or they are
+        too much alike, or the load is too light.
+        """
+        if len(self) < POSES:
+            raise ArgumentError(f"{len(self)} pose(s); at least {POSES} different ones are needed")
+        A, b = np.concatenate(self._rows), np.concatenate(self._torques)
+        singular = np.linalg.svd(A, compute_uv=False)
+        if singular[-1] < 1e-3 * singular[0]:
+            raise ArgumentError(
+                "the poses are too much alike to show the centre of mass: turn the load about a "
+                "horizontal axis between them"
+            )
+        x = np.linalg.lstsq(A, b, rcond=None)[0]
+        residual = b - A @ x
+        noise = max(
+            float(np.square(residual).sum()) / max(len(b) - 4, 1),
+            (FRICTION * float(np.abs(b).max())) ** 2,
+        )
+        spread = noise * np.linalg.inv(A.T @ A)
+        mass = float(x[0])
+        if mass < LIGHTEST:
+            raise ArgumentError(f"the torques show a load of {mass:.3g} kg, which is none")
+        com: FloatArray = np.asarray(x[1:] / mass, dtype=np.float64)
+        slopes = np.column_stack([-com / mass, np.eye(3) / mass])
+        of_com: FloatArray = np.sqrt(np.diag(slopes @ spread @ slopes.T))
+        return StillPayload(mass, com, float(np.sqrt(spread[0, 0])), of_com)

@@ -1,0 +1,130 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates a grasped load from still poses, and offers it; it applies nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped
+from std_srvs.srv import Trigger
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.joint_input import Reading
+
+if TYPE_CHECKING:
+    from mbs_dynamics.identification.still_payload import StillPayload, StillPoses
+
+TOPIC = "~/payload_estimate"
+
+STILL = 0.5
+"""Seconds for which an arm must stand still; its torques are the mean over them."""
+
+SLOW = 0.01
+"""An arm stands still while no joint is faster than this, in rad/s or m/s."""
+
+
+class PayloadEstimation:
+    """The services that take still poses, and the topic on which the load is offered.
+
+    ``in_force`` returns the robot as it is now.
+    """
+
+    def __init__(self, node: Any, in_force: Callable[[], Robot | None]) -> None:
+        self._node, self._in_force = node, in_force
+        self._ends: list[Any] = []
+        self._publisher: Any = None
+        self._latest: deque[tuple[float, Reading]] = deque()
+        self._poses: StillPoses | None = None
+
+    @property
+    def listens(self) -> bool:
+        """Whether states are of use."""
+        return self._publisher is not None
+
+    def listen(self, settings: DynamicsSettings, active: bool) -> None:
+        """Have the services and the topic, if the settings ask for them, in an active node."""
+        wanted = active and settings.estimate_payload
+        if wanted == self.listens:
+            return
+        if not wanted:
+            self.close()
+            return
+        self._publisher = self._node.create_publisher(InertiaStamped, TOPIC, 1)
+        serve = self._node.create_service
+        self._ends = [
+            serve(Trigger, f"{TOPIC}/take", self._on_take),
+            serve(Trigger, f"{TOPIC}/restart", self._on_restart),
+        ]
+
+    def close(self) -> None:
+        """Have no services and no topic, and forget all poses."""
+        while self._ends:
+            self._node.destroy_service(self._ends.pop())
+        if self._publisher is not None:
+            self._node.destroy_publisher(self._publisher)
+        self._publisher, self._poses = None, None
+        self._latest.clear()
+
+    def note(self, now: float, reading: Reading) -> None:
+        """Take a state in, at a time in s."""
+        if reading.qd is None or np.abs(reading.qd).max() > SLOW:
+            self._latest.clear()
+            return
+        self._latest.append((now, reading._replace(q=reading.q.copy())))
+        while now - self._latest[0][0] > STILL:
+            self._latest.popleft()
+
+    def _on_restart(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._poses = None
+        response.success, response.message = True, "all poses are forgotten"
+        return response
+
+    def _on_take(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success, response.message = self._take()
+        return response
+
+    def _take(self) -> tuple[bool, str]:
+        """Take the present pose; return whether it was taken, and what is known then."""
+        from mbs_dynamics.identification.still_payload import StillPoses
+
+        robot = self._in_force()
+        if robot is None:
+            return False, "there is no robot_description yet"
+        if len(self._latest) < 2 or self._latest[-1][0] - self._latest[0][0] < 0.8 * STILL:
+            return False, f"the arm must stand still for {STILL:g} s, with joint_states"
+        q = np.mean([reading.q for _, reading in self._latest], axis=0)
+        tau = np.mean([reading.efforts.tau for _, reading in self._latest], axis=0)
+        try:
+            same = self._poses is not None and self._poses.model is robot.model
+            if self._poses is None or not same:  # another robot, gravity or load
+                self._poses = StillPoses(robot.model, robot.tool_body)
+            self._poses.take(q, tau)
+        except MbsError as error:
+            return False, str(error)
+        count = f"{len(self._poses)} pose(s) taken"
+        try:
+            found = self._poses.estimate()
+        except MbsError as error:
+            return True, f"{count}; no load yet: {error}"
+        self._publisher.publish(self._message(robot, found))
+        x, y, z = found.com
+        return True, (
+            f"{count}: {found.mass:.3f} +- {found.mass_deviation:.3f} kg at {robot.tool_body!r}, "
+            f"centre of mass {x:.3f}, {y:.3f}, {z:.3f} +- {found.com_deviation.max():.3f} m; "
+            f"offered on {TOPIC}, to be announced on ~/payload"
+        )
+
+    def _message(self, robot: Robot, found: StillPayload) -> InertiaStamped:
+        message = InertiaStamped()
+        message.header.stamp = self._node.stamp_now()
+        message.header.frame_id = robot.settings.frame_prefix + robot.tool_body
+        message.inertia.m = found.mass
+        com = message.inertia.com
+        com.x, com.y, com.z = found.com.tolist()
+        return message
