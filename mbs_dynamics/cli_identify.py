@@ -34,6 +34,19 @@ def add_identification(commands: Any) -> None:
     )  # fmt: skip
     run.add_argument("--out", type=Path, help="URDF to write; parameters of nodes beside it, .yaml")
     run.add_argument("--report", type=Path, help="web page to write")
+    run.add_argument(
+        "--gains",
+        type=_gain,
+        nargs="+",
+        default=[],
+        metavar="JOINT=GAIN",
+        help="what efforts are multiplied by, N m/A or N/A, where they are currents",
+    )
+    run.add_argument(
+        "--fit-gains",
+        action="store_true",
+        help="take the gains with which the currents fit the description's masses best",
+    )
     run.add_argument("--force", action="store_true", help="write even what is no better")
     _add_common(run)
     run.set_defaults(run=_identify)
@@ -119,6 +132,14 @@ def _add_common(command: Any) -> None:
     )
 
 
+def _gain(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=GAIN") from None
+
+
 def _column(text: str) -> tuple[str, str]:
     name, equals, meaning = text.partition("=")
     if not equals or not name or not meaning:
@@ -158,8 +179,14 @@ def _identify(options: argparse.Namespace) -> int:
     columns = dict(options.columns)
 
     def read(file: Path) -> Any:
-        return room.read_recording(file, columns=columns, topic=options.topic)
+        recording = room.read_recording(file, columns=columns, topic=options.topic)
+        return room.scaled(recording, model, gains) if gains else recording
 
+    gains = dict(options.gains)
+    if options.fit_gains:
+        gains = room.fitted_gains(model, read(options.recordings[0]))
+        listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in gains.items())
+        print(f"note: gains by the masses of the description: {listed}", file=sys.stderr)
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
     found = room.identify(model, recordings, validation, progress=_progress)
@@ -167,6 +194,11 @@ def _identify(options: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     _print_errors(found.errors)
     _print_joints(found)
+    base = found.base
+    print(
+        f"the data show {base.rank} of {len(base.values)} combinations of parameters, with a "
+        f"condition number of {base.condition:.3g}"
+    )
     if options.json is not None:
         figures = {
             "relative_error": _relative(found.errors),

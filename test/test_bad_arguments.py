@@ -155,7 +155,7 @@ def test_a_misspelled_backend_in_the_environment(name, monkeypatch):
         call(name, *args, model=model)
     for backend in ("python", ""):
         monkeypatch.setenv("MBS_BACKEND", backend)  # as the name says, and as if it were not set
-        assert call(name, *args, model=model).dtype == np.float64
+        assert np.asarray(call(name, *args, model=model)).dtype == np.float64
 
 
 # -- arrays ---------------------------------------------------------------------------------------

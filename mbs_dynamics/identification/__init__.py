@@ -8,10 +8,16 @@ Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 from mbs_dynamics.identification.description import identified_urdf, node_parameters
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import Box, Excitation, Limits, box_of, plan_excitation
-from mbs_dynamics.identification.identify import Errors, Identification, identify, validate
+from mbs_dynamics.identification.identify import (
+    Errors,
+    Identification,
+    fitted_gains,
+    identify,
+    validate,
+)
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.readers import read_recording
-from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.recording import Recording, RecordingError, scaled
 from mbs_dynamics.identification.report import report
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
@@ -27,6 +33,7 @@ __all__ = [
     "RecordingError",
     "StaticIdentification",
     "box_of",
+    "fitted_gains",
     "identified_urdf",
     "identify",
     "identify_payload",
@@ -35,5 +42,6 @@ __all__ = [
     "plan_excitation",
     "read_recording",
     "report",
+    "scaled",
     "validate",
 ]

@@ -135,6 +135,12 @@ def identify(
         notes += [note for note in more if note not in notes]
         if others[0].joints != joints:
             raise RecordingError(f"{validation.name}: its joints are not those of the training")
+    massless = [body.name for body in model.bodies if not body.inertia.mass > 0.0]
+    if massless:
+        notes.append(
+            f"the description states no mass of {', '.join(massless)}: what the data do not show "
+            "of these stays next to nothing"
+        )
     cutoff = cutoff_of(parts)
     signals = [filtered(part, cutoff) for part in parts]
     unseen = [filtered(part, cutoff) for part in others]
@@ -190,6 +196,31 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
     fitted = friction_estimate(torque_model, known)
     described = relative_error(equations, torque_model.described())
     return Errors(described, relative_error(held, fitted)), tuple(notes)
+
+
+def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
+    """Return the gains of the drives, by joint, with which currents fit the description best.
+
+    Currents alone show the inertias up to a factor for each joint; here the description sets it, so
+    that what is identified from them is only as right as its masses are as a whole. Joints whose
+    torques are too small to tell are left out.
+    """
+    model = model.loaded()
+    parts, _ = parts_of([recording], model)
+    cutoff = cutoff_of(parts)
+    torque_model = TorqueModel(model, parts[0].joints, FRICTION_SPEEDS[0])
+    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    A, currents = stacked(equations)
+    expected = A @ torque_model.described()
+    sizes = np.linalg.norm(expected, axis=0)
+    gains, each = {}, len(JOINT_TERMS)
+    for j, joint in enumerate(torque_model.joints):
+        place = torque_model.rigid + each * j
+        columns = np.column_stack([expected[:, j], A[:, j, place : place + each]])
+        slope = float(np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0][0])
+        if sizes[j] > MATTERS * sizes.max() and slope != 0.0:
+            gains[joint] = 1.0 / slope
+    return gains
 
 
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:

@@ -82,6 +82,22 @@ class Recording:
         return found.noted(*note)
 
 
+def scaled(recording: Recording, model: Model, gains: Mapping[str, float]) -> Recording:
+    """Return a recording of motor currents as one of torques, with gains in N m/A or N/A.
+
+    The joints are those of the model. Joints without a gain keep their efforts. Raises
+    UnknownJointError for a joint that was not recorded, RecordingError for a gain of zero.
+    """
+    own = recording.of(model)
+    for joint, gain in gains.items():
+        if joint not in own.joints:
+            raise UnknownJointError(joint, own.joints)
+        if not np.isfinite(gain) or gain == 0.0:
+            raise RecordingError(f"the gain of {joint} is {gain:g}; valid is what is not zero")
+    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
+    return replace(own, tau=factors * own.tau)
+
+
 def matched(names: Sequence[str], known: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return names in the words of the model, and a note if they were others."""
     if set(names) & set(known):
@@ -152,6 +168,11 @@ def cleaned(recording: Recording, model: Model) -> list[Recording]:
         raise RecordingError(f"{name}: holds no efforts of {silent or 'any joint'}")
     t, q, tau = (x[finite] for x in (recording.t, recording.q, recording.tau))
     qd = None if recording.qd is None else recording.qd[finite]
+    dropped = ~tau.any(axis=1)
+    if dropped.mean() < 0.5 and dropped.any():
+        notes.append(f"{int(dropped.sum())} samples without any torque were left out")
+        t, q, tau = t[~dropped], q[~dropped], tau[~dropped]
+        qd = None if qd is None else qd[~dropped]
     if len(t) < SHORTEST:
         raise RecordingError(
             f"{name}: has {len(t)} samples; at least {SHORTEST} are needed, and some ten seconds"

@@ -24,6 +24,7 @@ from mbs_dynamics.identification import (
 from mbs_dynamics.identification.estimation import base_estimate
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
@@ -223,3 +224,12 @@ def test_what_is_too_short_for_the_filter_is_refused():
     short = recorded(1, duration=0.4)
     with pytest.raises(RecordingError, match=r"0\.395 s are too short"):
         identify(TRUE, [short])
+
+
+def test_a_description_without_inertials_is_identified_and_said():
+    bodies = tuple(replace(body, inertia=Inertia.zero()) for body in TRUE.bodies)
+    found = identify(replace(TRUE, bodies=bodies), [recorded(1)], recorded(2))
+    assert "states no mass of link1, link2" in found.notes[0]
+    assert found.errors.description == pytest.approx(1.0)
+    assert found.errors.identified < 0.05
+    assert found.consistent

@@ -197,6 +197,14 @@ def test_bad_samples_and_wrapped_angles_are_mended():
     assert np.abs(np.diff(part.q[:, 0])).max() < 0.1
 
 
+def test_stretches_without_torques_are_left_out():
+    tau = SHORT.tau.copy()
+    tau[40:45] = 0.0
+    (part,) = cleaned(replace(SHORT, tau=tau), TRUE)
+    assert "5 samples without any torque" in part.notes[0]
+    assert part.tau.any(axis=1).all()
+
+
 @pytest.mark.parametrize("clock", ["counted", "milliseconds"])
 def test_a_clock_in_other_units_is_found_by_the_velocities(clock):
     t = np.arange(len(SHORT.t), dtype=float) if clock == "counted" else 1e3 * SHORT.t
