@@ -28,7 +28,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.py"))),
-        (f"{SHARE}/config", sorted(glob("config/*.yaml"))),
+        (f"{SHARE}/config", sorted([*glob("config/*.yaml"), *glob("config/*.rviz")])),
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
     ],
     zip_safe=False,
@@ -53,6 +53,7 @@ setup(
             "ros-jazzy-lifecycle-msgs",
             "ros-jazzy-rosgraph-msgs",
             "ros-jazzy-trajectory-msgs",
+            "ros-jazzy-visualization-msgs",
             "pyyaml",
         ],
         "test": [

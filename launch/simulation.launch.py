@@ -90,10 +90,16 @@ def nodes(given: launching.Given) -> list[Node]:
                 "dynamics_node",
                 prefix=PREFIXES["dynamics_node"],
                 defaults=SHOWN,
-                fixed={**DESCRIBED_BY_TOPIC, **common},
+                fixed={
+                    **DESCRIBED_BY_TOPIC,
+                    **common,
+                    **({"publish_markers": True} if given.on("rviz") else {}),
+                },
             )
         )
-    return [*started, *given.state_publisher(text)]
+    if given.on("rviz"):
+        started.append(given.rviz())
+    return [*started, *given.state_publisher(text, wanted=given.on("rviz"))]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -129,6 +135,13 @@ def generate_launch_description() -> LaunchDescription:
             description="Start dynamics_node as well, with energy and external torques.",
         ),
         *launching.parameter_arguments("dynamics_node", "dynamics_"),
+        DeclareLaunchArgument(
+            "rviz",
+            default_value="false",
+            choices=launching.SWITCH,
+            description="Start RViz and robot_state_publisher as well, and draw what dynamics_node "
+            "publishes.",
+        ),
         launching.algorithm_argument("the nodes"),
         launching.time_argument(" true: publish it, too."),
     ]

@@ -17,6 +17,9 @@ from mbs_dynamics.identification.torque_model import stacked
 WIDTH, HEIGHT, MARGIN = 720, 150, 44
 """Of a figure and of the room for its axis, in pixels."""
 
+LABEL = 14
+"""Height of a label in pixels."""
+
 POINTS = 1500
 """A curve has at most so many points."""
 
@@ -125,11 +128,11 @@ def _figure(curves: dict[str, FloatArray]) -> str:
         return 8 + (HEIGHT - 16) * (high - value) / span
 
     drawn = []
-    for level in (low, 0.0, high):
-        if low <= level <= high:
-            y = height(level)
-            drawn.append(f"<line x1='{MARGIN}' x2='{WIDTH}' y1='{y:.1f}' y2='{y:.1f}'/>")
-            drawn.append(f"<text x='0' y='{y + 4:.1f}'>{level:.3g}</text>")
+    apart = min(abs(height(0.0) - height(level)) for level in (low, high))
+    for level in (low, high, *([0.0] if low < 0.0 < high and apart > LABEL else [])):
+        y = height(level)
+        drawn.append(f"<line x1='{MARGIN}' x2='{WIDTH}' y1='{y:.1f}' y2='{y:.1f}'/>")
+        drawn.append(f"<text x='0' y='{y + 4:.1f}'>{level:.3g}</text>")
     for kind, y_of in curves.items():
         x_of = np.linspace(MARGIN, WIDTH, len(y_of))
         points = " ".join(

@@ -139,6 +139,12 @@ def sparse_factors(A: Array, B: Array) -> tuple[Array, ...]:
     return (A, B) if min(a, b) >= 4 and (a == 6 or product < 4) else ()
 
 
+def to_quaternion(R: Array) -> Array:
+    """Return the unit quaternion x, y, z, w (..., 4) of a rotation matrix, w not negative."""
+    w, v = _quaternion(np.asarray(R))
+    return np.concatenate([v, w[..., None]], axis=-1)
+
+
 def _quaternion(R: Array) -> tuple[Array, Array]:
     """Return the unit quaternion (w, v) of a rotation matrix, w not negative."""
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]

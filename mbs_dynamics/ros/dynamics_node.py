@@ -41,6 +41,9 @@ from mbs_dynamics.ros.node_base import LATCHED, DescribedNode
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import Gravity
 
+DRAWING_RATE = 30.0
+"""Markers per second at most."""
+
 
 class DynamicsNode(DescribedNode):
     """The dynamics node; see docs/ros.md."""
@@ -71,6 +74,7 @@ class DynamicsNode(DescribedNode):
         self._measured: Any = None
         self._payload = PayloadEstimation(self, lambda: self._manager.robot)
         self._limit = RateLimit(self._settings.max_rate)
+        self._drawing = RateLimit(DRAWING_RATE)
         self._statistics = InputStatistics(self.steady_time())
         self._state = "unconfigured"
         self._stale = False
@@ -246,6 +250,8 @@ class DynamicsNode(DescribedNode):
         computed = self.steady_time()
         for publisher, filled in ready:
             publisher.publish(filled)
+        if robot.settings.publish_markers and self._drawing.passes(begin):
+            self._outputs.draw(stamp, reading, self._contact)
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""
         self._statistics.answered(begin, computed, self.steady_time(), why_not)

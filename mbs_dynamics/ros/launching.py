@@ -20,9 +20,10 @@ from launch.event_handlers import OnProcessExit
 from launch.events import matches_action
 from launch.events.process import ProcessExited, ShutdownProcess
 from launch.logging import get_logger
-from launch.substitutions import LaunchConfiguration
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
@@ -235,9 +236,21 @@ class Given:
             output="screen",
         )
 
-    def state_publisher(self, description: str) -> list[Node]:
-        """Return the action that starts robot_state_publisher, if it was asked for."""
-        if not self.on("robot_state_publisher"):
+    def rviz(self) -> Node:
+        """Return the action that starts RViz with what this package shows."""
+        share = FindPackageShare(PACKAGE)
+        config = PathJoinSubstitution([share, "config", "mbs_dynamics.rviz"])
+        return Node(
+            package="rviz2",
+            executable="rviz2",
+            namespace=self["namespace"],
+            arguments=["-d", config],
+            parameters=[self.time()] if self.time() else [],
+        )
+
+    def state_publisher(self, description: str, *, wanted: bool = False) -> list[Node]:
+        """Return the action that starts robot_state_publisher, if it is asked for."""
+        if not (wanted or self.on("robot_state_publisher")):
             return []
         name = "robot_state_publisher"
         given = {"robot_description": description, **self.time()}

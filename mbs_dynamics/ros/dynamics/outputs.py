@@ -14,10 +14,13 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from visualization_msgs.msg import MarkerArray
 
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.markers import Markers
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.messages import (
     EffortMessage,
     EnergyMessage,
@@ -29,6 +32,8 @@ from mbs_dynamics.ros.messages import (
     WrenchMessage,
     topic_names,
 )
+
+MARKERS = "~/markers"
 
 DEPTH = 10
 """Depth of the publishers' queues; they are reliable, so that any subscriber matches."""
@@ -81,6 +86,7 @@ class Outputs:
             (f"~/jacobian/{links[body]}", JacobianMessage(model.joint_names, body, rep))
             for body in robot.bodies
         ]
+        self._markers = Markers(robot) if settings.publish_markers else None
         self._joint_wrenches = [
             (f"~/joint_wrench/{joints[joint]}", WrenchMessage(prefix + model.bodies[i].name))
             for joint, i in zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)
@@ -139,6 +145,13 @@ class Outputs:
             ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, wrench.W)
         return ready.messages
 
+    def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
+        """Publish markers, if somebody looks."""
+        publisher = self._publishers.get(MARKERS)
+        if publisher is None or self._markers is None or not publisher.get_subscription_count():
+            return
+        publisher.publish(self._markers.message(stamp, reading.q, reading.qd, contact.wrench))
+
     def clear(self) -> None:
         """Destroy all publishers."""
         for publisher in self._publishers.values():
@@ -171,6 +184,7 @@ def _plain_topics(settings: DynamicsSettings) -> dict[str, Any]:
         "~/bias_torques": (settings.publish_bias_torques, JointState),
         "~/mass_matrix": (settings.publish_mass_matrix, Float64MultiArray),
         "~/center_of_mass": (settings.publish_center_of_mass, PointStamped),
+        MARKERS: (settings.publish_markers, MarkerArray),
         "~/energy": (settings.publish_energy, Float64MultiArray),
         "~/external_torques": (settings.publish_external_torques, JointState),
         "~/tool_wrench": (settings.publish_tool_wrench, WrenchStamped),

@@ -77,6 +77,11 @@ class DynamicsSettings(DescribedSettings):
         "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
         "trajectory on ~/desired_trajectory likewise.",
     )
+    publish_markers: bool = setting(
+        False,
+        "Publish ~/markers for RViz: inertias, centre of mass, gravity torques as discs, the screw "
+        "axis of the tool's twist, and the tool wrench.",
+    )
     estimate_payload: bool = setting(
         False,
         "Have services that take still poses and estimate the load on tool_body from the efforts, "

@@ -282,6 +282,7 @@ def test_every_topic_and_service_is_documented():
         "publish_desired_torques": True,
         "publish_velocities": True,
         "estimate_payload": True,
+        "publish_markers": True,
         "publish_center_of_mass": True,
     }
     with NodeProcess(**asked) as process, Probe(process) as probe:

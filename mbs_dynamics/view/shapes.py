@@ -1,0 +1,94 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes that show inertias, twists and velocities. Knows no viewer and no ROS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.inertia import Inertia
+
+SLOW = 1e-9
+"""An angular velocity below this, in rad/s, has no axis: the motion is a translation."""
+
+
+class Ellipsoid(NamedTuple):
+    """An ellipsoid in some frame."""
+
+    centre: FloatArray
+    """(3,)."""
+    axes: FloatArray
+    """(3, 3) rotation matrix; its columns are the directions of the semi-axes."""
+    semi_axes: FloatArray
+    """(3,)."""
+
+
+class ScrewAxis(NamedTuple):
+    """The axis about which a body turns and along which it slides."""
+
+    point: FloatArray
+    """(3,) the point of the axis that is nearest to the origin, in m; zero for a translation."""
+    direction: FloatArray
+    """(3,) of length 1; zero for a body at rest."""
+    rate: float
+    """In rad/s; 0 for a translation."""
+    speed: float
+    """Along the axis, in m/s."""
+
+
+def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
+    """Return the solid ellipsoid of uniform density that has an inertia, in its frame, in m.
+
+    Its second moments about the centre are m a^2 / 5. A body that cannot exist has semi-axes of
+    zero where these would be negative, and so has one without mass.
+    """
+    centre = np.asarray(inertia.com, dtype=float)
+    mass = float(inertia.mass)
+    if mass <= 0.0:
+        return Ellipsoid(centre, np.eye(3), np.zeros(3))
+    about_centre = np.asarray(inertia.second_moments) - mass * np.outer(centre, centre)
+    moments, axes = np.linalg.eigh(about_centre)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] = -axes[:, 0]
+    return Ellipsoid(centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0) / mass))
+
+
+def screw_axis(V: FloatArray) -> ScrewAxis:
+    """Return the axis of a twist V (6,), angular part first, measured at the origin of its frame.
+
+    Mueller (kinematics), section 2: V = (omega, p x omega + h omega) for the point p and the pitch
+    h. A translation has no point; its direction is that of the velocity.
+    """
+    omega, v = np.asarray(V[:3], dtype=float), np.asarray(V[3:], dtype=float)
+    rate = float(np.linalg.norm(omega))
+    if rate < SLOW:
+        speed = float(np.linalg.norm(v))
+        direction = v / speed if speed > 0.0 else np.zeros(3)
+        return ScrewAxis(np.zeros(3), direction, 0.0, speed)
+    direction = omega / rate
+    return ScrewAxis(np.cross(omega, v) / rate**2, direction, rate, float(direction @ v))
+
+
+def velocity_ellipsoid(J: FloatArray) -> Ellipsoid:
+    """Return what velocities (3,) a Jacobian J (3, n) gives for rates of length 1, about zero.
+
+    Its semi-axes are the singular values of J (Yoshikawa 1985), in m/s for rad/s.
+    """
+    axes, lengths, _ = np.linalg.svd(np.asarray(J, dtype=float))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] = -axes[:, 0]
+    semi_axes = np.zeros(3)
+    semi_axes[: len(lengths)] = lengths
+    return Ellipsoid(np.zeros(3), axes, semi_axes)
+
+
+def turn_to(direction: FloatArray) -> FloatArray:
+    """Return a rotation matrix (3, 3) whose z axis has a direction (3,), which is not zero."""
+    z = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
+    other = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = np.cross(other, z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)

@@ -1,0 +1,79 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of inertias, twists and velocities, by what defines them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view import ellipsoid_of_inertia, screw_axis, turn_to, velocity_ellipsoid
+
+pytestmark = pytest.mark.backend_independent
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+
+
+@pytest.mark.parametrize("body", ARM.bodies, ids=lambda body: body.name)
+def test_the_ellipsoid_has_the_inertia_of_the_body(body):
+    found = ellipsoid_of_inertia(body.inertia)
+    m, (a, b, c) = body.inertia.mass, found.semi_axes
+    tensor = m / 5.0 * np.diag([b**2 + c**2, a**2 + c**2, a**2 + b**2])
+    R = found.axes
+    np.testing.assert_allclose(R @ tensor @ R.T, body.inertia.tensor_at_com, atol=1e-12)
+    np.testing.assert_allclose(found.centre, body.inertia.com)
+    np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-12)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+
+
+def test_no_mass_is_no_ellipsoid():
+    assert not ellipsoid_of_inertia(Inertia.zero()).semi_axes.any()
+
+
+def test_points_on_a_screw_axis_are_the_slowest_and_move_along_it():
+    rng = np.random.default_rng(1)
+    for V in rng.normal(size=(20, 6)):
+        axis = screw_axis(V)
+
+        def velocity(p, V=V):
+            return V[3:] + np.cross(V[:3], p)
+
+        for s in (0.0, -2.0, 3.0):
+            v = velocity(axis.point + s * axis.direction)
+            np.testing.assert_allclose(v, axis.speed * axis.direction, atol=1e-12)
+        assert axis.rate == pytest.approx(np.linalg.norm(V[:3]))
+        assert axis.point @ axis.direction == pytest.approx(0.0, abs=1e-12)
+        for p in rng.normal(size=(10, 3)):
+            assert np.linalg.norm(velocity(p)) >= abs(axis.speed) - 1e-12
+
+
+def test_translations_and_rest():
+    axis = screw_axis(np.array([0.0, 0.0, 0.0, 0.0, 2.0, 0.0]))
+    assert (axis.rate, axis.speed) == (0.0, 2.0)
+    np.testing.assert_allclose(axis.direction, [0.0, 1.0, 0.0])
+    assert not screw_axis(np.zeros(6)).direction.any()
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_velocity_ellipsoid_is_the_image_of_the_unit_sphere(n):
+    rng = np.random.default_rng(2)
+    J = rng.normal(size=(3, n))
+    found = velocity_ellipsoid(J)
+    x = rng.normal(size=(200, n))
+    v = (x / np.linalg.norm(x, axis=1)[:, None]) @ J.T
+    seen = v @ found.axes
+    size = np.divide(seen, found.semi_axes, out=np.zeros_like(seen), where=found.semi_axes > 0.0)
+    assert (np.square(size).sum(axis=1) <= 1.0 + 1e-9).all()
+    if n == 2:
+        assert found.semi_axes[2] == 0.0
+
+
+def test_a_rotation_turns_z_to_a_direction():
+    for direction in np.random.default_rng(3).normal(size=(10, 3)):
+        R = turn_to(direction)
+        np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(R[:, 2], direction / np.linalg.norm(direction))
+        assert np.linalg.det(R) == pytest.approx(1.0)
