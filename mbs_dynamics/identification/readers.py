@@ -17,10 +17,16 @@ from mbs_dynamics.identification.recording import Recording, RecordingError, mer
 JOINT_STATE = "sensor_msgs/msg/JointState"
 
 QUANTITIES = {
-    "t": ("t", "time", "times", "timestamp", "stamp"),
-    "q": ("q", "position", "positions", "pos", "joint_position", "actual_q"),
-    "qd": ("qd", "dq", "velocity", "velocities", "vel", "joint_velocity", "actual_qd"),
-    "tau": ("tau", "torque", "torques", "effort", "efforts", "joint_torque", "actual_tau"),
+    "t": ("t", "time", "times", "timestamp", "timestamps", "stamp"),
+    "q": ("q", "position", "positions", "pos", "joint_positions", "joint_position", "actual_q"),
+    "qd": (
+        *("qd", "dq", "velocity", "velocities", "vel"),
+        *("joint_velocities", "joint_velocity", "actual_qd"),
+    ),
+    "tau": (
+        *("tau", "torque", "torques", "effort", "efforts"),
+        *("joint_torques", "joint_torque", "joint_efforts", "joint_effort", "actual_tau"),
+    ),
 }
 """What the quantities of a recording are called, in lower case."""
 
@@ -100,9 +106,11 @@ def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, 
 
 def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
     with path.open(encoding="utf-8-sig") as file:
-        header = [word.strip().strip('"') for word in file.readline().split(",")]
+        line = file.readline()
+        between = max(",;\t", key=line.count)
+        header = [word.strip().strip('"') for word in line.split(between)]
         try:
-            table = np.genfromtxt(file, delimiter=",", ndmin=2)
+            table = np.genfromtxt(file, delimiter=between, ndmin=2)
         except ValueError as error:
             raise RecordingError(f"{path}: is no table of numbers: {error}") from error
     if table.shape[1] != len(header) or not len(table):
@@ -128,6 +136,11 @@ def _meaning(name: str) -> tuple[str, str]:
         for word in words:
             match = re.fullmatch(rf"{word}[_.\[]?(.+?)\]?", name, re.IGNORECASE)
             if match and (name[len(word)] in "_.[" or match[1].isdigit()):
+                return quantity, match[1]
+    for quantity, words in QUANTITIES.items():  # joint1_pos
+        for word in words if quantity != "t" else ():
+            match = re.fullmatch(rf"(.+)[_.]{word}", name, re.IGNORECASE)
+            if match:
                 return quantity, match[1]
     return "", ""
 

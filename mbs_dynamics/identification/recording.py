@@ -20,6 +20,9 @@ Mask = NDArray[np.bool_]
 SHORTEST = 50
 """A recording needs at least this many samples."""
 
+STILL = 1e-3
+"""A joint that moves by less than this, in rad or m, stands still."""
+
 GAP = 5.0
 """A pause of so many periods ends a stretch of samples."""
 
@@ -161,6 +164,7 @@ def cleaned(recording: Recording, model: Model) -> list[Recording]:
     no torques, too few samples, joints that never move, units or signs that are not those of SI.
     """
     name, notes = recording.name, list(recording.notes)
+    recording = _without_silent(recording, notes)
     finite = np.isfinite(recording.t) & np.isfinite(recording.q).all(axis=1)
     finite &= np.isfinite(recording.tau).all(axis=1)
     if np.isnan(recording.tau).all(axis=0).any() or not recording.tau.any():
@@ -204,6 +208,26 @@ def cleaned(recording: Recording, model: Model) -> list[Recording]:
     if not parts:
         raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
     return [replace(part, notes=tuple(notes)) for part in parts]
+
+
+def _without_silent(recording: Recording, notes: list[str]) -> Recording:
+    """Return the recording without joints that neither move nor have torques, such as grippers."""
+    silent = ~np.nan_to_num(recording.tau).any(axis=0)
+    still = np.ptp(np.nan_to_num(recording.q), axis=0) < STILL
+    leave = silent & still
+    if not leave.any() or leave.all():
+        return recording
+    notes.append(
+        f"left out, as they neither move nor have torques: {_named(recording.joints, leave)}"
+    )
+    keep = ~leave
+    return replace(
+        recording,
+        joints=tuple(j for j, one in zip(recording.joints, keep, strict=True) if one),
+        q=recording.q[:, keep],
+        tau=recording.tau[:, keep],
+        qd=None if recording.qd is None else recording.qd[:, keep],
+    )
 
 
 def _uniform(

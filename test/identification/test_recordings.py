@@ -57,6 +57,17 @@ def test_tables_with_numbers_in_place_of_names(tmp_path):
     assert_same(found.of(TRUE), velocities=False)
 
 
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_tables_with_the_joint_first_and_other_separators(tmp_path, between):
+    words = ("pos", "vel", "effort")
+    head = ["timestamp", *(f"{name}_{word}" for word in words for name in JOINTS)]
+    path = tmp_path / "run.csv"
+    table = np.column_stack([SHORT.t, SHORT.q, SHORT.qd, SHORT.tau])
+    line = between.join(head)
+    np.savetxt(path, table, delimiter=between, header=line, comments="", fmt="%.17g")
+    assert_same(read_recording(path))
+
+
 @pytest.mark.parametrize(
     "names",
     [
@@ -195,6 +206,15 @@ def test_bad_samples_and_wrapped_angles_are_mended():
     assert any("wrapped angles were unwrapped: joint1" in note for note in part.notes)
     assert any("1 samples that are not finite" in note for note in part.notes)
     assert np.abs(np.diff(part.q[:, 0])).max() < 0.1
+
+
+@pytest.mark.parametrize("effort", [0.0, np.nan])
+def test_a_gripper_without_efforts_is_left_out(effort):
+    q, tau = SHORT.q.copy(), SHORT.tau.copy()
+    q[:, 6], tau[:, 6] = 0.04, effort
+    (part,) = cleaned(replace(SHORT, q=q, tau=tau, qd=None), TRUE)
+    assert part.joints == JOINTS[:6]
+    assert "neither move nor have torques: joint7" in part.notes[0]
 
 
 def test_stretches_without_torques_are_left_out():
