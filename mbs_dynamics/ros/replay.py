@@ -51,7 +51,7 @@ class ReplayNode(DynamicsNode):
     def __init__(self, write: Write, **options: Any) -> None:
         self.now = 0
         """The time of the bag in ns."""
-        self.heard: dict[str, tuple[type, Callable[[Any], object]]] = {}
+        self.callbacks: dict[str, tuple[type, Callable[[Any], object]]] = {}
         """Types and callbacks of the topics that the node takes, by full name."""
         self._write = write
         super().__init__(**options)
@@ -83,7 +83,7 @@ class ReplayNode(DynamicsNode):
         if not self._overridable:
             return super().create_subscription(kind, topic, callback, qos, **options)
         name = self.resolve_topic_name(topic)
-        self.heard[name] = kind, callback
+        self.callbacks[name] = kind, callback
         return SimpleNamespace(topic_name=name)
 
     def destroy_publisher(self, publisher: Any) -> bool:
@@ -94,7 +94,7 @@ class ReplayNode(DynamicsNode):
         """Take no messages of a topic any more."""
         if not isinstance(subscription, SimpleNamespace):
             return bool(super().destroy_subscription(subscription))
-        return self.heard.pop(subscription.topic_name, None) is not None
+        return self.callbacks.pop(subscription.topic_name, None) is not None
 
 
 def replay(
@@ -159,8 +159,8 @@ def replay(
                             due += SECOND
                         node.now = when
                         name = names.get(connection.topic, connection.topic)
-                        if name in node.heard:
-                            kind, callback = node.heard[name]
+                        if name in node.callbacks:
+                            kind, callback = node.callbacks[name]
                             callback(deserialize_message(bytes(data), kind))
                             read += 1
             except AnyReaderError as error:

@@ -62,7 +62,7 @@ class FeedForward:
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
         self._messages: dict[tuple[str, ...], EffortMessage] = {}
-        self._heard = ("", False)
+        self._asked = ("", False)
 
     def adopt(self, robot: Robot | None) -> None:
         """Answer for another robot, or for none."""
@@ -73,10 +73,10 @@ class FeedForward:
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Have the topics that the settings ask for, in an active node."""
         asked = settings.controller_state, active and settings.publish_desired_torques
-        if asked == self._heard:
+        if asked == self._asked:
             return
         self.close()
-        self._heard = asked
+        self._asked = asked
         if not asked[1]:
             return
         make = self._node.create_publisher
@@ -84,14 +84,14 @@ class FeedForward:
             TORQUES: make(JointState, TORQUES, 10),
             TRAJECTORY_TORQUES: make(JointTrajectory, TRAJECTORY_TORQUES, 10),
         }
-        hear = self._node.create_subscription
+        subscribe = self._node.create_subscription
         self._subscriptions = [
-            hear(JointTrajectoryPoint, "~/desired", self._on_point, 10),
-            hear(JointTrajectory, "~/desired_trajectory", self._on_trajectory, 10),
+            subscribe(JointTrajectoryPoint, "~/desired", self._on_point, 10),
+            subscribe(JointTrajectory, "~/desired_trajectory", self._on_trajectory, 10),
         ]
         if settings.controller_state:
             self._subscriptions.append(
-                hear(
+                subscribe(
                     controller_state_type(),
                     settings.controller_state,
                     self._on_controller_state,
@@ -105,7 +105,7 @@ class FeedForward:
             self._node.destroy_subscription(self._subscriptions.pop())
         while self._publishers:
             self._node.destroy_publisher(self._publishers.popitem()[1])
-        self._heard = ("", False)
+        self._asked = ("", False)
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
         tau = self._answer("point", (), [message])
