@@ -12,6 +12,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.colours import BLUE, CURVES, GREY
 from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.integrate.floating import BASE, Base
 from mbs_dynamics.integrate.results import (
@@ -21,6 +22,7 @@ from mbs_dynamics.integrate.results import (
     Trajectory,
     checked_single,
 )
+from mbs_dynamics.integrate.states import check_joints
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 
@@ -64,6 +66,8 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
     """
     target, plt = _checked(motion, path, FIGURES), _pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True, layout="constrained")
+    for each in axes.flat:
+        each.set_prop_cycle(color=CURVES)
     for each, (values, label, names) in zip(axes.flat, _panels(motion), strict=False):
         each.plot(motion.t, values, lw=1.0)
         each.set_ylabel(label)
@@ -79,7 +83,7 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
     axes[1, 1].legend(fontsize=7)
     for event in motion.events:
         for each in axes.flat:
-            each.axvline(event.t, color="0.7", lw=0.6)
+            each.axvline(event.t, color=GREY, lw=0.6)
     for each in axes[1]:
         each.set_xlabel("time, s")
     figure.suptitle(motion.method)
@@ -119,12 +123,7 @@ def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | P
     BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    names = model.joint_names[6 if isinstance(motion, FloatingMotion) else 0 :]
-    if motion.joint_names != names:
-        raise ArgumentError(
-            f"the motion is of the joints {', '.join(motion.joint_names)}; the model has "
-            f"{', '.join(names)}"
-        )
+    check_joints(model, motion)
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     count = max(int(motion.t[-1] * FRAMES_PER_SECOND), 1) + 1
@@ -135,7 +134,7 @@ def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | P
         segments = _segments(model, forward_kinematics(model, motion.q[rows]))
     figure = plt.figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot(projection="3d")
-    lines = [axes.plot([], [], [], "o-", lw=2.0, ms=3.0, color="C0")[0] for _ in segments[0]]
+    lines = [axes.plot([], [], [], "o-", lw=2.0, ms=3.0, color=BLUE)[0] for _ in segments[0]]
     low, high = segments.min(axis=(0, 1, 2)), segments.max(axis=(0, 1, 2))
     half, centre = 0.5 * max(float((high - low).max()), 1e-3), 0.5 * (low + high)
     for name, middle in zip("xyz", centre, strict=True):

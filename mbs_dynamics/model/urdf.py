@@ -236,14 +236,21 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    """Return the (4, 4) pose of an ``origin``; rpy turns about the fixed axes x, y, z in turn."""
+    """Return the (4, 4) pose of an ``origin``."""
+    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
+
+
+def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> FloatArray:
+    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``.
+
+    ``rpy`` turns about the fixed axes x, y, z in turn.
+    """
     C = np.eye(4)
-    if origin is not None:
-        (sr, sp, sy), (cr, cp, cy) = np.sin(origin.rpy), np.cos(origin.rpy)
-        C[:3, :3] = [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-        C[:3, 3] = origin.xyz
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    C[:3, :3] = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    C[:3, 3] = xyz
     return C

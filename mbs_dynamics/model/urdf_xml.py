@@ -78,8 +78,7 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
 
     Raises UrdfError, naming the source, the element and the attribute.
     """
-    where, data, encoding = _content(source)
-    document = _parsed(where, data, encoding)
+    where, document = document_of(source)
     if etree.QName(document).localname != "robot":
         raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>")
     name = document.get("name")
@@ -103,6 +102,15 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
                 f"{', '.join(JOINT_TYPES)}"
             )
     return where, urdf.Robot.from_xml_string(etree.tostring(copy))
+
+
+def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, etree._Element]:
+    """Return what to call the source in messages, and the root element of its XML.
+
+    Raises UrdfError for what cannot be read or is no XML.
+    """
+    where, data, encoding = _content(source)
+    return where, _parsed(where, data, encoding)
 
 
 def _content(source: object) -> tuple[str, bytes, str | None]:
