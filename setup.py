@@ -39,6 +39,8 @@ setup(
         "fast": ["llvmlite>=0.45"],
         # Figures and animations of motions.
         "plot": ["matplotlib>=3.7"],
+        # Robots in the browser; pycollada reads meshes in .dae.
+        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada"],
         # Identification from recordings; rosbags reads bags without ROS.
         "identify": ["scipy>=1.11", "rosbags>=0.10"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
@@ -69,6 +71,11 @@ setup(
             "matplotlib>=3.7",
             "scipy>=1.11",
             "rosbags>=0.10",
+            # The viewer, and what opens its page in a browser without a screen.
+            "viser>=1.0",
+            "trimesh>=4.5",
+            "pycollada",
+            "playwright",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",

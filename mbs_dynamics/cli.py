@@ -17,6 +17,7 @@ from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_identify import add_identification
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_simulate import robot as _robot
+from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
 from mbs_dynamics.errors import UnknownAlgorithmError
 from mbs_dynamics.model.body import GROUND
@@ -103,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_command(commands)
     add_commands(commands)
     add_identification(commands)
+    add_view(commands)
 
     options = parser.parse_args(arguments)
     try:

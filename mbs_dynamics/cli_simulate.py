@@ -10,7 +10,9 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from queue import Queue
+from threading import Thread
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,17 +47,7 @@ def add_commands(commands: Any) -> None:
     run.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
     run.add_argument("--root", help="link to take as the ground (default: the root link)")
     run.add_argument("--tip", help="keep only the chain from the root to this link")
-    run.add_argument(
-        "--q",
-        type=_setting,
-        nargs="+",
-        default=[],
-        metavar="JOINT=VALUE",
-        help="posture to begin with, in rad or m; joints that are not named begin at zero, or at "
-        "the limit next to it. One VALUE without a name for each joint will do as well",
-    )
-    run.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
-                     help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
+    add_state(run)
     run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
     run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
     run.add_argument("--every", type=int, default=1, metavar="K",
@@ -75,6 +67,8 @@ def add_commands(commands: Any) -> None:
     run.add_argument("--damping", type=float, help="viscous damping of each joint, N m s/rad")
     run.add_argument("--stops", action="store_true", help="with stops at the limits of position")
     run.add_argument("--out", type=Path, metavar="FILE", help="write the motion: .npz or .csv")
+    run.add_argument("--view", action="store_true", help="show it in the browser")
+    add_page(run)
     _add_pictures(run)
     run.set_defaults(run=_simulate)
 
@@ -87,6 +81,54 @@ def add_commands(commands: Any) -> None:
     plot.set_defaults(run=_plot)
 
 
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a state to begin with; see :func:`start_of`."""
+    parser.add_argument(
+        "--q",
+        type=_setting,
+        nargs="+",
+        default=[],
+        metavar="JOINT=VALUE",
+        help="posture to begin with, in rad or m; joints that are not named begin at zero, or at "
+        "the limit next to it. One VALUE without a name for each joint will do as well",
+    )
+    parser.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
+                        help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a page of the browser."""
+    parser.add_argument("--port", type=int, help="of the page (default: 8080, or the next free)")
+    parser.add_argument("--no-browser", action="store_true", help="only print its address")
+
+
+def expression(path: Path, options: argparse.Namespace) -> str:
+    """Return the Python that makes the model of a command line."""
+    chain = "".join(f", {name}={x!r}" for name in ("root", "tip") if (x := getattr(options, name)))
+    return f"mbs.Model.from_urdf({str(path)!r}{chain})"
+
+
+def start_of(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
+    """Return positions and rates (n,) that the options of a state ask for."""
+    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), model.lower, model.upper))
+    return q, _vector("--qd", model, options.qd, np.zeros(model.n))
+
+
+def motion_of_robot(path: Path) -> Simulated:
+    """Return the motion in a file; ArgumentError if there is none, or one of a body."""
+    motion = _motion(path)
+    if isinstance(motion, BodyMotion):
+        raise ArgumentError(f"{path} has the motion of a body, not of a robot")
+    return motion
+
+
+def _motion(path: Path) -> Simulated | BodyMotion:
+    try:
+        return load_motion(path)
+    except FileNotFoundError as error:
+        raise ArgumentError(f"there is no file {path}") from error
+
+
 def _add_pictures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
     parser.add_argument("--animation", type=Path, metavar="FILE", help="animate it: .gif")
@@ -94,10 +136,15 @@ def _add_pictures(parser: argparse.ArgumentParser) -> None:
 
 def robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Model:
     """Return the model of a URDF, or of a robot shipped here, without warnings."""
-    is_name = not Path(name).exists() and "/" not in name and "." not in name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(robot_path(name) if is_name else name, root=root, tip=tip)
+        return mbs.Model.from_urdf(robot_file(name), root=root, tip=tip)
+
+
+def robot_file(name: str) -> Path:
+    """Return the path of a URDF, or that of a robot shipped here."""
+    is_name = not Path(name).exists() and "/" not in name and "." not in name
+    return robot_path(name) if is_name else Path(name)
 
 
 def _setting(text: str) -> tuple[str, float]:
@@ -143,26 +190,89 @@ def _simulate(options: argparse.Namespace) -> int:
     model = robot(options.robot, options.root, options.tip)
     if options.gravity is not None:
         model = model.with_gravity(options.gravity)
-    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), model.lower, model.upper))
-    qd = _vector("--qd", model, options.qd, np.zeros(model.n))
-    begun, failed = time.perf_counter(), None
+    q, qd = start_of(model, options)
+    if options.view:
+        return _watch(model, q, qd, options)
+    return _finish(model, _computed(model, q, qd, options), options)
+
+
+class _Computed(NamedTuple):
+    """What a simulation came to."""
+
     motion: Simulated
+    taken: float
+    """Seconds."""
+    failed: SimulationError | None = None
+    """Why the motion is not whole."""
+
+
+def _computed(
+    model: mbs.Model,
+    q: FloatArray,
+    qd: FloatArray,
+    options: argparse.Namespace,
+    tell: Callable[..., None] | None = None,
+) -> _Computed:
+    """Simulate; ``tell`` is told of every state that the control law is asked about."""
+    begun = time.perf_counter()
     try:
-        motion = _moved(model, q, qd, options)
+        motion, failed = _moved(model, q, qd, options, tell), None
     except SimulationError as error:  # what there is until then is written all the same
         if error.motion is None:
             raise
         motion, failed = error.motion, error
-    steps = round(motion.t[-1] / options.step)
-    _report(model, motion, steps, time.perf_counter() - begun)
+    return _Computed(motion, time.perf_counter() - begun, failed)
+
+
+def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) -> int:
+    motion, taken, failed = computed
+    _report(model, motion, round(motion.t[-1] / options.step), taken)
     _write(motion, options, lambda: model, options.out)
     if failed is not None:
         raise failed
     return 0
 
 
+def _watch(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> int:
+    """Show the simulation while it runs, and then play its motion."""
+    from mbs_dynamics.view.opening import open_page, show
+    from mbs_dynamics.view.playback import Playback, Watching
+
+    path = robot_file(options.robot)
+    opened = open_page(model, path, made=expression(path, options), port=options.port)
+    page, watching, made = opened.page, Watching(opened.parts), Queue[_Computed | Exception]()
+
+    def compute() -> None:
+        try:
+            made.put(_computed(model, q, qd, options, watching.saw))
+        except Exception as error:  # raised again in the thread that waits
+            made.put(error)
+
+    try:
+        Thread(target=compute, daemon=True).start()
+        show(page, watching, browse=not options.no_browser, until=lambda: not made.empty())
+        if made.empty():  # ended by Ctrl+C
+            return 0
+        computed = made.get()
+        if isinstance(computed, Exception):
+            raise computed
+        if computed.failed is not None:
+            page.say("failed", str(computed.failed))
+        code = _finish(model, computed._replace(failed=None), options)
+        playback = Playback(page, opened.parts, computed.motion)
+        playback.play()
+        show(page, playback, browse=False)
+        return code
+    finally:
+        page.close()
+
+
 def _moved(
-    model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace
+    model: mbs.Model,
+    q: FloatArray,
+    qd: FloatArray,
+    options: argparse.Namespace,
+    tell: Callable[..., None] | None,
 ) -> Simulated:
     """Return the motion; of a model with a floating base that on SE(3)."""
     base = 6 if has_floating_base(model) else 0
@@ -176,10 +286,23 @@ def _moved(
     }
     if options.torques is not None:
         given["control"] = _profile(options.torques, model.joint_names[base:])
+    if tell is not None:
+        none = np.zeros(model.n - base)
+        given["control"] = watched(given.get("control", lambda *state: none), tell)
     if not base:
         return simulate(model, q, qd, **given)
     C, V = mbs.forward_kinematics(model, q)[BASE], mbs.twists(model, q, qd)[BASE]
     return simulate_floating(model, C, V, q[base:], qd[base:], **given)
+
+
+def watched(law: Law, tell: Callable[..., None]) -> Law:
+    """Return a control law that tells of the states it sees."""
+
+    def torques(t: float, *state: FloatArray) -> ArrayLike:
+        tell(*state)
+        return law(t, *state)
+
+    return torques
 
 
 def _forces(model: mbs.Model, base: int, options: argparse.Namespace) -> JointForces | None:
@@ -233,10 +356,7 @@ def _write(
 
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
-    try:
-        motion = load_motion(options.file)
-    except FileNotFoundError as error:
-        raise ArgumentError(f"there is no file {options.file}") from error
+    motion = _motion(options.file)
     if options.animation is not None and options.robot is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:

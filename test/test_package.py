@@ -174,8 +174,8 @@ def test_the_manifest_declares_every_import() -> None:
     declared = {tag.text for tag in manifest.iter("exec_depend")}
     standard = {*sys.stdlib_module_names, "mbs_dynamics"}
     # no ROS or Ubuntu package of the first exists; matplotlib draws figures, when asked to, and the
-    # others identify
-    optional = {"llvmlite", "matplotlib", "rosbags", "scipy"}
+    # others identify and show robots
+    optional = {"imageio", "llvmlite", "matplotlib", "rosbags", "scipy", "trimesh", "viser"}
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "launch").glob("*.py")]
     imported = set().union(*(imports_of(path) for path in files)) - standard - optional
     assert {DECLARED_AS.get(name, name) for name in imported} <= declared

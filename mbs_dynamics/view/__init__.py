@@ -1,6 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to see of a mechanism: shapes, without any viewer."""
+"""What there is to see of a mechanism, and a page of the browser that shows it.
+
+``shapes``, ``drawings`` and ``layers`` know no viewer; ``page`` and what it needs are imported when
+they are asked for, and need the extra ``view``.
+"""
 
 from mbs_dynamics.view.shapes import (
     Ellipsoid,

@@ -20,9 +20,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import ToolWrench
-from mbs_dynamics.ros.dynamics.markers import LARGEST_DISC, PER_NEWTON, Markers
+from mbs_dynamics.ros.dynamics.markers import Markers
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.view.layers import LARGEST_DISC, PER_NEWTON, SMALLEST_DISC
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
@@ -76,7 +77,9 @@ def test_discs_are_about_the_joints_and_show_the_share_of_the_limit():
         axis = poses[k][:3, :3] @ MODEL.bodies[k].joint.screw[:3]
         np.testing.assert_allclose(turned(disc.pose.orientation), axis, atol=1e-12)
         share = abs(torques[k]) / MODEL.effort_limits[k]
-        assert disc.scale.x == pytest.approx(2.0 * LARGEST_DISC * (0.15 + 0.85 * share))
+        assert disc.scale.x == pytest.approx(
+            2.0 * LARGEST_DISC * (SMALLEST_DISC + (1.0 - SMALLEST_DISC) * share)
+        )
 
 
 def test_the_screw_axis_is_where_the_tool_is_slowest():

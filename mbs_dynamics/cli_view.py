@@ -1,0 +1,150 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``mbs-dynamics view``: a robot, a motion or a running robot in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mbs_dynamics.cli_simulate import (
+    add_page,
+    add_state,
+    expression,
+    motion_of_robot,
+    robot,
+    robot_file,
+    start_of,
+)
+from mbs_dynamics.errors import ArgumentError, BackendError
+
+if TYPE_CHECKING:
+    from mbs_dynamics.view.playback import Playback
+    from mbs_dynamics.view.posing import Posing
+
+
+def add_view(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    view = commands.add_parser("view", help="show a robot in the browser, on this machine only")
+    view.add_argument(
+        "robot",
+        nargs="?",
+        help="path of a URDF, or the name of a robot shipped here: arm7; not with --ros",
+    )
+    view.add_argument("--root", help="link to take as the ground (default: the root link)")
+    view.add_argument("--tip", help="keep only the chain from the root to this link")
+    add_state(view)
+    view.add_argument(
+        "--package-path",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="folder with the packages that package:// names, or such a package",
+    )
+    view.add_argument(
+        "--motion",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="play what simulate wrote, .npz or .csv; a second one is shown beside the first",
+    )
+    view.add_argument(
+        "--layers",
+        type=lambda text: [name.strip() for name in text.split(",")],
+        metavar="NAME,...",
+        help="layers that are shown at first, or 'all'",
+    )
+    add_page(view)
+    view.add_argument("--dark", action="store_true", help="begin in dark mode")
+    view.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write .html, .png or, of a motion, .gif, and end; the pictures need Chromium or "
+        "Chrome, but no screen",
+    )
+    view.add_argument(
+        "--ros", action="store_true", help="show the robot of robot_description, and its nodes"
+    )
+    view.add_argument("--namespace", default="", help="of the robot, with --ros")
+    view.set_defaults(run=_view)
+
+
+def _view(options: argparse.Namespace) -> int:
+    if options.ros:
+        return _live(options)
+    if options.robot is None:
+        raise ArgumentError("name a robot, or show the one that runs by --ros")
+    if len(options.motion) > 2:
+        raise ArgumentError(f"--motion shows one motion or two; got {len(options.motion)}")
+    from mbs_dynamics.view.opening import open_page, show
+    from mbs_dynamics.view.pictures import check_picture, write_picture
+    from mbs_dynamics.view.playback import Playback
+    from mbs_dynamics.view.posing import Posing
+
+    if options.write is not None:
+        check_picture(options.write, bool(options.motion))
+    motions = [motion_of_robot(path) for path in options.motion]
+    path = robot_file(options.robot)
+    model = robot(options.robot, options.root, options.tip)
+    opened = open_page(
+        model,
+        path,
+        packages=options.package_path,
+        made=expression(path, options),
+        port=_port(options),
+        dark=options.dark,
+        tell=_complain,
+    )
+    page = opened.page
+    source: Posing | Playback
+    try:
+        page.choose(options.layers)
+        if motions:
+            ghost = motions[1] if len(motions) > 1 else None
+            source = Playback(page, opened.parts, motions[0], ghost=ghost, look=opened.look.parts)
+        else:
+            q, qd = start_of(model, options)
+            source = Posing(page, model, q, qd)
+        if options.write is not None:
+            write_picture(page, source, options.write, options.dark)
+            print(f"wrote {options.write}")
+            return 0
+        return show(page, source, browse=not options.no_browser)
+    finally:
+        page.close()
+
+
+def _live(options: argparse.Namespace) -> int:
+    given = ("robot", "write", "motion", "q", "qd", "root", "tip")
+    refused = [name for name in given if getattr(options, name)]
+    if refused:
+        raise ArgumentError(f"--ros shows the robot that runs, so {refused[0]!r} is not for it")
+    try:
+        from mbs_dynamics.ros.live_view import live_view
+    except ImportError as error:
+        raise BackendError(
+            f"--ros needs ROS 2 ({error}); source it, or install the extra 'ros' of this package"
+        ) from error
+    return live_view(
+        options.namespace,
+        packages=options.package_path,
+        port=options.port,
+        browse=not options.no_browser,
+        dark=options.dark,
+        chosen=options.layers,
+    )
+
+
+def _port(options: argparse.Namespace) -> int | None:
+    """Return the port: of a page that nobody is to open one that is free."""
+    port: int | None = 0 if options.write is not None and options.port is None else options.port
+    return port
+
+
+def _complain(words: str) -> None:
+    print(f"mbs-dynamics: {words}", file=sys.stderr)

@@ -1,0 +1,187 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Draws in the scene of viser: robots, and the drawings of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import trimesh
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.colours import AXES
+from mbs_dynamics.lie.so3 import to_quaternion
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.view.drawings import Arrows, Discs, Drawing, Ellipsoids, Frames, Labels, Lines
+from mbs_dynamics.view.meshes import Part
+
+_BALL = trimesh.creation.icosphere(subdivisions=3, radius=1.0)
+_DISC = trimesh.creation.cylinder(radius=1.0, height=1.0, sections=48)
+
+
+class Canvas:
+    """Where drawings are drawn. What is there already is moved, which is fast."""
+
+    def __init__(self, scene: Any, size: float) -> None:
+        self._scene, self._size = scene, size
+        self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
+
+    def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
+        """Draw these under a name, in place of what was drawn there."""
+        before = self._drawn.get(name, [])
+        after = []
+        for k, drawing in enumerate(drawings):
+            key = _key(drawing)
+            if k < len(before) and before[k][0] == key:
+                handles = before[k][1]
+                self._move(handles, drawing)
+            else:
+                for handle in before[k][1] if k < len(before) else ():
+                    handle.remove()
+                handles = self._add(f"/{name}/{k}", drawing)
+            after.append((key, handles))
+        for _, handles in before[len(drawings) :]:
+            for handle in handles:
+                handle.remove()
+        self._drawn[name] = after
+
+    def _add(self, name: str, drawing: Drawing) -> list[Any]:
+        scene, size = self._scene, self._size
+        if isinstance(drawing, Ellipsoids | Discs):
+            solid = _BALL if isinstance(drawing, Ellipsoids) else _DISC
+            handle = scene.add_batched_meshes_simple(
+                name,
+                solid.vertices,
+                solid.faces,
+                batched_wxyzs=wxyz(drawing.rotations),
+                batched_positions=drawing.centres,
+                batched_scales=_scales(drawing),
+                batched_colors=_bytes(drawing.colours),
+                opacity=None if drawing.opacity >= 1.0 else drawing.opacity,
+                lod="off",
+                cast_shadow=False,
+                receive_shadow=False,
+            )
+            return [handle]
+        if isinstance(drawing, Arrows):
+            return [
+                scene.add_arrows(
+                    name,
+                    drawing.points,
+                    _bytes(drawing.colours),
+                    shaft_radius=0.006 * size,
+                    head_radius=0.014 * size,
+                    head_length=0.04 * size,
+                )
+            ]
+        if isinstance(drawing, Frames):
+            points, colours = _axes_of(drawing)
+            return [
+                scene.add_arrows(
+                    name,
+                    points,
+                    colours,
+                    shaft_radius=0.004 * size,
+                    head_radius=0.008 * size,
+                    head_length=0.015 * size,
+                )
+            ]
+        if isinstance(drawing, Lines):
+            return [
+                scene.add_line_segments(
+                    name, drawing.points, _ends(drawing.colours), thickness=0.006 * size
+                )
+            ]
+        return [
+            scene.add_label(f"{name}/{k}", text, position=place, font_screen_scale=0.8)
+            for k, (place, text) in enumerate(zip(drawing.places, drawing.texts, strict=True))
+        ]
+
+    def _move(self, handles: list[Any], drawing: Drawing) -> None:
+        if isinstance(drawing, Labels):
+            for handle, place, text in zip(handles, drawing.places, drawing.texts, strict=True):
+                handle.position = place
+                handle.text = text
+            return
+        (handle,) = handles
+        if isinstance(drawing, Ellipsoids | Discs):
+            handle.batched_wxyzs = wxyz(drawing.rotations)
+            handle.batched_positions = drawing.centres
+            handle.batched_scales = _scales(drawing).astype(np.float32)
+            handle.batched_colors = _bytes(drawing.colours)
+        elif isinstance(drawing, Frames):
+            handle.points = _axes_of(drawing)[0]
+        else:
+            handle.points = drawing.points
+            lines = isinstance(drawing, Lines)
+            handle.colors = _ends(drawing.colours) if lines else _bytes(drawing.colours)
+
+
+class Robot:
+    """The meshes of a robot, under a name of their own."""
+
+    def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
+        self._scene = scene
+        self._bodies = {
+            body: scene.add_frame(f"/{name}/{body}", show_axes=False)
+            for body in sorted({part.body for part in parts})
+        }
+        for part in parts:
+            scene.add_mesh_trimesh(f"/{name}/{part.body}/{part.name}", part.mesh)
+
+    def move(self, poses: FloatArray) -> None:
+        """Move the bodies to their poses (nb, 4, 4)."""
+        quaternions = wxyz(poses[:, :3, :3])
+        for body, frame in self._bodies.items():
+            if body != GROUND:
+                frame.wxyz = quaternions[body]
+                frame.position = poses[body, :3, 3]
+
+    def show(self, visible: bool) -> None:
+        """Show or hide the meshes."""
+        for frame in self._bodies.values():
+            frame.visible = visible
+
+
+def wxyz(rotations: FloatArray) -> FloatArray:
+    """Return the quaternions (..., 4) of rotations (..., 3, 3), the real part first."""
+    return np.asarray(np.roll(to_quaternion(rotations), 1, axis=-1))
+
+
+def _key(drawing: Drawing) -> object:
+    """Return what has to be the same if a drawing is to take the place of another one."""
+    if isinstance(drawing, Labels):
+        return Labels, len(drawing.texts)
+    if isinstance(drawing, Frames):
+        return Frames, len(drawing.poses), drawing.length
+    opacity = drawing.opacity if isinstance(drawing, Ellipsoids | Discs) else 1.0
+    return type(drawing), len(drawing.colours), opacity
+
+
+def _scales(drawing: Ellipsoids | Discs) -> FloatArray:
+    if isinstance(drawing, Ellipsoids):
+        return drawing.semi_axes
+    thickness = np.full(len(drawing.radii), drawing.thickness)
+    return np.stack([drawing.radii, drawing.radii, thickness], axis=1)
+
+
+def _axes_of(frames: Frames) -> tuple[FloatArray, Any]:
+    """Return arrows (3 k, 2, 3) along the axes of frames, and their colours (3 k, 3)."""
+    origins = np.repeat(frames.poses[:, None, :3, 3], 3, axis=1)
+    along = np.swapaxes(frames.poses[:, :3, :3], 1, 2)
+    points = np.stack([origins, origins + frames.length * along], axis=2).reshape(-1, 2, 3)
+    return points, _bytes(np.tile(np.array(AXES), (len(frames.poses), 1)))
+
+
+def _bytes(colours: FloatArray) -> Any:
+    """Return colours as viser takes them where many things are drawn at once: linear, not sRGB."""
+    srgb = np.asarray(colours, dtype=float)
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    return np.round(255.0 * linear).astype(np.uint8)
+
+
+def _ends(colours: FloatArray) -> Any:
+    """Return the colours of both ends of lines."""
+    return np.repeat(_bytes(colours)[:, None], 2, axis=1)

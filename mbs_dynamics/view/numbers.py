@@ -1,0 +1,151 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of a scene: as a table to read, and as Python that computes them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.algorithms import (
+    center_of_mass,
+    kinetic_energy,
+    potential_energy,
+)
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.view.layers import Scene, fixed, shares_of_limits
+
+TWIST = ("ωx", "ωy", "ωz", "vx", "vy", "vz")
+
+
+class Quantity(NamedTuple):
+    """A number or an array, and the call that returns it."""
+
+    name: str
+    call: str
+    value: FloatArray
+
+
+def quantities(scene: Scene) -> list[Quantity]:
+    """Return what the panel says of a scene, each with the call that returns it."""
+    model, q, body = scene.model, scene.q, scene.looked_at
+    found = [
+        Quantity("pose", f"mbs.forward_kinematics(model, q, bodies=[{body!r}])[0]", scene.pose),
+        Quantity("centre of mass", "mbs.center_of_mass(model, q)", center_of_mass(model, q)),
+        Quantity("potential energy", "mbs.potential_energy(model, q)", potential_energy(model, q)),
+        Quantity("Jacobian", _call("jacobian", "q", body, scene), scene.jacobian()),
+    ]
+    if scene.measured is None:
+        call = "mbs.gravity_torques(model, q)"
+        if scene.wrench.any():
+            call = "mbs.inverse_dynamics(model, q, 0 * q, 0 * q, wrenches)"
+        found.insert(0, Quantity("torques", call, scene.torques))
+    if scene.qd is not None:
+        energy = kinetic_energy(model, q, scene.qd)
+        found.append(Quantity("kinetic energy", "mbs.kinetic_energy(model, q, qd)", energy))
+        for name in REPRESENTATIONS:
+            call = f"mbs.twists(model, q, qd, bodies=[{body!r}], representation={name!r})[0]"
+            found.append(Quantity(f"twist, {name}", call, scene.twist(name)))
+    return found
+
+
+def _call(function: str, state: str, body: str, scene: Scene) -> str:
+    representation = scene.representation
+    return f"mbs.{function}(model, {state}, {body!r}, representation={representation!r})"
+
+
+def as_python(scene: Scene, made: str) -> str:
+    """Return Python that computes the numbers of a scene again.
+
+    ``made`` is the expression that makes the robot, such as ``mbs.Model.from_urdf("arm.urdf")``.
+    """
+    model = scene.model
+    lines = ["import numpy as np", "", "import mbs_dynamics as mbs", "", f"model = {made}"]
+    lines.append(f"model = model.with_gravity({_list(model.gravity)})")
+    for load in model.payloads:
+        placement = model.frame(load.link).placement
+        mass = float(load.parameters[0])
+        com = placement[:3, :3].T @ (load.parameters[1:4] / mass - placement[:3, 3])
+        lines.append(f"model = model.with_payload({load.link!r}, {mass!r}, {_list(com)})")
+    lines.append(f"q = np.array({_list(scene.q)})")
+    if scene.qd is not None:
+        lines.append(f"qd = np.array({_list(scene.qd)})")
+    if scene.wrench.any():
+        R = scene.pose[:3, :3]
+        on_body = np.concatenate([R.T @ scene.wrench[:3], R.T @ scene.wrench[3:]])
+        lines.append(f"wrenches = model.wrenches({{{scene.looked_at!r}: {_list(on_body)}}})")
+    lines.append("")
+    for each in quantities(scene):
+        lines.append(f"print({each.name!r}, {each.call}, sep='\\n')")
+    return "\n".join(lines) + "\n"
+
+
+def as_html(scene: Scene) -> str:
+    """Return tables of the numbers of a scene; the classes of the tables name what they hold."""
+    parts = [_joints(scene), *([] if scene.qd is None else [_twist(scene)]), _pose(scene)]
+    parts.append(_whole(scene))
+    return f'<div class="mbs-numbers" style="{_STYLE}">{"".join(parts)}</div>'
+
+
+def _joints(scene: Scene) -> str:
+    shares, unlimited = shares_of_limits(scene), ~np.isfinite(scene.model.effort_limits)
+    rows = []
+    for k, name in enumerate(scene.model.joint_names):
+        rate = "" if scene.qd is None else fixed(scene.qd[k], 3)
+        share = "" if unlimited[k] else f"{100.0 * shares[k]:.0f} %"
+        rows.append((name, fixed(scene.q[k], 3), rate, fixed(scene.torques[k], 3), share))
+    head = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of the limit")
+    return _table("joints", head, rows)
+
+
+def _twist(scene: Scene) -> str:
+    twists = [scene.twist(name) for name in REPRESENTATIONS]
+    rows = [(part, *(fixed(V[k], 4) for V in twists)) for k, part in enumerate(TWIST)]
+    return _table("twist", (f"twist of {scene.looked_at}", *REPRESENTATIONS), rows)
+
+
+def _pose(scene: Scene) -> str:
+    rows = [
+        (name, *(fixed(x, 4) for x in row)) for name, row in zip("xyz", scene.pose, strict=False)
+    ]
+    head = (f"pose of {scene.looked_at}", "x axis", "y axis", "z axis", "origin, m")
+    return _table("pose", head, rows)
+
+
+def _whole(scene: Scene) -> str:
+    model, q = scene.model, scene.q
+    centre = center_of_mass(model, q)
+    rows = [
+        ("mass, kg", fixed(model.total_mass, 4)),
+        ("centre of mass, m", ", ".join(fixed(x, 4) for x in centre)),
+        ("potential energy, J", fixed(float(potential_energy(model, q)), 4)),
+    ]
+    if scene.qd is not None:
+        rows.append(("kinetic energy, J", fixed(float(kinetic_energy(model, q, scene.qd)), 4)))
+    return _table("whole", ("the whole robot", ""), rows)
+
+
+_STYLE = "font-size:0.72em;font-variant-numeric:tabular-nums;overflow-x:auto;padding:0 0.5em"
+
+
+def _table(name: str, head: Sequence[str], rows: Iterable[Sequence[str] | Iterable[str]]) -> str:
+    def line(tag: str, cells: Iterable[str]) -> str:
+        made = []
+        for k, cell in enumerate(cells):
+            side = "left" if k == 0 else "right"
+            made.append(f'<{tag} style="text-align:{side};padding:0 0.3em">{escape(cell)}</{tag}>')
+        return f"<tr>{''.join(made)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return (
+        f'<table class="mbs-{name}" style="width:100%;border-collapse:collapse;'
+        f'margin-bottom:0.8em">{line("th", head)}{body}</table>'
+    )
+
+
+def _list(values: Iterable[float]) -> str:
+    return "[" + ", ".join(repr(float(x) + 0.0) for x in values) + "]"

@@ -1,0 +1,153 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of a page without a screen: PNG, GIF, and one file of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.view.page import Page, Source
+from mbs_dynamics.view.playback import Playback
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+"""Commands that are tried, in this order."""
+
+WITHOUT_SCREEN = (
+    "--headless=new",
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--hide-scrollbars",
+    "--no-first-run",
+)
+
+DRAWN_MS = 8000
+"""Milliseconds of the browser's own time after which a scene is drawn."""
+
+_BARE = "<style>.mantine-Notifications-root{display:none}</style>"
+"""Without what viser says of the graphics card."""
+
+PICTURES = (".png", ".gif", ".html")
+"""Kinds of files."""
+
+FRAMES_PER_SECOND = 10
+
+PATIENCE = 60.0
+"""Seconds in which a browser must have loaded the page, and in which it must have drawn."""
+
+
+def browser() -> str:
+    """Return the command of a browser; BackendError if none is found."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise BackendError(
+            f"pictures are drawn by a browser, and none of {', '.join(BROWSERS)} is installed"
+        )
+    return found
+
+
+def _command(width: int, height: int, profile: str) -> list[str]:
+    size = f"--window-size={width},{height}"
+    return [browser(), *WITHOUT_SCREEN, size, f"--user-data-dir={profile}"]
+
+
+@contextmanager
+def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
+    """Open the page in a browser without a screen, and yield viser's handle of it."""
+    came = threading.Event()
+    page.server.on_client_connect(lambda _: came.set())
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [*_command(width, height, profile), page.address],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            if not came.wait(PATIENCE):
+                raise BackendError(f"the browser did not open the page within {PATIENCE:g} s")
+            yield next(iter(page.server.get_clients().values()))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def write_png(page: Page, source: Source, path: Path, width: int = 1280, height: int = 800) -> None:
+    """Write a picture of what the source says. Raises BackendError without a browser."""
+    page.refresh(source)
+    scene = page.server.scene.as_html().replace("<head>", f"<head>{_BARE}", 1)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        html, profile = Path(folder, "scene.html"), Path(folder, "profile")
+        html.write_text(scene, encoding="utf-8")
+        command = _command(width, height, str(profile))
+        command += [f"--screenshot={path.absolute()}", f"--virtual-time-budget={DRAWN_MS}"]
+        try:
+            done = subprocess.run([*command, html.as_uri()], capture_output=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise BackendError(f"the browser drew nothing within {PATIENCE:g} s") from error
+    if not path.is_file():
+        raise BackendError(f"the browser drew nothing: {done.stderr.decode(errors='replace')}")
+
+
+def write_gif(
+    page: Page, playback: Playback, path: Path, width: int = 640, height: int = 480
+) -> None:
+    """Write a motion in real time, without labels. Raises BackendError without a browser."""
+    import imageio.v3
+
+    frames, times = [], _times(playback)
+    page.refresh(playback)
+    with without_screen(page, width, height) as client:
+        for k, t in enumerate(times, 1):
+            playback.seek(t)
+            page.refresh(playback)
+            frames.append(client.get_render(height, width, timeout=PATIENCE))
+            if k % 10 == 0:
+                page.tell(f"drew {k} of {len(times)} pictures")
+    imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
+
+
+def write_html(page: Page, source: Source, path: Path, dark: bool = False) -> None:
+    """Write the scene as one file that any browser shows; a motion plays in it."""
+    page.refresh(source)
+    serializer = page.server.get_scene_serializer()
+    if isinstance(source, Playback):
+        for t in _times(source):
+            source.seek(t)
+            page.refresh(source)
+            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
+    path.write_text(serializer.as_html(dark), encoding="utf-8")
+
+
+def _times(playback: Playback) -> list[float]:
+    count = max(int(playback.end * FRAMES_PER_SECOND), 1) + 1
+    return [float(t) for t in np.linspace(0.0, playback.end, count)]
+
+
+def write_picture(page: Page, source: Source, path: Path, dark: bool = False) -> None:
+    """Write a file of the kind that its name says; see :func:`check_picture`."""
+    if path.suffix == ".html":
+        write_html(page, source, path, dark)
+    elif isinstance(source, Playback) and path.suffix == ".gif":
+        write_gif(page, source, path)
+    else:
+        write_png(page, source, path)
+
+
+def check_picture(path: Path, moves: bool) -> None:
+    """Raise ArgumentError for a file that cannot be written: of another kind, or no motion."""
+    if path.suffix not in PICTURES:
+        raise ArgumentError(f"--write must end in {', '.join(PICTURES)}; got {str(path)!r}")
+    if path.suffix == ".gif" and not moves:
+        raise ArgumentError("a .gif shows a motion: --motion FILE")

@@ -1,0 +1,192 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a running robot: real topics over DDS, and messages that cannot be right."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("viser")
+
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, String
+
+import mbs_dynamics as mbs
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.live_view import Heard, Listener, Viewer
+from mbs_dynamics.ros.node_base import LATCHED
+
+TEXT = robot_path("arm7").read_text()
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
+
+
+class Robot:
+    """A robot and its nodes, as far as topics go."""
+
+    def __init__(self, namespace):
+        self.node = rclpy.create_node("robot", namespace=namespace)
+        make = self.node.create_publisher
+        self.description = make(String, "robot_description", LATCHED)
+        self.states = make(JointState, "joint_states", qos_profile_sensor_data)
+        self.torques = {
+            name: make(JointState, f"dynamics_node/{name}", 10)
+            for name in ("gravity_torques", "external_torques")
+        }
+        self.wrench = make(WrenchStamped, "dynamics_node/tool_wrench", 10)
+        self.enabled = make(Bool, "gravity_compensation_node/enabled", LATCHED)
+
+    def stamp(self, message):
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        return message
+
+    def send(self, q, names=ARM.joint_names):
+        message = JointState(name=list(names), position=list(q), velocity=QD.tolist())
+        self.states.publish(self.stamp(message))
+
+    def send_torques(self, name, tau):
+        message = JointState(name=list(ARM.joint_names), effort=tau.tolist())
+        self.torques[name].publish(self.stamp(message))
+
+
+@contextmanager
+def viewed(namespace):
+    """Run a viewer in a thread, and yield it, its robot, its listener and what it says."""
+    said, over = [], threading.Event()
+    listener, robot = Listener(namespace), Robot(namespace)
+    executor = SingleThreadedExecutor()
+    executor.add_node(listener)
+    executor.add_node(robot.node)
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
+    viewer = Viewer(listener, over.is_set, {"port": 0, "tell": said.append})
+    showing = threading.Thread(target=viewer.run, args=(False, None))
+    showing.start()
+    try:
+        yield viewer, robot, listener, said
+    finally:
+        over.set()
+        showing.join()
+        viewer.close()
+        executor.shutdown()
+        spinning.join()
+        robot.node.destroy_node()
+        listener.destroy_node()
+
+
+def until(condition, again=lambda: None):
+    end = time.monotonic() + 30.0
+    while time.monotonic() < end:
+        again()
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_the_robot_is_where_its_topics_say(ros):
+    with viewed("/left") as (viewer, robot, listener, said):
+        assert until(lambda: any("waiting for a robot description on /left/" in x for x in said))
+        robot.description.publish(String(data=TEXT))
+        assert until(lambda: viewer._live is not None)
+        assert any(x.startswith("arm7: http://127.0.0.1:") for x in said)
+        gravity, external = np.arange(1.0, 8.0), -np.arange(1.0, 8.0)
+        wrench = WrenchStamped()
+        wrench.header.frame_id = "left/tool"
+        wrench.wrench.force.x = 20.0
+        robot.enabled.publish(Bool(data=True))
+
+        def speak():
+            robot.send(Q)
+            robot.send_torques("gravity_torques", gravity)
+            robot.send_torques("external_torques", external)
+            robot.wrench.publish(wrench)
+
+        live, heard = viewer._live, listener.heard
+        fresh = lambda: heard.wrench is not None and heard.enabled  # noqa: E731
+        assert until(
+            lambda: fresh() and all(heard.fresh(name) is not None for name in robot.torques), speak
+        )
+        speak()
+        time.sleep(0.05)
+        scene = live.scene("tool", "hybrid")
+        np.testing.assert_array_equal(scene.q, Q)
+        np.testing.assert_array_equal(scene.qd, QD)
+        np.testing.assert_array_equal(scene.torques, gravity)
+        ((_, (arrows,)),) = viewer._page.canvas._drawn["tool wrench"]
+        pose = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
+        np.testing.assert_allclose(arrows.points[0, 1], pose[:3, 3], atol=1e-6)
+        way = arrows.points[0, 1] - arrows.points[0, 0]
+        np.testing.assert_allclose(way, 0.2 * pose[:3, 0], atol=1e-6)
+        html = live._table()
+        assert "<b>enabled</b>" in html
+        cells = re.findall(r"<td>(.*?)</td>", html)
+        assert cells[3:6] == ["joint1", "1.000", "-1.000"]
+        own = ("mbs_dynamics_view", "/left")
+        published = {name for name, _ in listener.get_publisher_names_and_types_by_node(*own)}
+        assert published <= {"/parameter_events"}
+        served = [name for name, _ in listener.get_service_names_and_types_by_node(*own)]
+        assert all(name.endswith("/get_type_description") for name in served)
+
+
+def test_a_new_description_opens_a_new_page_at_the_same_address(ros):
+    with viewed("") as (viewer, robot, _, said):
+        robot.description.publish(String(data=TEXT))
+        assert until(lambda: viewer._live is not None)
+        first, port = viewer._page, viewer._page.server.get_port()
+        robot.description.publish(String(data="<robot"))
+        assert until(lambda: any("cannot be shown" in x for x in said))
+        assert "cannot be shown" in first._status.content
+        robot.description.publish(String(data=TEXT.replace('name="arm7"', 'name="other"')))
+        assert until(lambda: viewer._page is not first and viewer._live is not None)
+        assert viewer._page.name == "other"
+        assert viewer._page.server.get_port() == port
+
+
+def state(q, names=ARM.joint_names, stamp=1):
+    message = JointState(name=list(names), position=list(q), velocity=[])
+    message.header.stamp.sec = stamp
+    return message
+
+
+def test_bad_messages_change_nothing_and_are_named():
+    heard = Heard(ARM)
+    heard.on_state(state(Q))
+    assert heard.fault == ""
+    bad = Q.copy()
+    bad[2] = np.nan
+    heard.on_state(state(bad, stamp=2))
+    assert "joint3" in heard.fault
+    np.testing.assert_array_equal(heard.state[0], Q)
+    heard.on_state(state(Q + 0.1, stamp=3))
+    assert heard.fault == ""
+    heard.on_torques("gravity_torques", JointState(name=["joint1"], effort=[1.0]))
+    assert heard.fresh("gravity_torques") is None  # not of all joints
+    foreign = WrenchStamped()
+    foreign.header.frame_id = "another_robot"
+    heard.on_wrench(foreign)
+    assert heard.wrench is None
+
+
+def test_what_was_heard_long_ago_is_not_shown(monkeypatch):
+    clock = [10.0]
+    monkeypatch.setattr("mbs_dynamics.ros.live_view.time.monotonic", lambda: clock[0])
+    heard = Heard(ARM)
+    heard.on_torques(
+        "gravity_torques", JointState(name=list(ARM.joint_names), effort=[1.0] * ARM.n)
+    )
+    assert heard.fresh("gravity_torques") is not None
+    clock[0] += 1.0
+    assert heard.fresh("gravity_torques") is None

@@ -1,0 +1,166 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command view, and simulate --view: addresses, files, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.integrate import free_body, simulate, simulate_body
+from mbs_dynamics.resources import robot_path
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("motions") / "swing.npz"
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    simulate(arm, np.full(7, 0.3), duration=0.1).save(path)
+    return path
+
+
+def refused(capsys, *arguments):
+    """Run the command, which must fail, and return what it says."""
+    assert main(["view", *map(str, arguments)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("mbs-dynamics: ")
+    return said
+
+
+def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
+    broken = tmp_path / "broken.urdf"
+    broken.write_text("<robot")
+    body = tmp_path / "body.npz"
+    simulate_body(free_body(np.eye(6)), np.eye(4), np.ones(6), duration=0.01).save(body)
+    two_links = tmp_path / "two.urdf"
+    two_links.write_text(
+        '<robot name="two"><link name="a"/><joint name="j" type="prismatic"><parent link="a"/>'
+        '<child link="b"/><limit lower="0" upper="1" effort="1" velocity="1"/></joint>'
+        '<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link></robot>'
+    )
+    says = {
+        (): "name a robot, or show the one that runs by --ros",
+        ("arm8",): "no robot 'arm8'",
+        (tmp_path / "none.urdf",): "cannot read the URDF",
+        (broken,): "not well-formed XML",
+        ("arm7", "--motion", tmp_path / "none.npz"): "there is no file",
+        ("arm7", "--motion", body): "has the motion of a body, not of a robot",
+        (two_links, "--motion", motion, "--port", 0): "the model has j",
+        ("arm7", *["--motion", motion] * 3): "--motion shows one motion or two; got 3",
+        ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",
+        ("arm7", "--write", tmp_path / "a.gif"): "a .gif shows a motion",
+        ("arm7", "--layers", "shadows", "--port", 0): "no layer 'shadows'",
+        ("arm7", "--q", "elbow=1", "--port", 0): "no joint 'elbow'",
+        ("arm7", "--ros"): "so 'robot' is not for it",
+    }
+    for arguments, words in says.items():
+        assert words in refused(capsys, *arguments), arguments
+
+
+def test_a_port_that_is_taken_is_refused(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"port {port} is taken" in refused(capsys, "arm7", "--port", port)
+
+
+def test_a_scene_is_written_as_a_file_that_needs_nothing_else(capsys, tmp_path, motion):
+    for more in ((), ("--motion", motion)):
+        file = tmp_path / f"scene{len(more)}.html"
+        assert main(["view", "arm7", *map(str, more), "--write", str(file)]) == 0
+        assert f"wrote {file}" in capsys.readouterr().out
+        html = file.read_text()
+        assert not re.findall(r'(?:src|href)="https?://', html)
+        assert len(html) > 500_000
+
+
+@contextmanager
+def command(*arguments):
+    """Run the command in a process of its own, and yield it with the address of its page."""
+    given = [sys.executable, "-m", "mbs_dynamics.cli", *map(str, arguments), "--no-browser"]
+    process = subprocess.Popen(
+        given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        said, end = "", time.monotonic() + PATIENCE
+        while "http" not in said and time.monotonic() < end and process.poll() is None:
+            if select.select([process.stdout], [], [], 0.2)[0]:
+                said += os.read(process.stdout.fileno(), 4096).decode()
+        address = re.search(r"http://127\.0\.0\.1:\d+", said)
+        assert address, said + process.stderr.read()
+        yield process, address.group()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_page_is_served_to_this_machine_until_ctrl_c():
+    with command("view", "arm7", "--port", 0) as (process, address):
+        with urllib.request.urlopen(address) as answer:
+            assert b"<html" in answer.read()
+        port = int(address.rsplit(":")[-1])
+        others = [
+            found[4][0]
+            for found in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
+            if not found[4][0].startswith("127.")
+        ]
+        for other in others:
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection((other, port), timeout=1.0)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == ""
+
+
+def test_a_simulation_is_shown_and_then_played(tmp_path):
+    file = tmp_path / "motion.npz"
+    given = ("simulate", "arm7", "--q", "joint2=1", "--duration", 0.2, "--out", file)
+    with command(*given, "--view", "--port", 0) as (process, _):
+        end = time.monotonic() + PATIENCE
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        assert process.poll() is None  # plays it now
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    q = np.zeros(7)
+    q[1] = 1.0
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    expected = simulate(arm, q, duration=0.2)
+    np.testing.assert_allclose(mbs.integrate.Motion.load(file).q, expected.q, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "words"),
+    [
+        ("viser", ["arm7"], "install the extra 'view'"),
+        ("trimesh", ["arm7"], "install the extra 'view'"),
+        ("rclpy", ["--ros"], "--ros needs ROS 2"),
+    ],
+)
+def test_what_is_not_installed_is_named(missing, arguments, words):
+    code = f"import sys; sys.modules[{missing!r}] = None; from mbs_dynamics.cli import main; "
+    code += f"sys.exit(main(['view', *{arguments!r}]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

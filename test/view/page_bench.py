@@ -1,0 +1,96 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A page that runs in a thread, and what a person does on it in a real browser."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+pytest.importorskip("viser")
+pytest.importorskip("playwright")
+
+from playwright.sync_api import sync_playwright
+
+from mbs_dynamics.errors import BackendError
+from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
+
+PATIENCE = 60_000
+"""Milliseconds until something has to have happened; software draws slowly."""
+
+
+@contextmanager
+def chromium():
+    """Start a browser without a screen, or skip the test where there is none."""
+    try:
+        command = browser()
+    except BackendError as error:
+        pytest.skip(str(error))
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=command, args=[*WITHOUT_SCREEN])
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextmanager
+def running(page, source):
+    """Have the page draw what the source says, in a thread."""
+    over = threading.Event()
+    thread = threading.Thread(target=page.run, args=(source, over.is_set))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class Seen:
+    """A page as a person sees it."""
+
+    def __init__(self, started, address, width=640, height=480):
+        self.page = started.new_page(viewport={"width": width, "height": height})
+        self.page.set_default_timeout(PATIENCE)
+        self.requested, self.errors = [], []
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(address)
+        self.page.get_by_role("tab", name="Robot").wait_for()
+
+    def tab(self, name):
+        self.page.get_by_role("tab", name=name, exact=True).click()
+
+    def box(self, label):
+        """Return a checkbox by its label."""
+        return self.page.get_by_label(label, exact=True)
+
+    def slide(self, label, value):
+        """Type a number beside a slider."""
+        words = self.page.get_by_text(label, exact=True).first
+        row = words.locator("xpath=ancestor-or-self::div[.//input[@type='text']][1]")
+        field = row.locator("input[type='text']").first
+        field.fill(str(value))
+        field.press("Enter")
+
+    def table(self, name):
+        """Return the cells of a table of numbers, row by row."""
+        found = self.page.locator(f"table.mbs-{name}")
+        found.wait_for()
+        html = found.inner_html()
+        rows = re.findall(r"<tr>(.*?)</tr>", html)
+        return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+    def until(self, condition):
+        """Wait until something holds, and return whether it came to that."""
+        end = time.monotonic() + 1e-3 * PATIENCE
+        while time.monotonic() < end:
+            if condition():
+                return True
+            self.page.wait_for_timeout(50)
+        return False

@@ -1,0 +1,188 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers against kinematics and statics: what is drawn is where and as large as it says."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.colours import BLUE, GREEN, ORANGE, RED, SKY
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view import layers
+from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Frames, Labels, Lines
+from mbs_dynamics.view.layers import LAYERS, Parts, Scene
+
+pytestmark = pytest.mark.backend_independent
+
+MODEL = mbs.Model.from_urdf(robot_path("arm7"))
+PARTS = Parts.of(MODEL)
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
+FORCE = np.array([1.0, -2.0, 0.5, 10.0, 5.0, -20.0])
+SCENE = Scene(PARTS, Q, QD, "tool", wrench=FORCE)
+POSES = mbs.forward_kinematics(MODEL, Q)
+TOOL = mbs.forward_kinematics(MODEL, Q, bodies=["tool"])[0]
+
+
+def of(kind, drawings):
+    """Return the drawings of a kind."""
+    return [each for each in drawings if isinstance(each, kind)]
+
+
+def test_frames_and_axes_are_those_of_the_joints():
+    (frames,) = layers.body_frames(SCENE)
+    np.testing.assert_allclose(frames.poses, POSES)
+    (arrows,) = layers.joint_axes(SCENE)
+    for k, (begin, end) in enumerate(arrows.points):
+        np.testing.assert_allclose(0.5 * (begin + end), POSES[k, :3, 3], atol=1e-12)
+        axis = POSES[k, :3, :3] @ MODEL.bodies[k].joint.screw[:3]
+        np.testing.assert_allclose((end - begin) / np.linalg.norm(end - begin), axis, atol=1e-12)
+
+
+def test_balls_have_volumes_that_go_with_the_masses():
+    bodies, whole = layers.centres_of_mass(SCENE)
+    np.testing.assert_allclose(whole.centres[0], mbs.center_of_mass(MODEL, Q))
+    mass = np.array([body.inertia.mass for body in MODEL.bodies])
+    volume = bodies.semi_axes[:, 0] ** 3
+    np.testing.assert_allclose(volume / volume.sum(), mass / mass.sum())
+    moments = (mass[:, None] * bodies.centres).sum(axis=0)
+    np.testing.assert_allclose(moments / mass.sum(), mbs.center_of_mass(MODEL, Q))
+
+
+def test_torques_hold_gravity_and_the_wrench():
+    np.testing.assert_allclose(
+        replace(SCENE, wrench=np.zeros(6)).torques, mbs.gravity_torques(MODEL, Q), atol=1e-9
+    )
+    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")
+    expected = mbs.gravity_torques(MODEL, Q) - J.T @ FORCE
+    np.testing.assert_allclose(SCENE.torques, expected, atol=1e-9)
+
+
+def test_discs_and_labels_say_the_share_of_the_limit():
+    discs, labels = layers.torques(SCENE)
+    share = np.abs(SCENE.torques) / MODEL.effort_limits
+    least = layers.SMALLEST_DISC
+    radii = layers.LARGEST_DISC * min(PARTS.size, 1.0) * (least + (1.0 - least) * share)
+    np.testing.assert_allclose(discs.radii, radii)
+    np.testing.assert_allclose(
+        discs.colours, (1 - share[:, None]) * np.array(BLUE) + share[:, None] * np.array(RED)
+    )
+    for k, text in enumerate(labels.texts):
+        assert text == f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)"
+
+
+def test_a_joint_without_limit_has_no_share():
+    bodies = tuple(
+        replace(body, joint=replace(body.joint, limits=body.joint.limits._replace(effort=None)))
+        for body in MODEL.bodies
+    )
+    free = Scene(Parts.of(replace(MODEL, bodies=bodies)), Q)
+    assert all(text.endswith(" N m") for text in layers.torque_labels(free)[0].texts)
+
+
+def test_measured_torques_take_the_place_of_computed_ones():
+    measured = np.arange(7.0)
+    scene = replace(SCENE, measured=measured)
+    assert layers.torque_labels(scene)[0].texts[3].startswith("3.00 N m")
+
+
+@pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
+def test_the_parts_of_a_twist_begin_where_the_representation_measures_them(representation):
+    drawn = layers.twist(replace(SCENE, representation=representation))
+    (axis, parts), (frames,) = of(Arrows, drawn), of(Frames, drawn)
+    spatial = representation == "spatial"
+    origin = np.zeros(3) if spatial else TOOL[:3, 3]
+    V = mbs.twists(
+        MODEL, Q, QD, bodies=["tool"], representation="spatial" if spatial else "hybrid"
+    )[0]
+    np.testing.assert_allclose(parts.points[:, 0], [origin, origin], atol=1e-12)
+    lengths = parts.points[:, 1] - parts.points[:, 0]
+    np.testing.assert_allclose(lengths, 0.3 * PARTS.size * V.reshape(2, 3), atol=1e-12)
+    np.testing.assert_allclose(parts.colours, [ORANGE, SKY])
+    np.testing.assert_allclose(frames.poses[0, :3, 3], origin, atol=1e-12)
+    turned = TOOL[:3, :3] if representation == "body_fixed" else np.eye(3)
+    np.testing.assert_allclose(frames.poses[0, :3, :3], turned, atol=1e-12)
+    # whatever the representation, the screw axis is the same line
+    np.testing.assert_allclose(axis.points, layers.screw(SCENE)[0].points, atol=1e-12)
+
+
+def test_a_body_at_rest_has_no_twist_to_draw():
+    assert layers.twist(replace(SCENE, qd=None)) == []
+    assert layers.twist(replace(SCENE, qd=np.zeros(7))) == []
+
+
+def test_columns_of_the_jacobian_are_the_joint_axes_and_the_velocities_of_the_tool():
+    lines, arrows = layers.jacobian_columns(SCENE)
+    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")
+    assert isinstance(lines, Lines)
+    for k, (begin, end) in enumerate(lines.points):
+        axis = POSES[k, :3, :3] @ MODEL.bodies[k].joint.screw[:3]
+        np.testing.assert_allclose(np.cross(end - begin, axis), 0.0, atol=1e-9)
+        np.testing.assert_allclose(np.cross(POSES[k, :3, 3] - begin, axis), 0.0, atol=1e-9)
+    shown = [k for k in range(7) if np.linalg.norm(0.3 * J[3:, k]) >= layers.LEAST_LENGTH]
+    np.testing.assert_allclose(
+        arrows.points[:, 1] - arrows.points[:, 0], 0.3 * J[3:, shown].T, atol=1e-12
+    )
+
+
+def test_joints_beside_the_way_to_the_body_have_no_column():
+    lines, *_ = layers.jacobian_columns(replace(SCENE, body="link3"))
+    assert len(lines.points) == 3
+
+
+def test_forces_are_large_where_velocities_are_small():
+    shapes, labels = layers.velocity_layer(SCENE)
+    speeds, forces = shapes.semi_axes
+    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")[3:]
+    s = np.linalg.svd(J)[1]
+    np.testing.assert_allclose(speeds / speeds.max(), s / s.max())
+    np.testing.assert_allclose(forces / forces.max(), s.min() / s)
+    assert labels.texts == (f"{s.max():.3g} m/s per rad/s, {1 / s.min():.3g} N per N m",)
+    np.testing.assert_allclose(shapes.colours, [GREEN, RED])
+
+
+def test_a_wrench_ends_at_the_body():
+    (arrows,) = layers.wrench(SCENE)
+    np.testing.assert_allclose(arrows.points[:, 1], [TOOL[:3, 3]] * 2, atol=1e-12)
+    force, moment = arrows.points[:, 1] - arrows.points[:, 0]
+    np.testing.assert_allclose(force, layers.PER_NEWTON * FORCE[3:])
+    np.testing.assert_allclose(moment, layers.PER_NEWTON_METRE * FORCE[:3])
+    assert layers.wrench(replace(SCENE, wrench=np.zeros(6))) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "panda.urdf", "ur5_robot.urdf", "tiago.urdf"],
+)
+def test_every_layer_draws_real_robots(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        model = mbs.Model.from_urdf(robot(name))
+    state = model.random_state(3)
+    scene = Scene(Parts.of(model), state.q, state.qd, wrench=np.ones(6))
+    for layer in LAYERS:
+        for drawing in layer.draw(scene):
+            for values in drawing:
+                if isinstance(values, np.ndarray):
+                    assert np.isfinite(values).all(), layer.name
+            if isinstance(drawing, Ellipsoids):
+                assert (drawing.semi_axes > 0.0).all()
+            if isinstance(drawing, Ellipsoids | Discs):
+                determinants = np.linalg.det(drawing.rotations)
+                np.testing.assert_allclose(determinants, 1.0, atol=1e-9)
+
+
+def test_every_colour_that_is_drawn_is_in_the_legend():
+    for layer in LAYERS:
+        legend = np.array([colour for colour, _ in layer.legend])
+        for drawing in layer.draw(SCENE):
+            if isinstance(drawing, Labels | Frames | Discs):  # discs are between two colours
+                continue
+            for colour in drawing.colours:
+                assert np.isclose(legend, colour).all(axis=1).any(), layer.name

@@ -1,0 +1,124 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What robots look like: meshes where they are found, capsules where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trimesh")
+
+import trimesh
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
+from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh
+
+pytestmark = pytest.mark.backend_independent
+
+URDF = """
+<robot name="r">
+  <link name="base"/>
+  <joint name="j1" type="revolute"><parent link="base"/><child link="l1"/>
+    <origin xyz="0 0 0.5"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>
+  </joint>
+  <link name="l1">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><geometry><mesh filename="{mesh}" scale="2 2 2"/></geometry></visual>
+  </link>
+  <joint name="j2" type="fixed"><parent link="l1"/><child link="tool"/>
+    <origin xyz="0.3 0 0"/></joint>
+  <link name="tool"><visual><origin xyz="0 0 0.1"/>
+    <geometry><box size="0.1 0.1 0.2"/></geometry></visual></link>
+</robot>
+"""
+
+
+def looks(text, source=None, packages=()):
+    return appearance(mbs.Model.from_urdf(text), visuals_of(text), 1.0, source, packages)
+
+
+@pytest.fixture
+def cube(tmp_path):
+    package = tmp_path / "share" / "pack"
+    (package / "meshes").mkdir(parents=True)
+    (package / "urdf").mkdir()
+    trimesh.creation.box(extents=(1.0, 1.0, 1.0)).export(package / "meshes" / "cube.stl")
+    return package
+
+
+def test_a_mesh_is_scaled_and_stands_in_the_frame_of_its_body(cube):
+    text = URDF.format(mesh="package://pack/meshes/cube.stl")
+    parts, problems = looks(text, packages=[cube])
+    assert not problems
+    mesh, box, base = parts
+    assert (mesh.body, box.body, base.body) == (0, 0, GROUND)
+    np.testing.assert_allclose(mesh.mesh.extents, [2, 2, 2])
+    np.testing.assert_allclose(box.mesh.bounds.mean(axis=0), [0.3, 0.0, 0.1], atol=1e-9)
+    assert base.name == "ground/l1/capsule"
+
+
+def test_a_mesh_is_found_in_packages_beside_the_urdf_and_in_workspaces(cube, monkeypatch):
+    name, file = "package://pack/meshes/cube.stl", cube / "meshes" / "cube.stl"
+    source = cube / "urdf" / "r.urdf"
+    assert find_mesh(name, None, [cube]) == file
+    assert find_mesh(name, None, [cube.parent]) == file
+    assert find_mesh(name, source, ()).resolve() == file.resolve()
+    assert find_mesh("../meshes/cube.stl", source, ()).resolve() == file.resolve()
+    assert find_mesh(f"file://{file}", None, ()) == file
+    assert find_mesh(str(file), None, ()) == file
+    with pytest.raises(FileNotFoundError, match="--package-path FOLDER"):
+        find_mesh(name, None, ())
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{cube.parents[1]}")
+    assert find_mesh(name, None, ()) == file
+
+
+def test_nothing_is_fetched_from_a_network():
+    with pytest.raises(FileNotFoundError, match="not fetched from a network"):
+        find_mesh("https://example.com/a.stl", None, ())
+
+
+def test_a_missing_mesh_is_named_and_shown_as_a_capsule(tmp_path):
+    text = URDF.format(mesh="package://nowhere/a.stl").replace('<link name="tool"><visual>', "<X>")
+    text = text[: text.index("<X>")] + '<link name="tool"/></robot>'
+    parts, problems = looks(text)
+    assert len(problems) == 1
+    assert "link 'l1': there is no mesh 'package://nowhere/a.stl'" in problems[0]
+    assert problems[0].endswith("shown as a capsule")
+    capsules = {part.body: part.mesh for part in parts if "capsule" in part.name}
+    assert set(capsules) == {GROUND, 0}
+    low, high = capsules[0].bounds  # from the joint to the tool
+    np.testing.assert_allclose([low[0], high[0]], [-THICKNESS, 0.3 + THICKNESS], atol=1e-6)
+    low, high = capsules[GROUND].bounds
+    np.testing.assert_allclose([low[2], high[2]], [-THICKNESS, 0.5 + THICKNESS], atol=1e-6)
+
+
+@pytest.mark.parametrize("content", [b"", b"solid nothing\nendsolid nothing\n", b"\x00" * 100])
+def test_a_broken_mesh_is_named_too(tmp_path, content):
+    (tmp_path / "a.stl").write_bytes(content)
+    parts, problems = looks(URDF.format(mesh="a.stl"), tmp_path / "r.urdf")
+    assert len(problems) == 1
+    assert "link 'l1'" in problems[0]
+    assert [part.body for part in parts].count(0) == 1  # the box of the tool
+
+
+@pytest.mark.parametrize(
+    "name", ["ur5_robot.urdf", "panda.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf"]
+)
+def test_real_robots_have_all_their_meshes(name):
+    path = robot(name)
+    model = mbs.Model.from_urdf(path)
+    parts, problems = appearance(model, visuals_of(path), 1.0, path)
+    assert not problems
+    for part in parts:
+        assert len(part.mesh.faces) > 0
+        assert np.abs(part.mesh.bounds).max() < 2.0
+
+
+def test_every_body_with_a_length_or_a_mass_is_seen_without_visuals():
+    model = mbs.Model.from_urdf(robot("g1_29dof_rev_1_0.urdf"))
+    parts, _ = appearance(model, Visuals((), ()), 1.0)
+    assert {part.body for part in parts} >= set(range(model.nb))

@@ -1,0 +1,255 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: sliders, layers, numbers and messages against the library."""
+
+from __future__ import annotations
+
+import socket
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+pytest.importorskip("playwright")
+
+from page_bench import Seen, chromium, running
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view.layers import LAYERS
+from mbs_dynamics.view.opening import open_page
+from mbs_dynamics.view.posing import Posing, slider_ranges
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+MADE = "mbs.Model.from_urdf('arm7.urdf')"
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
+
+EXTRA_LINK = """
+<link name="extra"><visual><geometry><mesh filename="package://no/a.stl"/></geometry></visual></link>
+<joint name="x" type="fixed"><parent link="tool"/><child link="extra"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def see(browser):
+    """Return a function that opens an address, and close what it opened in the end."""
+    opened = []
+
+    def opens(address):
+        opened.append(Seen(browser, address))
+        return opened[-1]
+
+    yield opens
+    for seen in opened:
+        seen.page.close()
+
+
+@pytest.fixture
+def opened():
+    said = []
+    made = open_page(ARM, robot_path("arm7"), made=MADE, port=0, tell=said.append)
+    yield made
+    made.page.close()
+
+
+def drawn(page, layer):
+    """Return viser's handles of a layer."""
+    return [handle for _, handles in page.canvas._drawn[f"layers/{layer}"] for handle in handles]
+
+
+def test_a_person_moves_the_robot_and_reads_the_numbers(see, opened):
+    posing = Posing(opened.page, ARM, Q, QD)
+    with running(opened.page, posing):
+        seen = see(opened.page.address)
+        seen.slide("joint2", 0.8)
+        q = Q.copy()
+        q[1] = 0.8
+        assert seen.until(lambda: np.allclose(posing.q, q))
+        seen.tab("Numbers")
+        torques = mbs.gravity_torques(ARM, q)
+
+        def said():
+            rows = seen.table("joints")[1:]
+            return [[float(cell.removesuffix(" %")) for cell in row[1:]] for row in rows]
+
+        expected = [q, QD, torques, 100.0 * np.abs(torques) / ARM.effort_limits]
+        assert seen.until(lambda: np.allclose(np.transpose(said())[:3], expected[:3], atol=6e-4))
+        np.testing.assert_allclose(np.transpose(said())[3], expected[3], atol=0.51)
+        seen.tab("Python")
+        code = seen.page.locator("textarea").first.input_value()
+        assert f"model = {MADE}" in code
+        assert "0.8" in code
+        assert seen.errors == []
+        hosts = {url for url in seen.requested if not url.startswith(("blob:", "data:"))}
+        assert {url.split("/")[2] for url in hosts} == {opened.page.address.split("/")[2]}
+
+
+def test_each_layer_is_switched_on_and_off(see, opened):
+    page = opened.page
+    with running(page, Posing(page, ARM, Q, QD)):
+        seen = see(page.address)
+        seen.tab("Layers")
+        for layer in LAYERS:
+            if layer.name == "applied wrench":  # there is none
+                continue
+            box = seen.box(layer.name)
+            for _ in range(2):
+                box.click()
+                shown = box.is_checked()
+                assert seen.until(lambda name=layer.name, s=shown: bool(drawn(page, name)) == s)
+            for _, words in layer.legend:
+                assert seen.page.get_by_text(words, exact=True).first.is_visible()
+        seen.box("meshes").click()
+        frames = page.robot._bodies.values()
+        assert seen.until(lambda: not any(frame.visible for frame in frames))
+        seen.box("dark").click()
+        scheme = "document.documentElement.dataset.mantineColorScheme"
+        assert seen.until(lambda: seen.page.evaluate(scheme) == "dark")
+        assert seen.errors == []
+
+
+def test_gravity_load_and_force_are_in_the_torques(see, opened):
+    posing = Posing(opened.page, ARM, Q, QD)
+    page = opened.page
+    with running(page, posing):
+        seen = see(page.address)
+        seen.slide("payload, kg", 3)
+        posing._gravity.value = (1.0, 2.0, -9.0)
+        posing._force.value = (10.0, 0.0, -5.0)
+        page.touch()
+        body = page.body.value
+        model = ARM.with_gravity((1.0, 2.0, -9.0)).with_payload(body, 3.0)
+        J = mbs.jacobian(ARM, Q, body, representation="hybrid")
+        expected = mbs.gravity_torques(model, Q) - J[3:].T @ [10.0, 0.0, -5.0]
+        seen.tab("Numbers")
+
+        def said():
+            return [float(row[3]) for row in seen.table("joints")[1:]]
+
+        assert seen.until(lambda: np.allclose(said(), expected, atol=6e-4))
+        assert drawn(page, "applied wrench")
+
+
+def test_the_body_follows_the_hand_by_inverse_kinematics(opened):
+    posing, page = Posing(opened.page, ARM, Q), opened.page
+    page.refresh(posing)
+    target = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
+    target[:3, 3] += [0.03, -0.02, -0.04]
+    page.body.value = "tool"
+    posing._tool.position = target[:3, 3]
+    posing._dragged("tool")
+    page.refresh(posing)
+    reached = mbs.forward_kinematics(ARM, posing.q, bodies=["tool"])[0]
+    np.testing.assert_allclose(reached, target, atol=1e-3)
+    assert [slider.value for slider in posing._positions] == pytest.approx(posing.q, abs=1e-6)
+    posing._tool.position = (5.0, 0.0, 0.0)
+    posing._dragged("tool")
+    page.refresh(posing)
+    assert "does not get there" in page._status.content
+    assert (posing.q >= ARM.lower).all()
+    assert (posing.q <= ARM.upper).all()
+
+
+def test_gravity_is_dragged_without_losing_its_strength(opened):
+    posing = Posing(opened.page, ARM)
+    posing._down.wxyz = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # a quarter turn about x
+    posing._dragged("gravity")
+    np.testing.assert_allclose(posing._gravity.value, [0.0, 9.81, 0.0], atol=1e-3)
+    scene = posing.scene("tool", "body_fixed")
+    np.testing.assert_allclose(scene.model.gravity, [0.0, 9.81, 0.0], atol=1e-3)
+
+
+def test_sliders_have_the_limits_of_the_joints():
+    model = mbs.Model.from_urdf(robot("g1_29dof_rev_1_0.urdf"))
+    low, high = slider_ranges(model)
+    bounded = np.isfinite(model.lower)
+    np.testing.assert_array_equal(low[bounded], model.lower[bounded])
+    np.testing.assert_array_equal(high[bounded], model.upper[bounded])
+    assert np.isfinite([low, high]).all()
+    assert (low < high).all()
+
+
+def test_missing_meshes_are_named_on_the_page(see, tmp_path):
+    urdf = tmp_path / "r.urdf"
+    text = robot_path("arm7").read_text()
+    urdf.write_text(text.replace("</robot>", EXTRA_LINK))
+    said = []
+    model = mbs.Model.from_urdf(urdf)
+    opened = open_page(model, urdf, port=0, tell=said.append)
+    try:
+        assert len(said) == 1
+        assert "package://no/a.stl" in said[0]
+        with running(opened.page, Posing(opened.page, model)):
+            seen = see(opened.page.address)
+            message = seen.page.locator(".mbs-messages")
+            message.wait_for()
+            assert said[0] in message.inner_text()
+    finally:
+        opened.page.close()
+
+
+def test_a_browser_that_leaves_and_comes_again_sees_the_state(see, opened):
+    posing, said = Posing(opened.page, ARM, Q), []
+    opened.page.tell = said.append
+    with running(opened.page, posing):
+        seen = see(opened.page.address)
+        seen.page.close()
+        again = see(opened.page.address)
+        assert again.until(lambda: said)
+        assert opened.page.address in said[0]
+        again.tab("Numbers")
+        assert float(again.table("joints")[1][1]) == pytest.approx(Q[0], abs=6e-4)
+
+
+def test_an_error_of_the_source_is_shown_until_it_is_over(opened):
+    class Source:
+        error = True
+
+        def due(self):
+            return False
+
+        def scene(self, body, representation):
+            if self.error:
+                raise ArgumentError("nothing works <today>")
+            return None
+
+    source = Source()
+    opened.page.refresh(source)
+    assert "nothing works &lt;today&gt;" in opened.page._status.content
+    source.error = False
+    opened.page.refresh(source)
+    assert not opened.page._status.visible
+
+
+def test_a_port_that_is_taken_is_refused():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ArgumentError, match=f"port {port} is taken"):
+            open_page(ARM, robot_path("arm7"), port=port)
+
+
+def test_without_a_port_the_first_that_is_free_is_taken():
+    first = open_page(ARM, robot_path("arm7"))
+    second = open_page(ARM, robot_path("arm7"))
+    try:
+        assert first.page.address != second.page.address
+    finally:
+        first.page.close()
+        second.page.close()
+
+
+def test_an_unknown_layer_is_refused(opened):
+    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid are body frames, "):
+        opened.page.choose(["shadows"])

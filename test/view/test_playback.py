@@ -1,0 +1,207 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions on the page, and pictures of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+pytest.importorskip("playwright")
+
+import imageio.v3
+from page_bench import Seen, chromium, running
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate import simulate, simulate_floating
+from mbs_dynamics.integrate.floating import BASE
+from mbs_dynamics.integrate.states import states_of
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view.layers import Parts
+from mbs_dynamics.view.opening import open_page
+from mbs_dynamics.view.pictures import check_picture, write_picture
+from mbs_dynamics.view.playback import Playback, Watching
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
+
+
+FLOATING = """
+<robot name="satellite">
+  <link name="world"/>
+  <joint name="free" type="floating"><parent link="world"/><child link="hub"/></joint>
+  <link name="hub"><inertial><mass value="3"/>
+    <inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="revolute"><parent link="hub"/><child link="arm"/>
+    <origin xyz="0.2 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="1" velocity="3"/></joint>
+  <link name="arm"><inertial><origin xyz="0.3 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+</robot>
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def see(browser):
+    """Return a function that opens an address, and close what it opened in the end."""
+    opened = []
+
+    def opens(address):
+        opened.append(Seen(browser, address))
+        return opened[-1]
+
+    yield opens
+    for seen in opened:
+        seen.page.close()
+
+
+@pytest.fixture(scope="module")
+def swing():
+    return simulate(ARM, Q, duration=0.5, step=1e-3)
+
+
+@pytest.fixture
+def opened():
+    made = open_page(ARM, robot_path("arm7"), port=0)
+    yield made
+    made.page.close()
+
+
+def test_the_state_is_that_of_the_time_line(see, opened, swing):
+    playback = Playback(opened.page, opened.parts, swing)
+    with running(opened.page, playback):
+        seen = see(opened.page.address)
+        seen.tab("Motion")
+        seen.slide("time, s", 0.25)
+        assert seen.until(lambda: playback.time() == pytest.approx(0.25))
+        seen.tab("Numbers")
+        q, qd = swing.q[250], swing.qd[250]
+
+        def shows():
+            rows = seen.table("joints")[1:]
+            return np.array([[float(cell) for cell in row[1:3]] for row in rows])
+
+        assert seen.until(lambda: np.allclose(shows(), np.stack([q, qd], axis=1), atol=6e-4))
+        assert seen.page.locator("canvas").count() >= 1
+        assert seen.errors == []
+
+
+def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened, swing, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("mbs_dynamics.view.playback.time.monotonic", lambda: clock[0])
+    playback = Playback(opened.page, opened.parts, swing)
+    assert not playback.due()
+    playback.play()
+    assert playback.due()
+    clock[0] += 0.2
+    assert playback.time() == pytest.approx(0.2)
+    playback._speed.value = "0.5"
+    playback._change_speed(None)
+    assert playback.time() == pytest.approx(0.2)
+    clock[0] += 0.2
+    assert playback.time() == pytest.approx(0.3)
+    playback.pause()
+    clock[0] += 5.0
+    assert playback.time() == pytest.approx(0.3)
+    assert not playback.due()
+    playback.play()
+    clock[0] += 0.6  # over the end by 0.1 s
+    assert playback.time() == pytest.approx(0.1)
+    playback._again.value = False
+    clock[0] += 5.0
+    assert playback.time() == playback.end
+    assert not playback.due()
+    playback.play()  # from the beginning
+    assert playback.time() == 0.0
+
+
+def test_the_trace_is_the_path_of_the_body(opened, swing):
+    playback = Playback(opened.page, opened.parts, swing)
+    opened.page.body.value = "link5"
+    opened.page.refresh(playback)
+    ((_, (lines,)),) = opened.page.canvas._drawn["trace"]
+    path = mbs.forward_kinematics(ARM, swing.q, bodies=["link5"])[:, 0, :3, 3]
+    np.testing.assert_allclose(lines.points[0, 0], path[0], atol=1e-6)
+    np.testing.assert_allclose(lines.points[-1, 1], path[-1], atol=1e-6)
+    playback._trace.value = False
+    opened.page.refresh(playback)
+    assert opened.page.canvas._drawn["trace"] == []
+
+
+def test_the_ghost_is_where_the_second_motion_is(opened, swing):
+    other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3)
+    look = opened.look.parts
+    playback = Playback(opened.page, opened.parts, swing, ghost=other, look=look)
+    assert playback.end == pytest.approx(0.8)
+    playback.seek(0.7)
+    opened.page.refresh(playback)
+    second = playback._second._bodies
+    poses = mbs.forward_kinematics(ARM, other.q[700])
+    np.testing.assert_allclose(second[4].position, poses[4, :3, 3], atol=1e-6)
+    first = opened.page.robot._bodies  # stands at its end
+    poses = mbs.forward_kinematics(ARM, swing.q[-1])
+    np.testing.assert_allclose(first[4].position, poses[4, :3, 3], atol=1e-6)
+
+
+def test_motions_of_other_robots_and_batches_are_refused(opened, swing):
+    chain = mbs.Model.from_urdf(FLOATING, root="hub")
+    other = simulate(chain, [0.3], duration=0.01)
+    with pytest.raises(ArgumentError, match="the motion is of the joints hinge; the model has "):
+        Playback(opened.page, opened.parts, other)
+    batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
+    with pytest.raises(ArgumentError, match="the page shows one motion, not a batch"):
+        Playback(opened.page, opened.parts, batch)
+
+
+def test_a_floating_base_has_the_coordinates_of_its_joint():
+    model = mbs.Model.from_urdf(FLOATING)
+    state = model.random_state(4)
+    C, V = (f(model, *given)[BASE] for f, given in (
+        (mbs.forward_kinematics, (state.q,)), (mbs.twists, (state.q, state.qd)))
+    )  # fmt: skip
+    motion = simulate_floating(model, C, V, state.q[6:], state.qd[6:], duration=0.2)
+    q, qd = states_of(model, motion)
+    np.testing.assert_allclose(mbs.forward_kinematics(model, q)[:, BASE], motion.C, atol=1e-9)
+    found = mbs.twists(model, q, qd)[:, BASE]
+    np.testing.assert_allclose(found, motion.V, atol=1e-8)
+    watching = Watching(Parts.of(model))
+    assert not watching.due()
+    assert watching.scene("arm", "spatial") is None
+    watching.saw(motion.C[-1], motion.V[-1], motion.q[-1], motion.qd[-1])
+    assert watching.due()
+    scene = watching.scene("arm", "spatial")
+    assert not watching.due()
+    np.testing.assert_allclose(scene.q, q[-1], atol=1e-12)
+
+
+def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
+    del browser  # skips where there is none
+    short = simulate(ARM, Q, duration=0.1)
+    playback = Playback(opened.page, opened.parts, short)
+    files = [tmp_path / f"scene{kind}" for kind in (".png", ".gif", ".html")]
+    for file in files:
+        check_picture(file, moves=True)
+        write_picture(opened.page, playback, file)
+    png = imageio.v3.imread(files[0])
+    assert png.shape[:2] == (800, 1280)
+    centre = png[200:600, 400:900, :3].reshape(-1, 3)
+    assert len(np.unique(centre, axis=0)) > 100  # a robot, and no empty page
+    assert imageio.v3.imread(files[1], index=None).shape[:3] == (2, 480, 640)
+    html = files[2].read_text()
+    assert "</html>" in html
+    assert len(html) > 500_000
+
+
+def test_other_kinds_of_pictures_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match=r"must end in \.png, \.gif, \.html; got"):
+        check_picture(tmp_path / "a.bmp", moves=True)
+    with pytest.raises(ArgumentError, match=r"a \.gif shows a motion"):
+        check_picture(tmp_path / "a.gif", moves=False)
