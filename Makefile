@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends mutants flakes platforms arm bench lint clean
+.PHONY: help demo check test test-all backends mutants flakes platforms arm bench docs linkcheck lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -72,6 +72,14 @@ flakes: $(VENV)/.test  ## what may depend on load, fifty times (ROUNDS=) beside 
 
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
+
+SPHINX = $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -j auto docs
+docs: $(VENV)/.docs  ## build this documentation as a web site in build/docs: two minutes
+	@$(SPHINX) build/docs
+	echo "open build/docs/index.html"
+
+linkcheck: $(VENV)/.docs  ## follow the links of the documentation to other sites
+	@$(SPHINX) -b linkcheck build/linkcheck
 
 PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
@@ -127,6 +135,11 @@ $(VENV)/.run: setup.py Makefile | $(BIN)/python
 $(VENV)/.test: $(VENV)/.run
 	@echo "== Installing the test tools (Pinocchio, MuJoCo, robot models, linters, colcon), some 300 MB: one to two minutes"
 	$(INSTALL) --editable ".[test]" | $(PROGRESS)
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	@echo "== Installing Sphinx and its theme, some 30 MB"
+	$(INSTALL) --editable ".[docs]" | $(PROGRESS)
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

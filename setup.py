@@ -76,6 +76,9 @@ setup(
             "trimesh>=4.5",
             "pycollada",
             "playwright",
+            "sphinx>=8.1",
+            "myst-parser>=4",
+            "furo",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
@@ -86,6 +89,8 @@ setup(
             "colcon-ros",
             "colcon-bash",
         ],
+        # `make docs`; the newest for Python 3.11 and later, Sphinx 8.1 for 3.10.
+        "docs": ["sphinx>=8.1", "myst-parser>=4", "furo", "matplotlib>=3.7"],
         # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.
         "bench": [
             "matplotlib",

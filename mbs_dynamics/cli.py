@@ -25,8 +25,8 @@ from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+def command_line() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="mbs-dynamics", description="Kinematics and dynamics of multibody systems."
     )
@@ -105,8 +105,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_commands(commands)
     add_identification(commands)
     add_view(commands)
+    return parser
 
-    options = parser.parse_args(arguments)
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = command_line().parse_args(arguments)
     try:
         return int(options.run(options))
     except mbs.MbsError as error:

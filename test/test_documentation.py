@@ -5,16 +5,21 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
+PROGRAMS = "".join(path.read_text() for path in ROOT.glob("examples/*.py"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_a_page_print_what_it_says(page):
     failed, _ = doctest.testfile(str(page), module_relative=False)
     assert failed == 0
@@ -24,10 +29,38 @@ def test_the_readme_has_examples():
     assert doctest.testfile(str(ROOT / "README.md"), module_relative=False).attempted >= 8
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_a_page_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        path = (page.parent / target).resolve()
+        drawn = path.parent.name == "figures" and path.name in PROGRAMS
+        assert path.exists() or drawn, f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "module", ["mbs_dynamics", "mbs_dynamics.integrate", "mbs_dynamics.identification"]
+)
+def test_every_public_name_is_in_the_reference(module):
+    documented = set()
+    for page in (DOCS / "reference" / "api").glob("*.md"):
+        current = ""
+        for line in page.read_text().splitlines():
+            kind, _, name = line.removeprefix(".. ").partition(":: ")
+            current = name if kind == "currentmodule" else current
+            if kind.startswith("auto") or kind == "data":
+                documented |= {(current, name), (name.rpartition(".")[0], name.rpartition(".")[2])}
+    public = importlib.import_module(module).__all__
+    homes = {"dh": "mbs_dynamics.model", "macro_joints": "mbs_dynamics.model"}
+    assert not [name for name in public if (homes.get(name, module), name) not in documented]
+
+
+def test_the_site_builds_without_warnings(tmp_path):
+    for needed in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(needed)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "draw_figures=0"]
+    command += ["-D", "suppress_warnings=image.not_readable"]
+    done = subprocess.run([*command, DOCS, tmp_path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_make_knows_the_commands_of_the_readme():

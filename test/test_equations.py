@@ -32,9 +32,9 @@ class Row(NamedTuple):
 
 
 def rows():
-    """Return the rows of the tables of docs/equations.md, each with the paper that it is under."""
+    """Return the rows of the equation table, each with the paper that it is under."""
     found, paper = [], ""
-    for line in (ROOT / "docs" / "equations.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "explanation" / "equations.md").read_text().splitlines():
         if line.startswith("## "):
             paper = line[3:]
         elif line.startswith("| ") and not line.startswith("| eq. |"):
