@@ -24,6 +24,7 @@ from mbs_dynamics.algorithms.kernels import (
     shapes_of_model_inputs,
     traced_on,
 )
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import (
     Dispatcher,
     Kernel,
@@ -34,7 +35,7 @@ from mbs_dynamics.compiler.passes.strategy import is_large
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
 P = ParamSpec("P")
@@ -119,6 +120,8 @@ class Algorithm(Dispatcher):
                 raise ArgumentError(f"{self.name} needs the argument {name!r}")
             else:
                 arrays = (*arrays, None)
+        if dict in map(type, arrays):
+            arrays = self.by_body(model, arrays, named)
         given = tuple([x is not None for x in arrays])
         try:
             kernel, takes = model.compiled.kernels[
@@ -134,6 +137,19 @@ class Algorithm(Dispatcher):
                 calls[shortcut] = kernel, properties
                 self.remember(model, required, *shortcut[1:], kernel, properties)
         return kernel(*[x for x in arrays if x is not None], *properties)
+
+    def by_body(
+        self, model: Model, arrays: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return the arrays with wrenches by body (..., nb, 6) in place of a mapping of links."""
+        self.check_model(model)
+        representation = options.get("representation", AUTO)
+        return tuple(
+            wrenches_on(model, x, arrays[0], representation)
+            if name == "wrenches" and isinstance(x, dict)
+            else x
+            for name, x in zip(self.arrays, arrays, strict=True)
+        )
 
     def _prepared(
         self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
@@ -258,6 +274,17 @@ class Algorithm(Dispatcher):
             (equivalent, keep, model.loaded_bodies), lambda: equivalent(model, keep_frames=keep)
         )
         return found
+
+
+def wrenches_on(
+    model: Model, by_link: Mapping[str, Any], q: Any, representation: str = AUTO
+) -> FloatArray:
+    """Return wrenches (..., nb, 6) in a representation, body-fixed for auto, from those by link."""
+    W = model.wrenches(by_link)
+    if representation in (AUTO, "body_fixed"):
+        return W
+    C = NAMED["forward_kinematics"](model, q)
+    return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))
 
 
 def _with_model(equations: inspect.Signature) -> inspect.Signature:

@@ -11,7 +11,7 @@ from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import depth_first, path_to
+from mbs_dynamics.model.orders import depth_first, path, path_to
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
@@ -48,7 +48,7 @@ def _parents(model: Model, options: Mapping[str, Any]) -> Sequence[int]:
     """Return the parents of the bodies that loops run over."""
     if "body" not in options:
         return model.parents
-    return range(-1, len(model.path(model.frame(options["body"]).body)) - 1)
+    return range(-1, len(path(model, model.frame(options["body"]).body)) - 1)
 
 
 def _traced_in_loops(

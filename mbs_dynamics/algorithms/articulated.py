@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The inverse of the mass matrix by the articulated bodies of a tree: products with it in O(n)."""
+"""The inverse of the mass matrix by articulated bodies: products with it in O(n)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class ArticulatedInertias:
-    """The inertia that each joint feels while all joints beyond give way: Featherstone's recursion.
+    """Articulated inertia of each joint, all joints beyond it being free: Featherstone's recursion.
 
     Mohan and Saha, (28), call it M_hat. :meth:`begin` is for a loop over all bodies,
     :meth:`eliminate` for the inward loop that follows.
@@ -46,12 +46,11 @@ class ArticulatedInertias:
 
 
 class Articulated:
-    """What Mohan and Saha call psi and m_hat, for each body: the factors of M = U D U^T, (28).
+    """The factors of M = U D U^T as psi and m_hat of Mohan and Saha, (28), for each body.
 
-    Products with its inverse are those of docs/derivations.md, (12) to (14).
-
-    For trees of which every joint has a coordinate of its own. A product with M^-1 takes two
-    recursions, in place of products with rows of U, which grow with the depth of the tree.
+    Products with its inverse are those of docs/derivations.md, (12) to (14). For trees in which
+    every joint has a coordinate of its own. A product with M^-1 takes two recursions instead of
+    products with rows of U, which grow with the depth of the tree.
     """
 
     def __init__(self, model: Tree, rep: Representation) -> None:
@@ -100,8 +99,8 @@ class Articulated:
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Yield body i, column k and x_ik with M x_k = b_k, for the wanted columns of each body.
 
-        ``there`` says where the forces b_ik may be other than zero. Columns stand side by side in
-        the loops over the bodies, so that they can be computed side by side.
+        ``there`` is the domain in which the forces b_ik can be nonzero. Columns are an inner loop
+        over independent values, which allows vector code.
         """
         model, meet, S, psi = self.model, self.meet, self.S, self.psi
         eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
@@ -124,9 +123,9 @@ def plus(A: Any, B: Any) -> Any:
 
 
 def without(M: Any, S: Array, U: Array, d: Any) -> Array:
-    """Return M - U U^T / d (6, 6), U = M S: what is felt through a joint that gives way.
+    """Return M - U U^T / d (6, 6), U = M S, the inertia beyond a free joint; symmetric.
 
-    Symmetric. It takes S to zero, and has a row and a column of zeros if S is a coordinate axis.
+    It maps S to zero, and has a row and a column of zeros if S is a coordinate axis.
     """
     M, scaled = np.array(_matrix(M), dtype=object), U * (1.0 / d)
     along = [k for k in range(6) if not (isinstance(S[k], float) and S[k] == 0.0)]
@@ -143,5 +142,5 @@ def _matrix(M: Any) -> Array:
 
 
 def minus_power(x: Any, V: Array, W: Array) -> Any:
-    """Return x - V^T W of a twist and a wrench (6,), of which no half waits for the other one."""
+    """Return x - V^T W of a twist and a wrench (6,), in two independent halves."""
     return (x - V[:3] @ W[:3]) - V[3:] @ W[3:]

@@ -24,14 +24,17 @@ from mbs_dynamics.representation.tree import Tree
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
-    """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew.
+    """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew-symmetric.
 
-    C qd is the Coriolis and centrifugal part of :func:`bias_torques`. It is the matrix of the
-    Christoffel symbols, C_ij = sum_k Gamma_ijk qd_k, in O(n d) from composite body matrices.
-    Mueller (dynamics), eq. (84), gives another matrix with the same C qd, whose Mdot - 2 C is not
-    skew.
+    C qd is the Coriolis and centrifugal part of :func:`bias_torques`.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type.
+    ``q`` and ``qd`` (..., n) in rad or m and seconds.
+
+    C_ij = sum_k Gamma_ijk qd_k with :func:`christoffel_symbols`, in O(n d) from composite inertias
+    and gyrations: docs/derivations.md, (C1) and (C2). Mueller (dynamics), eq. (84), prints another
+    matrix with the same C qd, for which Mdot - 2 C is not skew-symmetric.
+
+    Raises ArgumentError for a wrong shape or type.
     """
     return _coriolis(model, q, qd)
 

@@ -13,7 +13,13 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
-from mbs_dynamics.algorithms.newton_euler import Loads, inverse_dynamics, joint_torques, recursion
+from mbs_dynamics.algorithms.newton_euler import (
+    Loads,
+    Wrenches,
+    inverse_dynamics,
+    joint_torques,
+    recursion,
+)
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
@@ -23,7 +29,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class InverseDynamicsDerivatives(NamedTuple):
-    """What :func:`inverse_dynamics_derivatives` returns, each (..., n, n)."""
+    """Result of :func:`inverse_dynamics_derivatives`, each (..., n, n)."""
 
     dtau_dq: FloatArray
     dtau_dqd: FloatArray
@@ -32,7 +38,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
-    """What :func:`forward_dynamics_derivatives` returns, each (..., n, n)."""
+    """Result of :func:`forward_dynamics_derivatives`, each (..., n, n)."""
 
     dqdd_dq: FloatArray
     dqdd_dqd: FloatArray
@@ -41,7 +47,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 
 
 class TorqueRates(NamedTuple):
-    """What :func:`inverse_dynamics_rates` returns, each (..., n)."""
+    """Result of :func:`inverse_dynamics_rates`, each (..., n)."""
 
     taud: FloatArray
     """In N m/s or N/s."""
@@ -55,15 +61,19 @@ def inverse_dynamics_derivatives(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
 ) -> InverseDynamicsDerivatives:
-    """Return dtau/dq, dtau/dqd and dtau/dqdd = M, each (..., n, n), of :func:`inverse_dynamics`.
+    """Return dtau/dq, dtau/dqd and dtau/dqdd = M (..., n, n) of :func:`inverse_dynamics`.
 
-    ``wrenches`` (..., nb, 6) act on the bodies and are body-fixed: they turn with the bodies. By
-    composite inertias and gyrations in O(n d): the closed form of the sensitivities that Mueller
-    (dynamics), section 6.1, obtains from brackets of joint screws.
+    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
+    bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
+    wrenches (..., 6) in the frames of the links.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
+    By composite inertias and gyrations in O(n d): docs/derivations.md, (3) to (10). This is the
+    closed form of the sensitivities that Mueller (dynamics), section 6.1, obtains from brackets of
+    joint screws.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
@@ -79,15 +89,18 @@ def forward_dynamics_derivatives(
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
 ) -> ForwardDynamicsDerivatives:
-    """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1, each (..., n, n), of :func:`forward_dynamics`.
+    """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1 (..., n, n) of :func:`forward_dynamics`.
 
-    dqdd/dx = - M^-1 dtau/dx at the acceleration that tau causes; ``wrenches`` (..., nb, 6) act on
-    the bodies and are body-fixed.
+    ``q``, ``qd``, ``tau`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
+    bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
+    wrenches (..., 6) in the frames of the links.
 
-    q, qd, tau (..., n). Raises SingularError where the mass matrix is not positive definite;
-    ArgumentError for a wrong shape or type.
+    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes.
+
+    Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
+    shape or type, UnknownBodyError.
     """
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
@@ -109,13 +122,17 @@ def inverse_dynamics_rates(
     *,
     representation: str = "auto",
 ) -> TorqueRates:
-    """Return the first and second time derivatives of the torques (..., n) along a motion.
+    """Return the time derivatives taud and taudd (..., n) of the torques along a motion.
 
-    For robots with elastic joints: Mueller (dynamics), section 6.3. The recursion of
-    :func:`inverse_dynamics` in truncated Taylor series.
+    They are needed for the control of robots with elastic joints.
 
-    q and its derivatives (..., n). Raises ArgumentError for a wrong shape or type,
-    UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd``, ``qddd``, ``qdddd`` (..., n) in rad or m and seconds. ``representation``
+    is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+
+    The recursion of :func:`inverse_dynamics` in truncated Taylor series: Mueller (dynamics),
+    section 6.3.
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     motion = q, qd, qdd, qddd, qdddd
     arguments = [series_of(motion[k : k + 3]) for k in range(3)]
@@ -124,9 +141,9 @@ def inverse_dynamics_rates(
 
 
 class Motion(NamedTuple):
-    """What the derivatives are made of, for each body in its own frame; the ground at index -1.
+    """Quantities that the derivatives are composed of, per body in its frame; the ground is last.
 
-    M, B and W are composite: of all that the body's joint moves.
+    M, B and W are composite: of all bodies that the joint of a body moves.
     """
 
     V: list[Array]

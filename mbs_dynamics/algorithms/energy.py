@@ -21,7 +21,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class GeneralizedMomentum(NamedTuple):
-    """What :func:`generalized_momentum` returns, each (..., n)."""
+    """Result of :func:`generalized_momentum`, each (..., n)."""
 
     p: FloatArray
     """M qd, in N m s or N s."""
@@ -33,9 +33,12 @@ class GeneralizedMomentum(NamedTuple):
 def kinetic_energy(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
-    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...), in J.
+    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -44,10 +47,13 @@ def kinetic_energy(
 
 @algorithm(invariant=True)
 def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
-    """Return the potential energy U = - sum m_i g^T c_i (...) in the field of gravity, in J.
+    """Return the gravitational potential energy U = - sum m_i g^T c_i (...) of the bodies in J.
 
-    It is zero for masses at the height of the inertial frame's origin; its gradient by q is
-    :func:`gravity_torques`. Masses that do not move are not in it. q (..., n).
+    U is zero for masses at the height of the inertial origin. Its gradient by q is
+    :func:`gravity_torques`. Masses that do not move are not included.
+
+    ``q`` (..., n) in rad or m.
+
     Raises ArgumentError for a wrong shape or type.
     """
     _, moment = _first_moment(model, q)
@@ -56,10 +62,11 @@ def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
 
 @algorithm(invariant=True)
 def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
-    """Return the centre (..., 3) of all mass that moves, in m, in the inertial frame.
+    """Return the centre of mass (..., 3) of the moving bodies in m, in the inertial frame.
 
-    q (..., n). Raises SingularError where nothing moves that has mass; ArgumentError for a wrong
-    shape or type.
+    ``q`` (..., n) in rad or m.
+
+    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
     """
     return _center_of_mass(model, q)
 
@@ -68,13 +75,17 @@ def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
 def momenta(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "body_fixed"
 ) -> FloatArray:
-    """Return the momentum co-screws Pi_i = M_i V_i (..., nb, 6), the angular part first.
+    """Return the momentum co-screws Pi_i = M_i V_i (..., nb, 6), angular part first.
 
-    Mueller (dynamics), eqs. (36), (41), (51); in the mixed form the matrix of (56), (57). Angular
-    momentum in N m s about the point where the twist is measured, linear in N s. auto means
-    body_fixed.
+    The angular momentum in N m s is about the point where the twist is measured, the linear one is
+    in N s.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n). ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
+    or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Mueller (dynamics), eqs. (36), (41), (51); the mixed form has the matrix of (56), (57).
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -85,13 +96,18 @@ def momenta(
 def generalized_momentum(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> GeneralizedMomentum:
-    """Return p = dL/dqd = M qd and dL/dq = C^T qd - g (..., n), in O(n), without M and C.
+    """Return p = M qd and dL/dq = C^T qd - g, (..., n) each, in O(n), without M and C.
 
-    Lagrange's equations in Hamilton's form, pd = tau + dL/dq with L = T - U: what a momentum
-    observer integrates. docs/derivations.md, (M1) and (M2). C is :func:`coriolis_matrix`, or any
-    other one for which Mdot - 2 C is skew.
+    These are Lagrange's equations in Hamilton's form, pd = tau + dL/dq with L = T - U, as a
+    momentum observer integrates them. C is :func:`coriolis_matrix` or any other one for which Mdot
+    - 2 C is skew-symmetric.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+
+    docs/derivations.md, (M1) and (M2).
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -111,10 +127,13 @@ def generalized_momentum(
 
 @algorithm(invariant=True)
 def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
-    """Return the momentum (..., 6) of the whole about its centre of mass, angular part first.
+    """Return the total momentum (..., 6) about the centre of mass, angular part first.
 
-    Resolved in the inertial frame; N m s and N s. q, qd (..., n).
-    Raises SingularError where nothing moves that has mass; ArgumentError for a wrong shape or type.
+    It is resolved in the inertial frame, in N m s and N s.
+
+    ``q`` and ``qd`` (..., n) in rad or m and seconds.
+
+    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -132,7 +151,7 @@ def _center_of_mass(model: Tree, q: Array) -> FloatArray:
 
 
 def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:
-    """Return the mass that moves, and its first moment about the inertial frame's origin."""
+    """Return the moving mass, and its first moment about the inertial origin."""
     rep = BodyFixed(model, q)
     mass: list[Any] = [body.inertia.mass for body in model.bodies] + [0.0]
     moment = [body.inertia.moment for body in model.bodies] + [np.zeros(3)]

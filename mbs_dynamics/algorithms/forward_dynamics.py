@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import ArticulatedInertias
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
-from mbs_dynamics.algorithms.newton_euler import Loads, ground_motion, joint_torques
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
@@ -30,32 +30,37 @@ def forward_dynamics(
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
     base_twist: ArrayLike | None = None,
     base_acceleration: ArrayLike | None = None,
     *,
     method: str = "auto",
     representation: str = "auto",
 ) -> FloatArray:
-    """Return the joint accelerations qdd (..., n) under joint torques tau, M qdd + h = tau + J^T W.
+    """Return the joint accelerations qdd (..., n) that solve M qdd + h = tau + sum J_i^T W_i.
 
-    q, qd, tau (..., n). ``wrenches`` (..., nb, 6), moment first, act on the bodies from outside and
-    are given in the chosen representation (body_fixed for auto); ``base_twist`` and
-    ``base_acceleration`` (..., 6) are as in :func:`inverse_dynamics`. ``method`` is one of
+    Damping and friction of the joints are not included.
+
+    ``q``, ``qd``, ``tau`` (..., n) in SI units. ``wrenches`` (..., nb, 6), moment first, are
+    applied to the bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping
+    from link names to wrenches (..., 6) in the frames of the links. ``base_twist`` and
+    ``base_acceleration`` (..., 6) are those of :func:`inverse_dynamics`. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``. ``method`` is one
+    of
 
     - ``"articulated_body"``: Featherstone's recursion, O(n).
-    - ``"udut"``: Mohan and Saha's recursion, O(n), from the factors of M = U D U^T in closed form,
-      eqs. (28)-(37), as corrected: phi keeps the gyroscopic terms and gravity, psi has no further
-      factor A, and the last step is U^-T.
+    - ``"udut"``: the recursion of Mohan and Saha, O(n), with the factors of M = U D U^T in closed
+      form, eqs. (28)-(37). Corrected: phi includes the gyroscopic terms and gravity, psi has no
+      additional factor A, and the last step is U^-T.
     - ``"mass_matrix"``: the mass matrix by composite inertias, factorized numerically, O(n^3).
-    - ``"auto"``: the mass matrix up to some nine joints in a row, else the articulated body.
+    - ``"auto"``: the mass matrix for up to about nine joints in series, else the articulated body.
 
-    In the recursions each joint position is a coordinate. A model with mimic joints, or others that
-    have a ratio, is solved by the mass matrix whatever the method. Damping and friction of the
-    joints are not in the equations.
+    The recursions need one coordinate per joint: models with mimic joints are solved by the mass
+    matrix, whatever the method.
 
-    Raises SingularError, naming the joint, where the mass matrix is not positive definite;
-    ArgumentError for a wrong shape or type, UnknownMethodError, UnknownRepresentationError.
+    Raises SingularError, which names the joint, if the mass matrix is not positive definite;
+    ArgumentError for a wrong shape or type, UnknownBodyError, UnknownMethodError,
+    UnknownRepresentationError.
     """
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twists and Jacobians with respect to any frames, and what a change of frame does to them.
+"""Twists and Jacobians with respect to arbitrary frames, and changes of frames.
 
-A twist ^kV_i^j has three frames: it is that of body i, measured at the origin of frame j, that is
-of the point of body i that is there at the moment, and resolved in the axes of frame k: Mueller
-(kinematics), eq. (79). It is absolute there; :func:`relative_twist` takes a fourth frame, relative
-to which body i moves. Each may be any body, a link merged into one, or None: the inertial frame.
+A twist ^kV_i^j has three frames: it is the twist of body i, measured at the origin of frame j (the
+point of body i that instantaneously coincides with it) and resolved in the axes of frame k: Mueller
+(kinematics), eq. (79). That twist is absolute; :func:`relative_twist` adds a fourth frame, relative
+to which body i moves. Each frame is a body, a link merged into one, or None: the inertial frame.
 
 ===========  ============  ===========  ===========
 twist        relative_to   measured_at  resolved_in
@@ -48,17 +48,19 @@ def relative_twist(
     measured_at: str | None = None,
     resolved_in: str | None = None,
 ) -> FloatArray:
-    """Return the twist (..., 6) of a body relative to another, measured and resolved in any frames.
+    """Return the twist (..., 6) of a body relative to another one, in arbitrary frames.
 
-    The angular part (rad/s) comes first, then the velocity (m/s) of the point of ``body`` that is
-    at the origin of ``measured_at``, as seen from ``relative_to``, both in the axes of
-    ``resolved_in``. Each frame is the name of a body or link, or None for the inertial frame.
+    The angular part in rad/s comes first, then the velocity in m/s of the point of ``body`` at the
+    origin of ``measured_at``, as seen from ``relative_to``; both parts are resolved in the axes of
+    ``resolved_in``.
+
+    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``body``, ``relative_to``, ``measured_at``
+    and ``resolved_in`` are names of bodies or links; None means the inertial frame.
 
     With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
-    frame in place of all three it is eq. (81), the difference of the twists of the two bodies. See
-    the module for body-fixed, spatial and hybrid twists.
+    frame in place of all three it is eq. (81), the difference of the twists of the two bodies.
 
-    q, qd (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     rate = model.joint_rates(qd)
     own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
@@ -89,12 +91,14 @@ def relative_jacobian(
     measured_at: str | None = None,
     resolved_in: str | None = None,
 ) -> FloatArray:
-    """Return the Jacobian J (..., 6, n) with V = J qd for the V of :func:`relative_twist`.
+    """Return the Jacobian J (..., 6, n) of :func:`relative_twist`, V = J qd.
 
     Columns of joints that move both bodies, or none of them, are zero. With two arms on one base
     this is the Jacobian of one hand relative to the other.
 
-    q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    ``q`` (..., n) in rad or m; the frames are those of :func:`relative_twist`.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     view = _View(model, q, measured_at, resolved_in)
     J: list[Array] = [np.zeros(6) for _ in range(model.n)]
@@ -106,10 +110,10 @@ def relative_jacobian(
 
 
 class _View:
-    """The mechanism as seen from the frame where twists are measured.
+    """The mechanism as seen from the frame in which twists are measured.
 
-    Poses follow the tree from there, upwards and then down, so that what is seen depends only on
-    the joints in between.
+    Poses follow the tree from there, inwards and then outwards, so that they depend only on the
+    joints in between.
     """
 
     def __init__(self, model: Tree, q: Array, measured_at: str | None, resolved_in: str | None):
@@ -148,7 +152,7 @@ class _View:
         return S
 
     def resolved(self, V: Array) -> Any:
-        """Return a twist (6,) in the axes that were asked for."""
+        """Return a twist (6,) resolved in the requested axes."""
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
 
 
@@ -157,14 +161,18 @@ def _frame(model: Tree, name: str | None) -> Frame:
 
 
 def change_of_body_frame(C: Array, S: Array, representation: str) -> Array:
-    """Return D (..., 6, 6) with V' = D V when the frame of a body is replaced by another on it.
+    """Return D (..., 6, 6) with V' = D V for another choice of the frame of a body.
+
+    D also transforms Jacobians, and D^-T wrenches.
 
     ``C`` (..., 4, 4) is the pose of the old frame and ``S`` (..., 4, 4) that of the new one in the
-    old one, so that C' = C S. D is Ad_S^-1 for body-fixed twists, Mueller (kinematics), eq. (20),
-    and the identity for spatial ones; hybrid and mixed twists are moved to the new origin.
+    old one, so that C' = C S; traced symbols are accepted. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``.
 
-    D takes Jacobians too, and D^-T wrenches. Also on traced symbols. Raises ArgumentError for a
-    wrong shape, UnknownRepresentationError.
+    D is Ad_S^-1 for body-fixed twists, Mueller (kinematics), eq. (20), and the identity for spatial
+    ones.
+
+    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
     C, S = _poses("C", C), _poses("S", S)
     if representation == "spatial":
@@ -175,14 +183,18 @@ def change_of_body_frame(C: Array, S: Array, representation: str) -> Array:
 
 
 def change_of_inertial_frame(S: Array, representation: str) -> Array:
-    """Return D (..., 6, 6) with V' = D V when the inertial frame is replaced by another.
+    """Return D (..., 6, 6) with V' = D V for another choice of the inertial frame.
 
-    ``S`` (..., 4, 4) is the pose of the old inertial frame in the new one, so that C' = S C. D is
-    Ad_S for spatial twists, Mueller (kinematics), eq. (35), and the identity for body-fixed ones;
-    the parts of hybrid and mixed twists that are resolved in the inertial frame are turned.
+    D also transforms Jacobians, and D^-T wrenches.
 
-    D takes Jacobians too, and D^-T wrenches. Also on traced symbols. Raises ArgumentError for a
-    wrong shape, UnknownRepresentationError.
+    ``S`` (..., 4, 4) is the pose of the old inertial frame in the new one, so that C' = S C; traced
+    symbols are accepted. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or
+    ``"mixed"``.
+
+    D is Ad_S for spatial twists, Mueller (kinematics), eq. (35), and the identity for body-fixed
+    ones; the parts of hybrid and mixed twists that are resolved in the inertial frame are rotated.
+
+    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
     return from_body_fixed(_poses("S", S), representation)
 

@@ -28,12 +28,15 @@ DEEP = 12.0
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
-    """Return the inverse of the mass matrix (..., n, n), symmetric.
+    """Return the inverse M^-1 (..., n, n) of the mass matrix, symmetric.
+
+    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
+    or ``"mixed"``, or ``"auto"``.
 
     By the factorization M = U D U^T: of :func:`mass_matrix`, whose zeros follow the branches of the
-    tree, or where the tree is deep by articulated bodies, in O(n d). q (..., n).
+    tree, or for deep trees by articulated bodies, in O(n d).
 
-    Raises SingularError, naming the joint, where M is not positive definite; ArgumentError for a
+    Raises SingularError, which names the joint, if M is not positive definite; ArgumentError for a
     wrong shape or type, UnknownRepresentationError.
     """
     return np.asarray(factors_of(model, q, representation).inverse())

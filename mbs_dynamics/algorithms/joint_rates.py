@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint rates and accelerations from the twists of all bodies.
 
-Two answers, which agree for twists that the mechanism can have and differ for any others:
+Two functions agree for twists of a possible motion and differ for others:
 
-- :func:`joint_rates_from_twists` looks at one joint after the other: at the twist of its body
-  relative to the parent. It costs O(n), and refuses twists that do not fit together.
-- :func:`fit_joint_rates` looks at all joints together, for the rates whose twists are nearest to
-  those given. That is what measured twists need.
+- :func:`joint_rates_from_twists` treats one joint after the other, by the twist of its body
+  relative to the parent. It costs O(n) and rejects inconsistent twists.
+- :func:`fit_joint_rates` treats all joints together and returns the rates whose twists are nearest
+  to the given ones, as measured twists require.
 """
 
 from __future__ import annotations
@@ -42,20 +42,22 @@ def joint_rates_from_twists(
 ) -> FloatArray:
     """Return the joint rates qd (..., n) of bodies with the twists V (..., nb, 6).
 
+    The result is exact if V = J qd for some qd. For other V it minimises the sum of the squares of
+    e_i - X_i qd_i over all joints, see below, which is the same in all four representations, and
+    not that of V - J qd, as Remark 9 states; see :func:`fit_joint_rates`. Twists are rejected if a
+    component of e_i - X_i qd_i exceeds ``tolerance`` times 1 + the largest component of V;
+    ``tolerance=inf`` accepts all.
+
+    ``q`` (..., n); ``V`` in rad/s and m/s, in the order of ``model.body_names``. ``representation``
+    is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
     qd_i = X_i^T e_i / (X_i^T X_i), where e_i is the twist of body i relative to its parent,
-    measured at body i and resolved in it: Mueller (kinematics), eq. (26) and its components, and
-    Remark 14 for spatial twists. If mimic joints share a coordinate, numerator and denominator are
-    sums over them, with their ratios and the squares of these as weights. auto means body_fixed.
+    measured at body i and resolved in it: Mueller (kinematics), eq. (26), and Remark 14 for spatial
+    twists. For mimic joints that share a coordinate, numerator and denominator are sums over the
+    joints, weighted by the ratios and their squares.
 
-    This is exact if V = J qd for some qd. For other V it minimises the sum of the squares of
-    e_i - X_i qd_i over all joints, in all four representations the same, and not that of V - J qd,
-    as Remark 9 has it; see :func:`fit_joint_rates`. Such V are refused if a component of
-    e_i - X_i qd_i exceeds ``tolerance`` times 1 + the largest component of V. ``tolerance=inf``
-    accepts any V.
-
-    q (..., n); V in rad/s and m/s, in the order of ``model.body_names``. Raises ArgumentError for a
-    wrong shape or type, and for twists that do not fit together, with where and by how much;
-    UnknownRepresentationError.
+    Raises ArgumentError for a wrong shape or type, and for inconsistent twists, with the body and
+    the deviation; UnknownRepresentationError.
     """
     qd, misfit = joint_rates_and_misfit(model, q, V, representation=representation)
     _check("V", "rad/s, m/s", model, misfit, tolerance, V)
@@ -73,20 +75,22 @@ def joint_accelerations_from_twists(
 ) -> FloatArray:
     """Return the joint accelerations qdd (..., n) from twists V and their derivatives Vd.
 
-    V and Vd (..., nb, 6); Vd holds the derivatives of the components of V, without gravity, as
-    :func:`accelerations` returns them. qdd_i = X_i^T e_i / (X_i^T X_i) with, body-fixed,
-    e_i = Vd_i - Ad_{C_i,p} Vd_p + qd_i [X_i, V_i]: Mueller (dynamics), eq. (11) and its components.
-    The other representations have their own velocity terms; mimic joints are treated as in
-    :func:`joint_rates_from_twists`, which also gives the qd_i. auto means body_fixed.
+    The result is exact if V = J qd and Vd = J qdd + Jd qd for some qd and qdd. For other V and Vd
+    it minimises the sum of the squares of e_i - X_i qdd_i over all joints, see below. They are
+    rejected if V is, or if a component of e_i - X_i qdd_i exceeds ``tolerance`` times 1 + the
+    largest component of V and Vd; ``tolerance=inf`` accepts all.
 
-    This is exact if V = J qd and Vd = J qdd + Jd qd for some qd and qdd. For other V and Vd it
-    minimises the sum of the squares of e_i - X_i qdd_i over all joints. They are refused if V is,
-    or if a component of e_i - X_i qdd_i exceeds ``tolerance`` times 1 + the largest component of V
-    and Vd. ``tolerance=inf`` accepts any V and Vd.
+    ``q`` (..., n); ``V`` (..., nb, 6) in rad/s and m/s; ``Vd`` (..., nb, 6) in rad/s^2 and m/s^2,
+    the derivatives of the components of V without gravity, as :func:`accelerations` returns them.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
 
-    q (..., n); V in rad/s and m/s, Vd in rad/s^2 and m/s^2. Raises ArgumentError for a wrong shape
-    or type, and for V and Vd that do not fit together, with where and by how much;
-    UnknownRepresentationError.
+    qdd_i = X_i^T e_i / (X_i^T X_i) with, body-fixed, e_i = Vd_i - Ad_{C_i,p} Vd_p + qd_i [X_i,
+    V_i]: Mueller (dynamics), eq. (11). Mimic joints are treated as by
+    :func:`joint_rates_from_twists`, which yields the qd_i.
+
+    Raises ArgumentError for a wrong shape or type, and for inconsistent V and Vd, with the body and
+    the deviation; UnknownRepresentationError.
     """
     qdd, misfit_V, misfit_Vd = joint_accelerations_and_misfit(
         model, q, V, Vd, representation=representation
@@ -101,14 +105,16 @@ def fit_joint_rates(
 ) -> FloatArray:
     """Return the joint rates qd (..., n) whose twists are nearest to V (..., nb, 6).
 
-    They minimise the sum of the squares of all 6 nb components of V - J qd, with the system
-    Jacobian J of Mueller (kinematics), eq. (23): what Remark 9 says of eq. (26). J has independent
-    columns, so that there is one solution. It weighs rad/s against m/s, and so depends on the unit
-    of length and on where the body frames are. The hybrid and the mixed form give the body-fixed
-    result, the spatial one another. auto means body_fixed.
+    They minimise the sum of the squares of all 6 nb components of V - J qd. The solution is unique.
+    It weighs rad/s against m/s and therefore depends on the unit of length and on the body frames.
+    The hybrid and the mixed form yield the body-fixed result, the spatial form another one.
 
-    q (..., n); V in rad/s and m/s, in the order of ``model.body_names``. Raises ArgumentError for a
-    wrong shape or type, UnknownRepresentationError.
+    ``q`` (..., n); ``V`` in rad/s and m/s, in the order of ``model.body_names``. ``representation``
+    is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    The system Jacobian J of Mueller (kinematics), eq. (23), as Remark 9 states of eq. (26).
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     J, given = system_jacobian_and_twists(model, q, V, representation=representation)
     Q, R = np.linalg.qr(J.reshape(*J.shape[:-3], 6 * model.nb, model.n))
@@ -143,7 +149,7 @@ def joint_accelerations_and_misfit(
 def system_jacobian_and_twists(
     model: Tree, q: ArrayLike, V: ArrayLike, *, representation: str = "body_fixed"
 ) -> Any:
-    """Return J (nb, 6, n) of all bodies, and V, so that it is checked and broadcast with q."""
+    """Return J (nb, 6, n) of all bodies, and V, checked and broadcast with q."""
     rep = moves(representation, model, q)
     J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
     for i, body in enumerate(model.bodies):
@@ -164,7 +170,7 @@ def _relative(rep: Representation, V: Array, drift: Sequence[Array] | None = Non
 
 
 def _projected(model: Tree, e: list[Array]) -> tuple[Array, Array]:
-    """Return (X^T X)^-1 X^T e for the coordinates (n,), and what the joints leave of e (nb, 6)."""
+    """Return (X^T X)^-1 X^T e for the coordinates (n,), and the remainder of e (nb, 6)."""
     X = [body.joint.screw for body in model.bodies]
     along = model.generalized([X_i @ e_i for X_i, e_i in zip(X, e, strict=True)])
     ratios = [body.joint.ratio for body in model.bodies]

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wrenches that joints transmit, and the part of them that the bearings bear."""
+"""Wrenches that joints transmit, and their constraint part, borne by the bearings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.newton_euler import Loads, recursion
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import dynamic_moves, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
@@ -20,19 +20,23 @@ def joint_wrenches(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
     *,
     representation: str = "body_fixed",
 ) -> FloatArray:
     """Return the wrench W_i (..., nb, 6), moment first, that each joint transmits to its body.
 
-    It is what a force-torque sensor in the joint reads, actuator and bearing together, at the
-    origin of body i: the W_i of :func:`inverse_dynamics`, Mueller (dynamics), eqs. (67a), (71b),
-    (76b). ``wrenches`` (..., nb, 6) act on the bodies from outside, in the same representation;
-    auto means body_fixed.
+    This is the reading of a force-torque sensor in the joint, actuator and bearing together, at the
+    origin of body i, in N m and N.
 
-    q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
-    type, UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
+    bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping from link names
+    to wrenches (..., 6) in the frames of the links. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    The W_i of :func:`inverse_dynamics`: Mueller (dynamics), eqs. (67a), (71b), (76b).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
     transmitted: FloatArray = model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
@@ -45,19 +49,24 @@ def joint_reactions(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
     *,
     representation: str = "body_fixed",
 ) -> FloatArray:
-    """Return the reaction wrench (..., nb, 6) that the bearing of each joint bears, moment first.
+    """Return the constraint wrench (..., nb, 6) in the bearing of each joint, moment first.
 
-    It is :func:`joint_wrenches` without what the actuator exerts: a couple tau e about the axis of
-    a revolute or screw joint, a force tau e along a prismatic one. It is reciprocal to the joint
-    screw, S_i^T W = 0, and is the constraint wrench that Mueller (dynamics) leaves out of (67a).
-    auto means body_fixed.
+    It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e about the axis e of a
+    revolute or screw joint, a force tau e along the axis of a prismatic one. It is reciprocal to
+    the joint screw, S_i^T W = 0. Moments are in N m, forces in N.
 
-    q, qd, qdd (..., n); moments in N m, forces in N. Raises ArgumentError for a wrong shape or
-    type, UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
+    bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping from link names
+    to wrenches (..., 6) in the frames of the links. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    The constraint wrench that Mueller (dynamics) omits from (67a).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()

@@ -34,10 +34,13 @@ def forward_kinematics(
 ) -> FloatArray:
     """Return the poses C_i (..., nb, 4, 4) of all bodies, or of the named bodies and links.
 
-    C_i maps coordinates in the frame of body i to those in the inertial frame.
+    C_i maps coordinates in the frame of body i to coordinates in the inertial frame.
+
+    ``q`` (..., n) in rad or m. ``bodies`` is a list of names; None means ``model.body_names``.
+
     C_i = C_p B_i exp(X_i q_i): Mueller (kinematics), eq. (8); Mueller (dynamics), eq. (66a).
 
-    q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     rep = BodyFixed(model, q)
     poses = [rep.C(frame.body) @ frame.placement for frame in _frames(model, bodies)]
@@ -55,12 +58,16 @@ def twists(
 ) -> FloatArray:
     """Return the twists V_i (..., nb, 6) of all bodies, or of the named bodies and links.
 
-    The angular part (rad/s) comes first, then the linear part (m/s). Recursions of Mueller
-    (kinematics), eqs. (14), (30), (42) and (52), in the last with R_{i-1} in place of R_i; auto
-    means body_fixed.
+    The angular part in rad/s comes first, then the linear part in m/s.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n); ``bodies`` is a list of names, None means ``model.body_names``.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
+
+    Mueller (kinematics), eqs. (14), (30), (42) and (52), the last one corrected: R_{i-1} in place
+    of R_i.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -72,7 +79,7 @@ def twists(
 
 
 def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
-    """Return the twists of all bodies, and of the ground at index -1, at rates of the joints."""
+    """Return the twists of all bodies at given joint rates; that of the ground is the last one."""
     V = model.per_body(np.zeros(6))
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
@@ -83,14 +90,18 @@ def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
 def jacobian(
     model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
-    """Return the Jacobian J (..., 6, n) of a body or link, with V = J qd, angular part first.
+    """Return the Jacobian J (..., 6, n) of a body or link, V = J qd, angular part first.
 
-    Column j is the instantaneous screw of joint j, carried along the path to the body; it is zero
-    for joints that do not move the body. Mueller (kinematics), eqs. (16), (28), (40) and (50); auto
-    means body_fixed.
+    Column j is the instantaneous screw of joint j as measured at the body; columns of joints that
+    do not move the body are zero.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body, merged link or added frame.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
+
+    Mueller (kinematics), eqs. (16), (28), (40) and (50).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.derivatives import forward_dynamics_derivatives
+from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation.tree import Tree
 
 
 class Linearization(NamedTuple):
-    """What :func:`linearize` returns: d/dt dx = A dx + B dtau, with x = (q, qd)."""
+    """Result of :func:`linearize`: d/dt dx = A dx + B dtau with x = (q, qd)."""
 
     A: FloatArray
     """(..., 2n, 2n)."""
@@ -30,18 +31,22 @@ def linearize(
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
 ) -> Linearization:
-    """Return A (..., 2n, 2n) and B (..., 2n, n) of the linear dynamics about a state.
+    """Return A (..., 2n, 2n) and B (..., 2n, n) of the dynamics linearized about a state.
 
-    With the state x = (q, qd) and the input tau, xdot = f(x, tau) = (qd, qdd), they are df/dx and
-    df/dtau: a small deviation from the motion obeys d/dt dx = A dx + B dtau. The state need not be
-    an equilibrium; at one, for example at rest under :func:`gravity_torques`, A and B are constant.
-    ``wrenches`` (..., nb, 6) act on the bodies and are body-fixed. Damping and friction of the
-    joints are not in the equations. From :func:`forward_dynamics_derivatives`.
+    With x = (q, qd) and xdot = f(x, tau) = (qd, qdd), A = df/dx and B = df/dtau: a small deviation
+    from the motion obeys d/dt dx = A dx + B dtau. The state need not be an equilibrium. Damping and
+    friction of the joints are not included.
 
-    q, qd, tau (..., n) in SI units. Raises SingularError where the mass matrix is not positive
-    definite; ArgumentError for a wrong shape or type.
+    ``q``, ``qd``, ``tau`` (..., n) in SI units. ``wrenches`` (..., nb, 6), moment first, are
+    applied to the bodies and body-fixed, so that they rotate with the bodies; or a mapping from
+    link names to wrenches (..., 6) in the frames of the links.
+
+    From :func:`forward_dynamics_derivatives`.
+
+    Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
+    shape or type, UnknownBodyError.
     """
     by = forward_dynamics_derivatives(model, q, qd, tau, wrenches)
     zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)

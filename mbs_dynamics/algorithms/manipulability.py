@@ -1,14 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Manipulability, its gradient, and how near a configuration is to a singular one.
+"""Manipulability, its gradient, and measures of the distance from singular configurations.
 
-All is read off the singular values of the hybrid Jacobian: linear rows are the velocity of the
-body's origin, and the axes are those of the inertial frame. Only the columns of coordinates that
-move the body count, p of them, so that joints elsewhere in a tree change nothing.
+All are computed from the singular values of the hybrid Jacobian: linear rows are the velocity of
+the body's origin, resolved in the inertial frame. Only the p columns of coordinates that move the
+body are considered, so that joints elsewhere in a tree have no influence.
 
-``rows`` selects what the body is meant to do: ``"all"`` six, the ``"angular"`` or the ``"linear"``
-three, or a sequence of indices: ``(3, 4)`` is motion in the x-y plane. With m rows there are
-min(m, p) singular values, also where an arm has fewer joints than rows.
+``rows`` selects the task: ``"all"`` six rows, the ``"angular"`` or the ``"linear"`` three, or a
+sequence of indices: ``(3, 4)`` is translation in the x-y plane. With m rows there are min(m, p)
+singular values, also for arms with fewer joints than rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.model.orders import path
 
 ROWS: dict[str, tuple[int, ...]] = {
     "all": (0, 1, 2, 3, 4, 5),
@@ -42,15 +42,19 @@ LINEAR = 3
 def manipulability(
     model: Model, q: ArrayLike, body: str, *, rows: str | Sequence[int] = "all"
 ) -> FloatArray:
-    """Return Yoshikawa's manipulability w (...) of a body or link: the product of singular values.
+    """Return Yoshikawa's manipulability w (...) of a body, the product of the singular values.
 
-    w = sqrt(det(J J^T)), and sqrt(det(J^T J)) where fewer joints move the body than there are rows:
-    in proportion to the volume of the twists that joint rates of at most unit length give.
-    Yoshikawa, Manipulability of robotic mechanisms (1985). At a singular configuration w is exactly
-    0. Its unit is the product of those of the singular values.
+    w = sqrt(det(J J^T)), or sqrt(det(J^T J)) if fewer joints move the body than there are rows. It
+    is proportional to the volume of the twists under joint rates of unit length, and exactly 0 in a
+    singular configuration. Its unit is the product of those of the singular values.
 
-    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
-    type, non-finite q, wrong rows or a body that no joint moves, UnknownBodyError.
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link; ``rows`` as described in the
+    module.
+
+    Yoshikawa, Manipulability of robotic mechanisms (1985).
+
+    Raises ArgumentError for a wrong shape or type, non-finite q, invalid rows or a body that no
+    joint moves, UnknownBodyError.
     """
     s = np.linalg.svd(_jacobian(model, q, body, rows)[0], compute_uv=False)
     w: FloatArray = np.where(_singular(s, model.n), 0.0, np.prod(s, axis=-1))[()]
@@ -62,12 +66,16 @@ def manipulability_gradient(
 ) -> FloatArray:
     """Return the gradient dw/dq (..., n) of :func:`manipulability`.
 
-    dw/dq_k = w trace(J^+ dJ/dq_k), evaluated without the division that J^+ contains. At a singular
-    configuration w has its minimum, 0, and in general a kink; the gradient is defined as 0 there,
-    which is one of its subgradients.
+    In a singular configuration w has its minimum, 0, and in general a kink; the gradient is defined
+    as 0 there, which is a subgradient.
 
-    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
-    type, non-finite q, wrong rows or a body that no joint moves, UnknownBodyError.
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link; ``rows`` as described in the
+    module.
+
+    dw/dq_k = w trace(J^+ dJ/dq_k), evaluated without the division in J^+.
+
+    Raises ArgumentError for a wrong shape or type, non-finite q, invalid rows or a body that no
+    joint moves, UnknownBodyError.
     """
     J, chosen, moved = _jacobian(model, q, body, rows)
     H = kinematic_hessian(model, q, body, representation="hybrid")[..., chosen, :, :]
@@ -86,16 +94,17 @@ def singular_values(
     rows: str | Sequence[int] = "all",
     length: float = 1.0,
 ) -> FloatArray:
-    """Return the singular values (..., min(m, p)) of the Jacobian of a body, the largest first.
+    """Return the singular values (..., min(m, p)) of the Jacobian of a body, in descending order.
 
-    The last one is the distance to the nearest matrix of lower rank, which is 0 at a singular
-    configuration, where a direction of motion is lost. Linear rows are divided by the
-    characteristic ``length`` in m, such as the reach of the arm, so that they can be compared with
-    the angular ones.
+    The last one is the distance to the nearest matrix of lower rank: 0 in a singular configuration,
+    in which a direction of motion is lost.
 
-    q (..., n) in rad or m; see the module for ``rows``. Raises ArgumentError for a wrong shape or
-    type, non-finite q, wrong rows, a length that is not positive or a body that no joint moves,
-    UnknownBodyError.
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link; ``rows`` as described in the
+    module. Linear rows are divided by the characteristic ``length`` in m, such as the reach of the
+    arm, so that they are comparable to the angular ones.
+
+    Raises ArgumentError for a wrong shape or type, non-finite q, invalid rows, a length that is not
+    positive or a body that no joint moves, UnknownBodyError.
     """
     J, chosen, _ = _jacobian(model, q, body, rows)
     unit = checks.number("length", length)
@@ -116,8 +125,7 @@ def inverse_condition_number(
 ) -> FloatArray:
     """Return the smallest over the largest singular value (...): 1 isotropic, 0 singular.
 
-    It is 0 as well where the Jacobian is zero altogether. See :func:`singular_values` for the
-    arguments and what is raised.
+    It is 0 for a zero Jacobian. Arguments and errors are those of :func:`singular_values`.
     """
     s = singular_values(model, q, body, rows=rows, length=length)
     largest = s[..., 0]
@@ -125,9 +133,9 @@ def inverse_condition_number(
     return inverse
 
 
-def moving_coordinates(model: Model | Tree, body: str) -> list[int]:
+def moving_coordinates(model: Model, body: str) -> list[int]:
     """Return the indices of the coordinates that move a body or link, or raise ArgumentError."""
-    moved = {model.bodies[i].joint.coordinate for i in model.path(model.frame(body).body)}
+    moved = {model.bodies[i].joint.coordinate for i in path(model, model.frame(body).body)}
     if not moved:
         raise ArgumentError(f"body {body!r} is fixed to the ground: no joint moves it")
     return sorted(moved)
@@ -157,6 +165,6 @@ def _rows(rows: str | Sequence[int]) -> list[int]:
 
 
 def _singular(s: Array, n: int) -> Array:
-    """Return where the smallest singular value is zero to rounding, as NumPy's matrix_rank does."""
+    """Return whether the smallest singular value is zero to rounding, as ``matrix_rank`` does."""
     largest, smallest = s[..., 0], s[..., -1]
     return smallest <= largest * max(6, n) * np.finfo(float).eps

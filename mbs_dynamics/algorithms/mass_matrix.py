@@ -32,12 +32,15 @@ PIVOT_TOLERANCE = 1e-14
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
-    """Return the mass matrix M(q) (..., n, n), symmetric and positive definite, in SI units.
+    """Return the mass matrix M(q) (..., n, n) in SI units, symmetric and positive definite.
 
-    M_ij = S_i^T M^c_i S_j with the composite inertia M^c_i of all that joint i moves, in O(n d):
-    the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
+    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
+    or ``"mixed"``, or ``"auto"``.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    M_ij = S_i^T M^c_i S_j, with the composite inertia M^c_i of all bodies that joint i moves, in
+    O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
+
+    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     Mc, pairs, M = composite_inertias(model, rep), meeting(rep), model.per_pair()
@@ -52,7 +55,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
 
 
 def composite_inertias(model: Tree, rep: Representation) -> Any:
-    """Return the inertia of all that each body's joint moves, and of all, for the ground, last."""
+    """Return the total inertia beyond each joint, and that of all bodies for the ground, last."""
     Mc = model.per_body(0.0)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
@@ -62,7 +65,7 @@ def composite_inertias(model: Tree, rep: Representation) -> Any:
 
 
 def carried(carry: Operator, M: Any) -> Any:
-    """Return carry^T M carry: the inertia M of a body, taken to its parent."""
+    """Return carry^T M carry, the inertia M of a body in the frame of its parent."""
     if isinstance(carry, Identity):
         return M
     if isinstance(carry, InverseAdjoint):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,12 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import Representation, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
+Wrenches = ArrayLike | Mapping[str, ArrayLike]
+"""Wrenches by body (..., nb, 6), or a mapping from link names to wrenches (..., 6)."""
+
 
 class Loads(NamedTuple):
-    """What acts on a mechanism beside its joints and gravity; None is nothing."""
+    """External loads in addition to joint torques and gravity. None means zero."""
 
     wrenches: Any = None
     """(nb, 6) applied wrenches, in the representation of the recursion."""
@@ -37,27 +41,32 @@ def inverse_dynamics(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    wrenches: ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
     base_twist: ArrayLike | None = None,
     base_acceleration: ArrayLike | None = None,
     *,
     representation: str = "auto",
 ) -> FloatArray:
-    """Return the joint torques tau (..., n) of a motion, tau = M qdd + h - sum J_i^T W_i, in O(n).
+    """Return the joint torques tau = M qdd + h - sum J_i^T W_i (..., n) in N m or N, in O(n).
 
-    q, qd, qdd (..., n). ``wrenches`` (..., nb, 6), moment first, act on the bodies from outside and
-    are given in the chosen representation (body_fixed for auto). ``base_twist`` and
-    ``base_acceleration`` (..., 6) are those of a base that moves: the body-fixed twist of the base,
-    and the rate of its components, in the frame of the base. The inertial frame is then the one
-    that coincides with the base at this instant, and gravity is resolved in it. tau is in N m or
-    N; damping and friction of the joints are not in it.
+    Damping and friction of the joints are not included.
 
-    Recursive Newton-Euler algorithm: Mueller (dynamics), eqs. (66)-(67), (70)-(71) and (75)-(76),
-    and the mixed form from eqs. (56)-(57). Corrected: the backward loops begin at the last body,
-    and the applied wrenches enter with the sign of eq. (77). Gravity acts as an acceleration of the
+    ``q``, ``qd``, ``qdd`` (..., n) in rad or m and seconds. ``wrenches`` (..., nb, 6), moment
+    first, are applied to the bodies, in the chosen representation (body-fixed for ``"auto"``); or a
+    mapping from link names to wrenches (..., 6) in the frames of the links. ``base_twist`` and
+    ``base_acceleration`` (..., 6) describe a moving base: its body-fixed twist and the time
+    derivative of its components. The inertial frame is then the one that instantaneously coincides
+    with the base, and gravity is resolved in it. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` selects the one with the fewest
+    operations.
+
+    Recursive Newton-Euler algorithm: Mueller (dynamics), eqs. (66)-(67), (70)-(71) and (75)-(76);
+    the mixed form follows from (56)-(57). Corrected: the backward recursions start at the last
+    body, and applied wrenches have the sign of eq. (77). Gravity enters as an acceleration of the
     ground.
 
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError for a wrench on an unknown
+    link, UnknownRepresentationError.
     """
     loads = Loads(wrenches, base_twist, base_acceleration)
     return newton_euler(model, q, qd, qdd, representation, loads)
@@ -65,9 +74,13 @@ def inverse_dynamics(
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
-    """Return the joint torques g(q) (..., n) that hold the mechanism at rest against gravity.
+    """Return the joint torques g(q) (..., n), in N m or N, that hold the mechanism at rest.
 
-    Inverse dynamics without motion. q (..., n); the result is in N m or N.
+    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
+    or ``"mixed"``, or ``"auto"``.
+
+    :func:`inverse_dynamics` without motion.
+
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rest = np.zeros(model.n)
@@ -78,9 +91,13 @@ def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") 
 def bias_torques(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
-    """Return the joint torques h(q, qd) (..., n) at qdd = 0: Coriolis, centrifugal, gravity.
+    """Return the torques h(q, qd) (..., n) at qdd = 0: Coriolis, centrifugal and gravity torques.
 
-    Inverse dynamics without acceleration. q, qd (..., n); the result is in N m or N.
+    ``q`` and ``qd`` (..., n); the result is in N m or N. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+
+    :func:`inverse_dynamics` without acceleration.
+
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     return newton_euler(model, q, qd, np.zeros(model.n), representation)
@@ -92,8 +109,12 @@ def coriolis_torques(
 ) -> FloatArray:
     """Return the Coriolis and centrifugal torques C(q, qd) qd (..., n), without gravity.
 
-    Inverse dynamics without acceleration and gravity: with :func:`coriolis_matrix`, C qd, and
-    :func:`bias_torques` less :func:`gravity_torques`. q, qd (..., n); the result is in N m or N.
+    ``q`` and ``qd`` (..., n); the result is in N m or N. ``representation`` is ``"body_fixed"``,
+    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+
+    :func:`inverse_dynamics` without acceleration and gravity. Equal to the product of
+    :func:`coriolis_matrix` and qd, and to :func:`bias_torques` minus :func:`gravity_torques`.
+
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     return newton_euler(model.under(np.zeros(3)), q, qd, np.zeros(model.n), representation)
@@ -102,7 +123,7 @@ def coriolis_torques(
 def newton_euler(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
-    """Return the torques (n,) of the recursive Newton-Euler algorithm."""
+    """Return the generalized forces (n,) of the recursive Newton-Euler algorithm."""
     tau = joint_torques(model, q, qd, qdd, representation, loads)
     return np.array(model.generalized(tau))
 
@@ -110,7 +131,7 @@ def newton_euler(
 def joint_torques(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> Any:
-    """Return for each body the torque of its joint."""
+    """Return the torque of the joint of each body."""
     rep = dynamic_moves(representation, model, q)
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
@@ -122,11 +143,11 @@ def joint_torques(
 def recursion(
     model: Tree, rep: Representation, qd: Array, qdd: Array, loads: Loads
 ) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return twists, accelerations and transmitted wrenches; those of the ground at index -1.
+    """Return twists, accelerations and transmitted wrenches of all bodies; the ground is last.
 
-    Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid. The default of the dynamics,
-    body-fixed twists with the accelerations of the origins (:class:`BodyAxes`), evaluates (66b),
-    (75d) and (53) resolved in the bodies, and (67a), (67b).
+    Equation numbers: Mueller (dynamics), body-fixed, spatial, hybrid. The default for dynamics,
+    body-fixed twists with accelerations of the origins (:class:`BodyAxes`), evaluates (66b), (75d)
+    and (53) in the frames of the bodies, and (67a), (67b).
     """
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V, Vd = (model.per_body(x) for x in ground_motion(model, rep, loads))
@@ -143,10 +164,10 @@ def recursion(
 
 
 def ground_motion(model: Tree, rep: Representation, loads: Loads) -> tuple[Array, Array]:
-    """Return the twist of the ground and its acceleration less that of free fall.
+    """Return the twist of the ground and its acceleration minus that of free fall.
 
-    The four twists of the base are one and the same, because the inertial frame coincides with it;
-    the acceleration of its origin differs from the rate of the linear part by omega x v.
+    The inertial frame coincides with the base, so that all four twists of the base are equal. The
+    acceleration of its origin differs from the rate of the linear part by omega x v.
     """
     V = np.zeros(6) if loads.base_twist is None else np.asarray(loads.base_twist)
     Vd = np.zeros(6) if loads.base_acceleration is None else np.asarray(loads.base_acceleration)

@@ -34,16 +34,17 @@ def jacobian_derivative(
 ) -> FloatArray:
     """Return a partial derivative (..., 6, n) of the Jacobian of a body by joint coordinates.
 
-    ``joints`` are indices of coordinates or names of joints, as many as the order of the derivative
-    and in any order; one may be repeated. ``(2, 4)`` is the second derivative by q[2] and q[4].
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link. ``joints`` are names of
+    joints or indices of coordinates, as many as the order of the derivative, in any order and with
+    repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4]. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
 
-    Nested brackets of the columns: Mueller (dynamics), eqs. (5), (12), (14) body-fixed, (15), (20),
-    (23) spatial; nested cross products for the linear part of hybrid and mixed columns: (24), (25),
-    corrected, which leave out that a column also turns with the joints before it, k < j. auto means
-    body_fixed.
+    Nested brackets of the columns: Mueller (dynamics), eqs. (5), (12), (14) body-fixed and (15),
+    (20), (23) spatial; nested cross products for the linear part of hybrid and mixed columns, (24),
+    (25). Corrected: in the last two a column also rotates with the joints before it, k < j.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type or an index out of range,
-    UnknownJointError, UnknownBodyError, UnknownRepresentationError.
+    Raises ArgumentError for a wrong shape or type, or an index out of range, UnknownJointError,
+    UnknownBodyError, UnknownRepresentationError.
     """
     directions = coordinates(model, joints)
     of = Columns(model, q, body, representation)
@@ -61,13 +62,16 @@ def jacobian_derivative(
 def kinematic_hessian(
     model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
-    """Return the partial derivatives H (..., 6, n, n) of the Jacobian, H[:, j, k] = dJ_j / dq_k.
+    """Return the derivatives H (..., 6, n, n) of the Jacobian, H[:, j, k] = dJ_j / dq_k.
 
-    See :func:`jacobian_derivative`; Vdot = J qdd + sum_jk H[:, j, k] qd_j qd_k. auto means
-    body_fixed.
+    Vdot = J qdd + sum_jk H[:, j, k] qd_j qd_k.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    The first order of :func:`jacobian_derivative` for all pairs of joints.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     of = Columns(model, q, body, representation)
     H = model.vector_per_pair(6)
@@ -82,9 +86,10 @@ def kinematic_hessian(
 def changes(
     kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the derivatives of a first column by a second one's joint, and the other way round.
+    """Return the derivatives of a first column by a second one's joint, and vice versa.
 
-    Of each the column and what its angular part is made of; the first joint comes before the other.
+    Of each, the column and what its angular part is composed of; the first joint precedes the
+    second one.
     """
     (S, own), (S_k, own_k) = first, second
     if kind in ("spatial", "body_fixed"):
@@ -118,7 +123,7 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
 class Columns:
     """The columns of a Jacobian at q by joint, and their derivatives by joints on the path.
 
-    Columns are per unit of the coordinates: those of mimic joints have the ratio as a factor.
+    Columns are per unit of the coordinates: those of mimic joints include the ratio.
     """
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
@@ -139,7 +144,7 @@ class Columns:
         return S
 
     def by(self, j: int, along: tuple[int, ...]) -> Array:
-        """Return the derivative of column j by the joints ``along``, which are sorted outwards."""
+        """Return the derivative of column j by the joints ``along``, sorted outwards."""
         if self.kind == "spatial":
             return self._spatial(j, along)
         if self.kind == "body_fixed":
@@ -154,9 +159,9 @@ class Columns:
         return np.concatenate([np.zeros(3), so3.hat(self.S[j][:3]) @ self.S[j][3:]])
 
     def by_each_other(self, j: int, k: int) -> tuple[Array, Array]:
-        """Return the derivatives of column j by joint k and of column k by joint j, before k.
+        """Return the derivatives of column j by joint k and of column k by joint j; j precedes k.
 
-        First order of :meth:`by`, for joints that need not be known by number.
+        The first order of :meth:`by`, for joints that need not be known by number.
         """
         own = self.turning
         return changes(self.kind, (self.S[j], own[j]), (self.S[k], own[k]))

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities, accelerations and Jacobians of points fixed to bodies, and of frames at them.
+"""Velocities, accelerations and Jacobians of points fixed to bodies, and of frames at points.
 
-A point is an array, so that the kernels take it as an input: another point compiles nothing.
+A point is an array and an input of the kernels: other points do not recompile.
 """
 
 from __future__ import annotations
@@ -30,14 +30,18 @@ def offset_twist(
     *,
     representation: str = "body_fixed",
 ) -> FloatArray:
-    """Return the twist V (..., 6) of the frame at a point of a body, parallel to the body's frame.
+    """Return the twist V (..., 6) of a frame at a point of a body, parallel to the body's frame.
 
-    ``point`` (..., 3) in m is given in the frame of the body or link. The angular part (rad/s)
-    comes first, then the linear part (m/s); the spatial twist is that of the body for every point.
-    Mueller (kinematics), eqs. (18), (20), (29), (42) and (52); auto means body_fixed.
+    The angular part in rad/s comes first, then the linear part in m/s; the spatial twist is the
+    same for all points.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
+
+    Mueller (kinematics), eqs. (18), (20), (29), (42) and (52).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
@@ -53,13 +57,17 @@ def offset_twist(
 def offset_jacobian(
     model: Tree, q: ArrayLike, point: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
-    """Return the Jacobian J (..., 6, n) of the frame at a point of a body: V = J qd.
+    """Return the Jacobian J (..., 6, n) of a frame at a point of a body: V = J qd.
 
-    V is :func:`offset_twist`, with ``point`` (..., 3) in m in the frame of the body or link.
-    Mueller (kinematics), eqs. (16), (20), (30), (40) and (50); auto means body_fixed.
+    V is :func:`offset_twist`.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
+
+    Mueller (kinematics), eqs. (16), (20), (30), (40) and (50).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
@@ -73,10 +81,11 @@ def point_velocity(
 ) -> FloatArray:
     """Return the velocity (..., 3) in m/s of a point fixed to a body, in the inertial frame.
 
-    ``point`` (..., 3) in m is given in the frame of the body or link. The linear part of the hybrid
-    twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
+    ``q`` and ``qd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    The linear part of the hybrid twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     frame, rep = model.frame(body), BodyFixed(model, q)
     V = offset_twist(model, q, qd, point, body, representation="body_fixed")
@@ -92,10 +101,14 @@ def point_acceleration(
 ) -> FloatArray:
     """Return the acceleration (..., 3) in m/s^2 of a point fixed to a body, in the inertial frame.
 
-    The time derivative of :func:`point_velocity`, without gravity; ``point`` (..., 3) in m is given
-    in the frame of the body or link. By truncated Taylor series along the motion.
+    It is the time derivative of :func:`point_velocity`, without gravity.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    ``q``, ``qd``, ``qdd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link
+    ``body``.
+
+    By truncated Taylor series along the motion.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     motion = q, qd, qdd
     velocity = point_velocity(model, series_of(motion[:2]), series_of(motion[1:]), point, body)
@@ -106,10 +119,13 @@ def point_acceleration(
 def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
     """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
 
-    The velocity is :func:`point_velocity`, with ``point`` (..., 3) in m in the frame of the body or
-    link. The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
+    The velocity is :func:`point_velocity`.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    ``q`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
+
+    The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     J = offset_jacobian(model, q, point, body, representation="hybrid")
     rows: FloatArray = J[3:]
@@ -117,6 +133,6 @@ def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> Fl
 
 
 def frame_at(model: Tree, point: Array, body: str) -> Frame:
-    """Return the frame at a point of a body or link, parallel to the frame of that."""
+    """Return the frame at a point of a body or link, parallel to its own frame."""
     frame = model.frame(body)
     return Frame(frame.name, frame.body, frame.placement @ se3.pose(np.eye(3), point))

@@ -3,9 +3,9 @@
 """Accelerations, jerks and Jacobian rates: time derivatives of the recursions, of any order.
 
 The equations of twists and Jacobians are evaluated with truncated Taylor series in place of
-numbers, expanded about the present pose. To first order this gives the acceleration recursions of
-Mueller (dynamics), eqs. (66c), (70d) and (75d), and to second order his jerks; the order is not
-limited, and the cost is O(n) in the bodies and grows with the square of the order.
+numbers, expanded at the present pose. The first order yields the acceleration recursions of Mueller
+(dynamics), eqs. (66c), (70d) and (75d), the second order his jerks. The order is not limited; the
+cost is O(n) and grows with the square of the order.
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ def accelerations(
 ) -> FloatArray:
     """Return the time derivatives Vdot_i (..., nb, 6) of all twists, or of the named bodies.
 
-    These are the derivatives of the components of :func:`twists`, angular part (rad/s^2) first,
-    then linear (m/s^2). Gravity is not in them. Only in the hybrid and the mixed form is the linear
-    part the acceleration of the body's origin. Mueller (dynamics), eqs. (6), (17), (29), (33) and
-    the recursions (66c), (70d), (75d); auto means body_fixed.
+    These are the derivatives of the components of :func:`twists`: angular part in rad/s^2 first,
+    then linear part in m/s^2, without gravity. The linear part is the acceleration of the body's
+    origin in the hybrid and the mixed representation only.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd`` (..., n); ``bodies`` is a list of names, None means ``model.body_names``.
+    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
+    means body-fixed.
+
+    Mueller (dynamics), eqs. (6), (17), (29), (33), by the recursions (66c), (70d), (75d).
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_twists(model, [q, qd, qdd], bodies, representation)
 
@@ -58,12 +62,16 @@ def jerks(
 ) -> FloatArray:
     """Return the second derivatives Vddot_i (..., nb, 6) of all twists, or of the named bodies.
 
-    These are the second derivatives of the components of :func:`twists`. Mueller (dynamics), eqs.
-    (13), (21), (31), (33), as corrected: in (13) the factor 2 is 1 for k = r, and in (33) the rate
-    of R^T is missing; auto means body_fixed.
+    These are the second derivatives of the components of :func:`twists`, in rad/s^3 and m/s^3.
 
-    q, qd, qdd, qddd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd``, ``qddd`` (..., n); ``bodies`` is a list of names, None means
+    ``model.body_names``. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or
+    ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Mueller (dynamics), eqs. (13), (21), (31), (33). Corrected: in (13) the factor 2 is 1 for k = r,
+    and (33) lacks the rate of R^T.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
 
@@ -77,14 +85,16 @@ def twist_derivatives(
     bodies: Sequence[str] | None = None,
     representation: str = "body_fixed",
 ) -> FloatArray:
-    """Return d^k V_i / dt^k (..., nb, 6) for k = ``order``, of all bodies or the named ones.
+    """Return d^k V_i / dt^k (..., nb, 6) for k = ``order``, of all bodies or of the named ones.
 
-    Order 0 is the twists, 1 the accelerations, 2 the jerks, 3 the snap, and so on. ``motion`` (...,
-    order + 2, n) holds q and its time derivatives up to the one of order + 1, in SI units. auto
-    means body_fixed.
+    Order 0 returns the twists, 1 the accelerations, 2 the jerks, 3 the snaps, and so on.
 
-    Raises ArgumentError for an order that is no integer of at least 0 or a wrong shape or type,
-    UnknownBodyError, UnknownRepresentationError.
+    ``motion`` (..., order + 2, n) holds q and its time derivatives up to order + 1, in SI units;
+    ``bodies`` is a list of names, None means ``model.body_names``. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Raises ArgumentError for a negative order or a wrong shape or type, UnknownBodyError,
+    UnknownRepresentationError.
     """
     return _derivative_of_twists(model, list(motion), bodies, representation)  # type: ignore[arg-type]
 
@@ -95,11 +105,14 @@ def jacobian_rate(
 ) -> FloatArray:
     """Return the time derivative Jdot (..., 6, n) of the Jacobian of a body or link.
 
-    Vdot = J qdd + Jdot qd. Mueller (dynamics), eqs. (7), (16), (26), (33), the latter two as
-    corrected; auto means body_fixed.
+    Vdot = J qdd + Jdot qd.
 
-    q, qd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q`` and ``qd`` (..., n); ``body`` is the name of a body or link. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Mueller (dynamics), eqs. (7), (16), (26), (33), the last two as corrected for :func:`jerks`.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_jacobian(model, [q, qd], body, representation)
 
@@ -116,10 +129,12 @@ def jacobian_second_rate(
 ) -> FloatArray:
     """Return the second time derivative Jddot (..., 6, n) of the Jacobian of a body or link.
 
-    Vddot = J qddd + 2 Jdot qdd + Jddot qd. auto means body_fixed.
+    Vddot = J qddd + 2 Jdot qdd + Jddot qd.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    ``q``, ``qd``, ``qdd`` (..., n); ``body`` is the name of a body or link. ``representation`` is
+    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_jacobian(model, [q, qd, qdd], body, representation)
 
@@ -127,7 +142,7 @@ def jacobian_second_rate(
 def _derivative_of_twists(
     model: Tree, motion: Sequence[Array], bodies: Sequence[str] | None, representation: str
 ) -> FloatArray:
-    """Return the derivative of the twists of the order that the last entry of motion allows."""
+    """Return the derivative of the twists of order ``len(motion) - 2``."""
     q, qd = series_of(motion[:-1]), series_of(motion[1:])
     V = twists(model, q, qd, bodies=bodies, representation=representation)
     derivative: FloatArray = derivative_of(V, len(motion) - 2)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The inertial parameters: torques are linear in them, and not all of them matter."""
+"""Inertial parameters, in which torques are linear, and their identifiable combinations."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ def inverse_dynamics_regressor(
 ) -> FloatArray:
     """Return the regressor Y (..., n, 10 nb) with tau = Y pi for :func:`inertial_parameters` pi.
 
-    Per body the ten parameters are m, m d (3) and xx, xy, xz, yy, yz, zz of the tensor about the
-    body's origin. It does not depend on them, and shows which of them a motion excites.
+    The ten parameters of a body are m, m d (3) and xx, xy, xz, yy, yz, zz of the tensor about the
+    body's origin. Y does not depend on them and shows which of them a motion excites.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type.
+    ``q``, ``qd``, ``qdd`` (..., n) in rad or m and seconds.
+
+    Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
@@ -53,13 +55,13 @@ def inverse_dynamics_regressor(
 
 
 def inertial_parameters(model: Model) -> FloatArray:
-    """Return the inertial parameters pi (10 nb,) of a model, payloads included, in SI units."""
+    """Return the inertial parameters pi (10 nb,) of a model in SI units, loads included."""
     parameters = [body.inertia.parameters for body in model.loaded().bodies]
     return np.array(parameters, dtype=np.float64).reshape(-1)
 
 
 class BaseParameters(NamedTuple):
-    """The combinations of inertial parameters that torques depend on; tau = Y[:, columns] beta."""
+    """Combinations of inertial parameters that torques depend on: tau = Y[:, columns] beta."""
 
     columns: tuple[int, ...]
     """Indices into pi of a largest set of independent columns of the regressor."""
@@ -68,10 +70,11 @@ class BaseParameters(NamedTuple):
 
 
 def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BaseParameters:
-    """Return which combinations of the inertial parameters can be identified from torques.
+    """Return the combinations of inertial parameters that can be identified from torques.
 
-    The null space of the regressor is found from its values at random states, at least three times
-    as many equations as parameters (more with ``states``).
+    The null space of the regressor is computed from its values at random states, at least three
+    times as many equations as parameters, or at ``states`` states if these are more; ``seed`` makes
+    them reproducible.
 
     Raises ArgumentError for a negative number of states.
     """
@@ -86,9 +89,9 @@ def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BasePara
 
 
 def independent_columns(Y: FloatArray) -> BaseParameters:
-    """Return a largest set of independent columns of Y (..., p), the first ones, and all by these.
+    """Return a maximal set of independent columns of Y (..., p), and all columns in terms of it.
 
-    With Y pi = Y[:, columns] K pi for all pi (p,).
+    Y pi = Y[:, columns] K pi for all pi (p,).
     """
     _, R = np.linalg.qr(Y)
     columns: list[int] = []

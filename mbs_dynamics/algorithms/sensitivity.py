@@ -1,17 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Geometric sensitivity: how poses and Jacobians change with the placement of bodies.
+"""Geometric sensitivity: derivatives of poses and Jacobians by the placement of bodies.
 
 Mueller (dynamics), section 6.2. The pose of a body relative to its parent at q = 0 depends on
-parameters pi by B_i(pi) = B_i exp(U_1 pi_1) ... exp(U_m pi_m); the derivatives here are those at
-pi = 0, where the order of the factors does not matter. The relative pose is then B_i exp(U pi)
-exp(X_i q_i), so that U acts as a joint that is inserted before joint i and stands at zero. The
-sensitivity of a pose is a column of a Jacobian, and that of a Jacobian a bracket of columns.
+parameters pi by B_i(pi) = B_i exp(U_1 pi_1) ... exp(U_m pi_m). The derivatives are those at pi = 0,
+where the order of the factors does not matter. The relative pose is B_i exp(U pi) exp(X_i q_i), so
+that U acts as a joint inserted before joint i that stands at zero. The sensitivity of a pose is a
+column of a Jacobian, and that of a Jacobian a bracket of columns.
 
 A screw U (6,), angular part first, is given in the frame that body i has at q_i = 0. U = (0, e)
-moves joint i and all beyond it along e, pi in m; U = (e, p x e) turns them about the axis e through
-p, pi in rad. U need not be of unit length. Calibration takes all six unit screws of each joint; one
-combination of them, the joint's own screw X_i, does what an offset of q_i does.
+displaces joint i and everything beyond it along e, pi in m; U = (e, p x e) rotates them about the
+axis e through p, pi in rad. U need not have unit length. Calibration uses all six unit screws of
+each joint; the joint's own screw X_i is equivalent to an offset of q_i.
 """
 
 from __future__ import annotations
@@ -44,12 +44,17 @@ def pose_sensitivity(
     """Return the twists (..., 6, m) of a body or link per unit of m geometric parameters.
 
     Column k is the derivative of the pose C by pi_k as a twist: C^-1 dC/dpi_k if body-fixed,
-    dC/dpi_k C^-1 if spatial. ``screws`` (..., m, 6) are the U_k, each in the frame that the body
-    moved by ``joints[k]`` has at position zero; a joint may occur more than once. Columns of joints
-    that do not move the body are zero. See the module; auto means body_fixed.
+    dC/dpi_k C^-1 if spatial. Columns of joints that do not move the body are zero.
 
-    q (..., n) in rad or m. Raises ArgumentError for a wrong shape or type, UnknownJointError,
-    UnknownBodyError, UnknownRepresentationError.
+    ``q`` (..., n) in rad or m. ``screws`` (..., m, 6) are the U_k, each in the frame that the body
+    moved by ``joints[k]`` has at position zero; a joint may occur repeatedly. ``body`` is the name
+    of a body or link. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or
+    ``"mixed"``; ``"auto"`` means body-fixed.
+
+    Mueller (dynamics), section 6.2.
+
+    Raises ArgumentError for a wrong shape or type, UnknownJointError, UnknownBodyError,
+    UnknownRepresentationError.
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
     K = parameters_at(rep, model.frame(body), screws, moved, carried=FEW)
@@ -69,10 +74,14 @@ def jacobian_sensitivity(
 ) -> FloatArray:
     """Return the derivatives dJ/dpi_k (..., 6, n, m) of a Jacobian by m geometric parameters.
 
-    J is that of :func:`mbs_dynamics.jacobian`. With the column K of :func:`pose_sensitivity`, the
-    body-fixed dJ_j/dpi is [J_j, K] for the joints j that come before the parameter on the way to
-    the body, and the spatial one [K, J_j] for the others; compare Mueller (dynamics), eqs. (5) and
-    (15). The arguments and errors are those of :func:`pose_sensitivity`; auto means body_fixed.
+    J is :func:`mbs_dynamics.jacobian`; the arguments are those of :func:`pose_sensitivity`.
+
+    With the column K of :func:`pose_sensitivity`, the body-fixed dJ_j/dpi is [J_j, K] for the
+    joints j before the parameter on the path to the body, and the spatial one is [K, J_j] for the
+    others; compare Mueller (dynamics), eqs. (5) and (15).
+
+    Raises ArgumentError for a wrong shape or type, UnknownJointError, UnknownBodyError,
+    UnknownRepresentationError.
     """
     of, moved = Columns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)

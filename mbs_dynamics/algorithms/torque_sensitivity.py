@@ -28,15 +28,19 @@ def torque_sensitivity(
     screws: ArrayLike,
     joints: Sequence[str],
 ) -> FloatArray:
-    """Return dtau/dpi (..., n, m), the derivatives of the torques by m geometric parameters.
+    """Return the derivatives dtau/dpi (..., n, m) of the torques by m geometric parameters.
 
     tau is that of :func:`mbs_dynamics.inverse_dynamics`; the parameters are those of
-    :func:`mbs_dynamics.pose_sensitivity`: ``screws`` (..., m, 6) are the U_k, each in the frame
-    that the body moved by ``joints[k]`` has at position zero. A parameter acts as a joint before
-    joint i that stands still at zero, and so it is a column of dtau/dq for that joint: Mueller
-    (dynamics), section 6.2; docs/derivations.md, (16) and (17).
+    :func:`mbs_dynamics.pose_sensitivity`.
 
-    q, qd, qdd (..., n). Raises ArgumentError for a wrong shape or type, UnknownJointError.
+    ``q``, ``qd``, ``qdd`` (..., n). ``screws`` (..., m, 6) are the U_k, each in the frame that the
+    body moved by ``joints[k]`` has at position zero.
+
+    A parameter acts as a joint before joint i that stands still at zero, so that dtau/dpi is the
+    column of dtau/dq for that joint: Mueller (dynamics), section 6.2; docs/derivations.md, (16) and
+    (17).
+
+    Raises ArgumentError for a wrong shape or type, UnknownJointError.
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)

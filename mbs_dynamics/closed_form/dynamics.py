@@ -47,13 +47,15 @@ class DynamicSystem(MovingSystem):
         super().__init__(model.loaded(), q, qd, qdd)
         none = np.zeros((model.nb, 6))
         given = none if wrenches is None else checks.numbers("wrenches", wrenches, none.shape)
+        self.M_body: Array = model.loaded().screws().M_body
+        """(nb, 6, 6) M_i^b, the inertia matrices in the frames of the bodies: (40)."""
         self.W_app: Array = given.reshape(-1)
         """(6 nb,) W^app, the applied wrenches, body-fixed."""
 
     @cached_property
     def M_b(self) -> Array:
         """M^b = diag(M_1^b, ..., M_n^b) (6 nb, 6 nb): below (81)."""
-        return self.diagonal(self.model.M_body)
+        return self.diagonal(self.M_body)
 
     @cached_property
     def M_s(self) -> Array:
@@ -74,7 +76,7 @@ class DynamicSystem(MovingSystem):
     def W_b(self) -> Array:
         """(6 nb,) M_i^b Vd_i^b - ad_{V_i}^T M_i^b V_i^b of all bodies: (41), in (77)."""
         V, Vd = self.bodies(self.V_b), self.bodies(self.Vd_b)
-        of_bodies = zip(self.model.M_body, V, Vd, strict=True)
+        of_bodies = zip(self.M_body, V, Vd, strict=True)
         return np.concatenate([rigid_body.body_fixed_wrench(*of_body) for of_body in of_bodies])
 
     @cached_property
@@ -217,7 +219,7 @@ class DynamicSystem(MovingSystem):
         """
 
         def term(l: int, i: int, j: int, k: int) -> Array:
-            J, M = self._columns[l], self.model.M_body[l]
+            J, M = self._columns[l], self.M_body[l]
             first = J[k] @ M @ ad(J[i]) @ J[j] + J[j] @ M @ ad(J[i]) @ J[k]
             return 0.5 * (first + J[i] @ M @ ad(J[j]) @ J[k])
 

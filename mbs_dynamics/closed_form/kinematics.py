@@ -22,6 +22,7 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import checked
 from mbs_dynamics.representation.tree import Tree
 
@@ -39,13 +40,13 @@ class System:
     def __init__(self, model: Model, q: ArrayLike) -> None:
         self.model = model
         self.position = Tree(model).joint_positions(vector("q", q, model.n))
-        self.paths = [model.path(i) for i in range(model.nb)]
+        self.paths = [path(model, i) for i in range(model.nb)]
         spatial = model.screws(frame="spatial")
         self.home: Array = spatial.homes
         """(nb, 4, 4) A_i, the poses at q = 0: (11)."""
         self.screw_spatial: Array = spatial.screws
         """(nb, 6) Y_i, the joint screws at q = 0 in the inertial frame: (12)."""
-        self.screw_body: Array = model.screw_body
+        self.screw_body: Array = model.screws().screws
         """(nb, 6) X_i, the joint screws in the frames of the bodies: (5)."""
         self.N: Array = np.zeros((model.nb, model.n))
         """(nb, n) rate of each joint for a unit rate of each coordinate."""
@@ -56,9 +57,9 @@ class System:
     def C(self) -> Array:
         """(nb, 4, 4) C_i = exp(Y_1 q_1) exp(Y_2 q_2) ... exp(Y_i q_i) A_i along the path: (10)."""
         poses = []
-        for path, A_i in zip(self.paths, self.home, strict=True):
+        for joints, A_i in zip(self.paths, self.home, strict=True):
             motion = np.eye(4)
-            for j in path:
+            for j in joints:
                 motion = motion @ se3.exp_screw(self.screw_spatial[j], self.position[j])
             poses.append(motion @ A_i)
         return np.array(poses)
@@ -216,10 +217,10 @@ class System:
         """
         checked(representation)
         columns = {}
-        for i, path in enumerate(self.paths):
+        for i, joints in enumerate(self.paths):
             reference = np.zeros(3) if representation == "spatial" else self.r[i]
             to_body = self.R[i].T
-            for j in path:
+            for j in joints:
                 e, m = self.screw_body[j][:3], self.screw_body[j][3:]
                 angular, linear = self.R[j] @ e, self.R[j] @ m
                 if e.any():

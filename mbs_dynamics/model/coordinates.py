@@ -30,19 +30,6 @@ class CoordinateLimits(NamedTuple):
     effort: FloatArray
     """N m or N, of the joints that own the coordinates: those that follow have no motor."""
 
-    @property
-    def bounded(self) -> Array:
-        """(n,) bool: whether there are two ends with room between them."""
-        return np.isfinite(self.lower) & np.isfinite(self.upper) & (self.lower < self.upper)
-
-    def contradictions(self) -> dict[int, str]:
-        """Return what to report of each coordinate that no position is left for, by its index."""
-        return {
-            int(k): "limits, with those of joints that mimic it, leave it no position: at least "
-            f"{self.lower[k]:g} and at most {self.upper[k]:g}"
-            for k in np.flatnonzero(self.lower > self.upper)
-        }
-
 
 class Resistance(NamedTuple):
     """What brakes the n coordinates, each (n,)."""
@@ -74,6 +61,26 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
         if stated.velocity:
             velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
     return CoordinateLimits(*map(_fixed, (lower, upper, velocity, effort)))
+
+
+def bounded(lower: FloatArray, upper: FloatArray) -> Array:
+    """Return (n,) bool: whether a coordinate has two finite limits with room between them."""
+    return np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
+
+
+def contradictions(lower: FloatArray, upper: FloatArray) -> dict[int, str]:
+    """Return a message for each coordinate whose limits exclude every position, by its index."""
+    return {
+        int(k): "limits, with those of joints that mimic it, leave it no position: at least "
+        f"{lower[k]:g} and at most {upper[k]:g}"
+        for k in np.flatnonzero(lower > upper)
+    }
+
+
+def endless(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> list[bool]:
+    """Return whether each joint has an unlimited angle, which a sensor may wrap to one turn."""
+    free = ~(np.isfinite(lower) | np.isfinite(upper))
+    return [joint.kind == "revolute" and bool(x) for joint, x in zip(joints, free, strict=True)]
 
 
 def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import Body
-from mbs_dynamics.model.coordinates import limits_of
+from mbs_dynamics.model.coordinates import contradictions, limits_of
 from mbs_dynamics.model.joint import Joint
 
 SINGULAR_TOLERANCE = 1e-13
@@ -71,10 +71,10 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
             said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
     owners = list(_coordinates(bodies))
     limits = limits_of([body.joint for body in bodies], len(owners))
-    contradictions = limits.contradictions()
+    contradicted = contradictions(limits.lower, limits.upper)
     for joint, moved in owners:
-        if joint.coordinate in contradictions:
-            said.append(Diagnostic(f"joint {joint.name!r}", contradictions[joint.coordinate]))
+        if joint.coordinate in contradicted:
+            said.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
         said += _diagnose_mass(joint, moved, bodies)
         effort = joint.limits.effort
         if effort is None or effort <= 0.0:

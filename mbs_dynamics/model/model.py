@@ -21,7 +21,7 @@ from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, Unk
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body, Frame, Payload, loaded
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import CoordinateLimits, limits_of
+from mbs_dynamics.model.coordinates import CoordinateLimits, bounded, limits_of
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
@@ -41,13 +41,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Value):
-    """A mechanism with tree topology: n coordinates, nb bodies, one or several roots.
+    """A mechanism with tree topology: n coordinates, nb moving bodies, one or several roots.
 
-    Make one with :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
-    :meth:`from_joints` or :meth:`from_dh`. Bodies stand in an order in which a parent comes before
-    its children. A mimic joint shares the coordinate of another, so that nb can exceed n. Models do
-    not change; :meth:`with_gravity` and :meth:`with_payload` return others, which share the
-    compiled kernels.
+    Constructors: :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
+    :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its children. A mimic joint
+    shares the coordinate of another joint, so that nb can exceed n. ``print(model)`` shows the
+    tree. Models are immutable, compared by content, and can be copied and pickled;
+    :meth:`with_gravity`, :meth:`with_payload` and :meth:`with_frame` return new ones, of which the
+    first two share the compiled kernels.
     """
 
     name: str
@@ -55,19 +56,19 @@ class Model(Value):
     gravity: FloatArray = STANDARD_GRAVITY  # type: ignore[assignment]
     """(3,) free-fall acceleration in the inertial frame, m/s^2."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
-    """All names under which a frame can be asked for; the bodies' own are added by themselves."""
+    """Frames by name: those of the bodies, of links merged into bodies, and added ones."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Warnings about implausible physics, and notes on what the description left out."""
+    """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: tuple[Payload, ...] = ()
-    """Loads, at most one for each link, in the order of the bodies that carry them."""
+    """Loads, at most one per link, sorted by the bodies that carry them."""
     joints: tuple[Joint, ...] = field(init=False)
     """The n joints that own a coordinate, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
-    """Index of each body's parent; GROUND (-1) for a root."""
+    """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
     compiled: Compiled = field(init=False)
-    """Kernels by algorithm and options; shared by the models made from this one by other loads."""
+    """Compiled kernels, shared with the models that differ in gravity or loads alone."""
 
-    # -- making one ------------------------------------------------------------------------------
+    # -- constructors ----------------------------------------------------------------------------
 
     @classmethod
     def from_urdf(
@@ -78,7 +79,14 @@ class Model(Value):
         tip: str | None = None,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> Model:
-        """Return the model of a URDF; see :func:`mbs_dynamics.model.urdf.from_urdf`."""
+        """Return the model of a robot described in URDF.
+
+        ``source`` is the path of a file or the XML text. ``root`` and ``tip`` select the chain
+        between two links, by default the whole tree; ``gravity`` (3,) is the free-fall acceleration
+        in the inertial frame in m/s^2. Fixed joints merge links into one body, whose names stay
+        valid as frames. Raises UrdfError for a description that cannot be modelled,
+        UnknownBodyError. See :func:`mbs_dynamics.model.urdf.from_urdf`.
+        """
         return _builder("urdf", "from_urdf")(source, root=root, tip=tip, gravity=gravity)
 
     @classmethod
@@ -93,7 +101,15 @@ class Model(Value):
         gravity: ArrayLike = STANDARD_GRAVITY,
         **names: Any,
     ) -> Model:
-        """Return the model from joint screws; see :func:`mbs_dynamics.model.screws.from_screws`."""
+        """Return the model of a tree from its joint screws at q = 0.
+
+        ``parents`` (nb,) are indices, -1 for the ground; ``homes`` (nb, 4, 4) poses; ``screws``
+        (nb, 6), angular part first; ``M_body`` (nb, 6, 6) inertia matrices, see
+        :func:`mbs_dynamics.spatial_inertia`. ``frame`` is ``"spatial"``, ``"body_fixed"`` or
+        ``"parent"`` and says in which frame screws and homes are given. Mueller (kinematics), eqs.
+        (5), (7) and (12). Raises ArgumentError, ModelError. See
+        :func:`mbs_dynamics.model.screws.from_screws`.
+        """
         build = _builder("screws", "from_screws")
         return build(parents, homes, screws, M_body, frame=frame, gravity=gravity, **names)
 
@@ -109,7 +125,12 @@ class Model(Value):
         gravity: ArrayLike = STANDARD_GRAVITY,
         **names: Any,
     ) -> Model:
-        """Return the model from joint frames; see :mod:`mbs_dynamics.model.screws`."""
+        """Return the model of a tree from two frames per joint: Mueller (kinematics), (3) to (5).
+
+        ``S_parent`` and ``S_body`` (nb, 4, 4) are the poses of the joint frames in the frames of
+        the parent and of the body, ``Z`` (nb, 6) the joint screws in them. Raises ArgumentError,
+        ModelError. See :func:`mbs_dynamics.model.screws.from_joint_frames`.
+        """
         build = _builder("screws", "from_joint_frames")
         return build(parents, S_parent, S_body, Z, M_body, gravity=gravity, **names)
 
@@ -121,16 +142,31 @@ class Model(Value):
         gravity: ArrayLike = STANDARD_GRAVITY,
         name: str = "mechanism",
     ) -> Model:
-        """Return the model from joints of any kind; see :mod:`mbs_dynamics.model.macro_joints`."""
+        """Return the model of a tree with joints of several degrees of freedom.
+
+        ``connections`` is a sequence of :class:`mbs_dynamics.model.macro_joints.Connection`:
+        spherical, planar, free and other joints become series of one-degree-of-freedom joints.
+        Raises ArgumentError, ModelError. See :mod:`mbs_dynamics.model.macro_joints`.
+        """
         return _builder("macro_joints", "from_joints")(connections, gravity=gravity, name=name)
 
     @classmethod
     def from_dh(cls, table: Any, *, gravity: ArrayLike = STANDARD_GRAVITY) -> Model:
-        """Return the model from Denavit-Hartenberg parameters; see :mod:`mbs_dynamics.model.dh`."""
+        """Return the model of a serial robot from Denavit-Hartenberg parameters.
+
+        ``table`` is a :class:`mbs_dynamics.model.dh.DHTable` in the classical or the modified
+        (Craig's) convention, or its rows alone. Raises ArgumentError, ModelError. See
+        :mod:`mbs_dynamics.model.dh`.
+        """
         return _builder("dh", "from_dh")(table, gravity=gravity)
 
-    def screws(self, *, frame: str) -> Any:
-        """Return the model as screws; see :func:`mbs_dynamics.model.screws.screws`."""
+    def screws(self, *, frame: str = "body_fixed") -> Any:
+        """Return parents, homes, screws and body inertias, as :meth:`from_screws` takes them.
+
+        ``frame`` is ``"body_fixed"`` (B_i and X_i), ``"spatial"`` (A_i and Y_i) or ``"parent"``.
+        Payloads are not included. Raises ArgumentError for another frame. See
+        :func:`mbs_dynamics.model.screws.screws`.
+        """
         return _builder("screws", "screws")(self, frame)
 
     def __post_init__(self) -> None:
@@ -176,11 +212,11 @@ class Model(Value):
         self._complete()
 
     def _owners(self) -> list[Joint]:
-        """Return the joints that do not follow another one."""
+        """Return the joints that do not mimic another one."""
         return [body.joint for body in self.bodies if body.joint.mimics is None]
 
     def _complete(self) -> None:
-        """Add what follows from what it is made of, and room for what is compiled."""
+        """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
         object.__setattr__(self, "frames", MappingProxyType(self.frames))
         object.__setattr__(self, "joints", tuple(owners))
@@ -188,11 +224,11 @@ class Model(Value):
         object.__setattr__(self, "compiled", Compiled())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what it is made of, without what is compiled."""
+        """Return the fields that define the model, without compiled kernels."""
         return {**super().__getstate__(), "frames": dict(self.frames)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take over what another one is made of; what is compiled is compiled again."""
+        """Restore the defining fields; kernels are compiled anew on demand."""
         super().__setstate__(state)
         self._complete()
 
@@ -202,7 +238,7 @@ class Model(Value):
     def __str__(self) -> str:
         return str(_builder("text", "text")(self))
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- properties ------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -221,7 +257,7 @@ class Model(Value):
 
     @property
     def body_names(self) -> tuple[str, ...]:
-        """Names of the moving bodies, after the joints' child links, in order."""
+        """Names of the nb moving bodies, which are those of the joints' child links, in order."""
         return tuple(body.name for body in self.bodies)
 
     @property
@@ -230,94 +266,73 @@ class Model(Value):
         parents = set(self.parents)
         return tuple(body.name for i, body in enumerate(self.bodies) if i not in parents)
 
-    @property
-    def home_rel(self) -> FloatArray:
-        """(nb, 4, 4) B_i: poses relative to the parents at q = 0."""
-        return np.array([body.home_rel for body in self.bodies]).reshape(-1, 4, 4)
-
-    @property
-    def screw_body(self) -> FloatArray:
-        """(nb, 6) X_i: joint screws in the frames of the bodies they move."""
-        return np.array([body.joint.screw for body in self.bodies]).reshape(-1, 6)
-
-    @property
-    def M_body(self) -> FloatArray:
-        """(nb, 6, 6) inertia matrices in the frames of the bodies, without payloads."""
-        return np.array([body.inertia.matrix() for body in self.bodies]).reshape(-1, 6, 6)
-
     def frame(self, name: str) -> Frame:
-        """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
+        """Return the frame of a body, merged link or added frame by its name.
+
+        Raises UnknownBodyError, which lists the valid names.
+        """
         try:
             return self.frames[name]
         except (KeyError, TypeError):
             raise UnknownBodyError(name, self.frames) from None
 
     def joint(self, name: str) -> Joint:
-        """Return a joint by name, mimic joints included; UnknownJointError lists the names."""
+        """Return a joint by its name, mimic joints included.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
         for body in self.bodies:
             if body.joint.name == name:
                 return body.joint
         raise UnknownJointError(name, (body.joint.name for body in self.bodies))
 
-    def path(self, i: int) -> list[int]:
-        """Return the bodies from the root to body i, both included."""
-        path = []
-        while i != GROUND:
-            path.append(i)
-            i = self.bodies[i].parent
-        return path[::-1]
-
     @property
     def lower(self) -> FloatArray:
-        """(n,) lower limits in rad or m, -inf for none; those of mimic joints bind as well."""
-        return self.limits.lower
+        """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
+        return self._limits.lower
 
     @property
     def upper(self) -> FloatArray:
-        """(n,) upper limits in rad or m, inf for none; those of mimic joints bind as well."""
-        return self.limits.upper
+        """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
+        return self._limits.upper
 
     @property
     def velocity_limits(self) -> FloatArray:
-        """(n,) in rad/s or m/s, inf for none; those of mimic joints bind as well."""
-        return self.limits.velocity
+        """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
+        return self._limits.velocity
 
     @property
     def effort_limits(self) -> FloatArray:
-        """(n,) in N m or N, inf for none; a limit of zero counts as none."""
-        return self.limits.effort
+        """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+        return self._limits.effort
 
     @cached_property
-    def limits(self) -> CoordinateLimits:
-        """The limits of the coordinates; see :mod:`mbs_dynamics.model.coordinates`."""
+    def _limits(self) -> CoordinateLimits:
         return limits_of([body.joint for body in self.bodies], self.n)
-
-    def turns_endlessly(self, k: int) -> bool:
-        """Whether coordinate k is an angle that no limit bounds: a sensor may wrap it around."""
-        return (
-            self.joints[k].kind == "revolute"
-            and not np.isfinite([self.lower[k], self.upper[k]]).any()
-        )
 
     @property
     def total_mass(self) -> float:
-        """Mass in kg of all that moves, loads included."""
+        """Total mass in kg of the moving bodies and the loads."""
         return float(sum(body.inertia.mass for body in self.loaded().bodies))
 
     def random_state(self, seed: int = 0) -> State:
-        """Return a random state: positions within the limits where they are finite, else +-pi."""
+        """Return a random state q, qd, qdd, each (n,), reproducible by ``seed``.
+
+        Positions are uniform between the limits, or in +-pi for joints without two finite limits;
+        rates and accelerations are uniform in +-1.
+        """
         rng = np.random.default_rng(seed)
-        bounded = self.limits.bounded
-        q = rng.uniform(np.where(bounded, self.lower, -np.pi), np.where(bounded, self.upper, np.pi))
+        within = bounded(self.lower, self.upper)
+        q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
         return State(q, rng.uniform(-1.0, 1.0, self.n), rng.uniform(-1.0, 1.0, self.n))
 
     # -- arrays by name --------------------------------------------------------------------------
 
     def vector(self, values: Mapping[str, float], rest: float = 0.0) -> FloatArray:
-        """Return positions, rates or torques (n,) from those of joints by name.
+        """Return an array (n,) of positions, rates or torques from a mapping of joint names.
 
-        ``rest`` is for the joints that are not named. Raises UnknownJointError, which lists the
-        joints that own a coordinate; ArgumentError for what is no mapping of names to numbers.
+        Joints that are not named get the value ``rest``. Raises UnknownJointError for a name of no
+        coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
@@ -330,24 +345,38 @@ class Model(Value):
         return found
 
     def by_joint(self, values: ArrayLike) -> dict[str, float]:
-        """Return positions, rates or torques (n,) as a mapping from joint names."""
+        """Return an array (n,) of positions, rates or torques as a mapping from joint names.
+
+        The inverse of :meth:`vector`. Raises ArgumentError for a wrong shape or type.
+        """
         array = checks.numbers("values", values, (self.n,))
         return dict(zip(self.joint_names, array.tolist(), strict=True))
 
     def wrenches(self, by_link: Mapping[str, ArrayLike]) -> FloatArray:
-        """Return body-fixed wrenches (nb, 6) on the bodies from wrenches (6,) on links by name.
+        """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.
 
-        Each, the moment in N m first, then the force in N, acts in the origin and the axes of its
-        link; those on links of one body add up. Raises UnknownBodyError; ModelError for a link that
-        does not move.
+        Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
+        the axes of the link; wrenches on links of one body are added up. Leading axes are batches
+        and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
+
+        Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
+        shape or type.
         """
         if not isinstance(by_link, Mapping):
             raise ArgumentError(f"by_link must be a mapping of link names; got {by_link!r}")
-        found = np.zeros((self.nb, 6))
+        given = {}
         for link, wrench in by_link.items():
             frame = self._moving("a wrench", link)
-            W = checks.numbers(f"the wrench on {link!r}", wrench, (6,))
-            found[frame.body] += se3.Ad(se3.inverse(frame.placement)).T @ W
+            shape = (*np.shape(wrench)[:-1], 6)
+            W = checks.numbers(f"the wrench on {link!r}", wrench, shape)
+            given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
+        try:
+            batch = np.broadcast_shapes(*(W.shape[:-1] for _, W in given.values()))
+        except ValueError as error:
+            raise ArgumentError(f"the wrenches do not broadcast: {error}") from None
+        found = np.zeros((*batch, self.nb, 6))
+        for frame, W in given.values():
+            found[..., frame.body, :] += W
         return found
 
     def _moving(self, what: str, link: str) -> Frame:
@@ -360,7 +389,10 @@ class Model(Value):
     # -- models made from this one ---------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
-        """Return this model under another free-fall acceleration (3,), in m/s^2, inertial frame."""
+        """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
+
+        No kernel is compiled again. Raises ArgumentError for a wrong shape or type.
+        """
         return self._sharing_kernels(gravity=checks.numbers("gravity", gravity, (3,)))
 
     def with_payload(
@@ -370,14 +402,14 @@ class Model(Value):
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia_at_com: ArrayLike | None = None,
     ) -> Model:
-        """Return this model with a load fixed to a link, in place of the load that this link has.
+        """Return this model with a load fixed to a link, in place of the previous load of the link.
 
-        mass in kg, com (3,) in m in the frame of ``link``, inertia_at_com (3, 3) in kg m^2 about
-        the centre of mass (default: a point mass). Loads on several links of one body add up. No
-        kernel is compiled again unless a body carries a load that carried none before.
+        ``mass`` is in kg, ``com`` (3,) in m in the frame of ``link``, ``inertia_at_com`` (3, 3) in
+        kg m^2 about the centre of mass; None means a point mass. Loads on several links of one body
+        are added up. Kernels are compiled again only if a body carries its first load.
 
-        Raises UnknownBodyError; ArgumentError or ModelError for a load that cannot exist or hangs
-        on a link that does not move.
+        Raises UnknownBodyError; ArgumentError for a wrong shape or type; ModelError for a load that
+        is physically impossible or attached to a link that does not move.
         """
         frame = self._moving("a payload", link)
         tensor = np.zeros((3, 3)) if inertia_at_com is None else inertia_at_com
@@ -391,15 +423,15 @@ class Model(Value):
         return self._sharing_kernels(payloads=tuple(loads))
 
     def without_payloads(self) -> Model:
-        """Return this model without its loads."""
+        """Return this model without loads."""
         return self._sharing_kernels(payloads=())
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
-        """Return this model with a further frame, such as that of a tool, fixed to a link.
+        """Return this model with an additional frame, such as a tool centre point, on a link.
 
-        pose (4, 4) is its pose in the frame of the link ``parent``, in m. What takes the name of a
-        body or link takes this name then. Raises UnknownBodyError; ArgumentError for what is no
-        pose or no name; ModelError for a name that is in use.
+        ``pose`` (4, 4) is its pose in the frame of the link ``parent``, in m. The name is then
+        valid wherever the name of a body or link is. Raises UnknownBodyError; ArgumentError if
+        ``pose`` is not a pose or ``name`` not a name; ModelError if the name is in use.
         """
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"name must be that of a frame; got {name!r}")
@@ -410,31 +442,31 @@ class Model(Value):
         return replace(self, frames={**self.frames, name: frame})
 
     def _sharing_kernels(self, **changes: Any) -> Model:
-        """Return this model with another gravity or other loads, which kernels take as inputs."""
+        """Return this model with gravity or loads replaced, which are inputs of its kernels."""
         model = replace(self, **changes)
         object.__setattr__(model, "compiled", Compiled(self.compiled))
         return model
 
     @cached_property
     def loaded_bodies(self) -> tuple[int, ...]:
-        """The k bodies that carry loads, in order."""
+        """Indices of the k bodies that carry loads, in order; kernels are compiled per such set."""
         return tuple(sorted({load.body for load in self.payloads}))
 
     @property
     def payload_parameters(self) -> FloatArray:
-        """(k, 10) parameters of the loads of the k bodies that carry any, in the bodies' order."""
+        """(k, 10) summed parameters of the loads of :attr:`loaded_bodies`, an input of kernels."""
         sums = {i: np.zeros(10) for i in self.loaded_bodies}
         for load in self.payloads:
             sums[load.body] += load.parameters
         return np.array(list(sums.values())).reshape(-1, 10)
 
     def loaded(self) -> Model:
-        """Return the model with its payloads added to the bodies that carry them."""
+        """Return the model with its loads merged into the bodies that carry them."""
         loads = zip(self.loaded_bodies, self.payload_parameters, strict=True)
         return replace(self, bodies=loaded(self.bodies, loads), payloads=())
 
 
 def _builder(file: str, function: str) -> Callable[..., Model]:
-    """Return a function of a file that imports this one, imported when it is first called."""
+    """Return a function of a module that itself imports this one."""
     module = importlib.import_module(f"mbs_dynamics.model.{file}")
     return getattr(module, function)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Orders in which loops take the bodies of a model."""
+"""Paths through the bodies of a model, and the orders in which loops visit them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,25 @@ def depth_first(model: Model) -> tuple[Model, list[int]]:
     return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
 
 
+def path(model: Model, i: int) -> list[int]:
+    """Return the bodies from the root to body i, both included; none for the ground."""
+    found = []
+    while i != GROUND:
+        found.append(i)
+        i = model.parents[i]
+    return found[::-1]
+
+
 def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
     """Return the bodies from the root to a frame as a chain, and their numbers in the model.
 
     Each has a coordinate of its own there; where that stands in q is up to the caller.
     """
     frame = model.frame(name)
-    path = model.path(frame.body)
+    chain = path(model, frame.body)
     bodies = tuple(
         replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
-        for k, body in enumerate(model.bodies[i] for i in path)
+        for k, body in enumerate(model.bodies[i] for i in chain)
     )
-    own = {name: frame._replace(body=len(path) - 1)} if path else {}
-    return replace(model, bodies=bodies, frames=own, payloads=()), path
+    own = {name: frame._replace(body=len(chain) - 1)} if chain else {}
+    return replace(model, bodies=bodies, frames=own, payloads=()), chain

@@ -156,7 +156,9 @@ def screws(model: Model, frame: str) -> Screws:
     """
     if frame not in FRAMES:
         raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
-    B, X = model.home_rel, model.screw_body
+    B = np.array([body.home_rel for body in model.bodies])
+    X = np.array([body.joint.screw for body in model.bodies])
+    M = np.array([body.inertia.matrix() for body in model.bodies])
     if frame == "spatial":
         A: list[FloatArray] = []
         for B_i, p in zip(B, model.parents, strict=True):
@@ -166,7 +168,7 @@ def screws(model: Model, frame: str) -> Screws:
     else:
         homes = B
         given = np.array([Ad(B[i]) @ X[i] for i in range(model.nb)]) if frame == "parent" else X
-    return Screws(model.parents, homes, given, model.M_body)
+    return Screws(model.parents, homes, given, M)
 
 
 def assemble(

@@ -16,6 +16,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Frame, loaded
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import path
 
 
 class Tree:
@@ -46,7 +47,7 @@ class Tree:
 
     def path(self, i: Any) -> list[Any]:
         """Return the bodies from the root to body i, both included."""
-        return self.model.path(i)
+        return path(self.model, i)
 
     def outward(self) -> Iterator[tuple[Any, Any]]:
         """Yield (body, parent), parents before children."""
@@ -70,7 +71,7 @@ class Tree:
 
     def mean_depth(self, power: int = 1) -> float:
         """Return the mean number of joints that move a body, or the mean of its powers."""
-        depths = [float(len(self.model.path(i))) for i in range(self.nb)]
+        depths = [float(len(path(self.model, i))) for i in range(self.nb)]
         return float(np.mean(np.power(depths or [0.0], power)))
 
     def supporting(self, i: int) -> Iterator[tuple[int, int]]:
@@ -132,15 +133,15 @@ class Tree:
 
     def attached(self, to: Sequence[int], tip: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield the number in ``to`` and the body; only of those on the path to a body ``tip``."""
-        path = None if tip is None else set(self.path(tip))
-        return ((k, i) for k, i in enumerate(to) if path is None or i in path)
+        on_path = None if tip is None else set(self.path(tip))
+        return ((k, i) for k, i in enumerate(to) if on_path is None or i in on_path)
 
     def since(self, k: int, i: int, tip: int | None = None) -> Iterable[int]:
         """Yield body i, to which k is attached, and those beyond it; on the path to a ``tip``."""
         if tip is None:
             return self.columns(i, BEYOND)
-        path = self.path(tip)
-        return path[path.index(i) :]
+        to_tip = self.path(tip)
+        return to_tip[to_tip.index(i) :]
 
     def generalized_with_attached(self, D: Array) -> Array:
         """Return (n, m) for the coordinates from (nb, m) for the joints.

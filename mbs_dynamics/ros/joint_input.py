@@ -21,6 +21,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 
 LARGEST = 1e9
@@ -237,7 +238,7 @@ class JointInput:
         fixed: Mapping[str, float] = {},
     ) -> JointInput:
         """Return the input of a model: its coordinates' joints, without those that mimic others."""
-        wraps = [model.turns_endlessly(k) for k in range(model.n)]
+        wraps = endless(model.joints, model.lower, model.upper)
         return cls(
             model.joint_names,
             wraps=wraps,

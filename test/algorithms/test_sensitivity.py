@@ -16,6 +16,7 @@ from test_algorithms import POSITIONS
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.sensitivity import jacobian_sensitivity, pose_sensitivity
 from mbs_dynamics.model import Frame
+from mbs_dynamics.model.orders import path
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 STEP = 1e-3
@@ -39,8 +40,12 @@ class Case:
         self.body = rng.integers(mechanism.nb)
         self.placement = pose(rng)
         self.model = with_frame(mechanism.model, "tip", int(self.body), self.placement)
-        path = self.model.path(int(self.body))
-        chosen = [*path[-2:], path[0], rng.integers(mechanism.nb)]  # with one perhaps elsewhere
+        to_body = path(self.model, int(self.body))
+        chosen = [
+            *to_body[-2:],
+            to_body[0],
+            rng.integers(mechanism.nb),
+        ]  # with one perhaps elsewhere
         self.joints = [f"joint{i + 1}" for i in chosen]
         self.screws = rng.normal(size=(len(chosen), 6))
 
@@ -88,7 +93,7 @@ def test_pose_and_jacobian(name, where):
 def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representation):
     model = MECHANISMS[name].model
     q = model.random_state(1).q
-    args = model, q, model.screw_body, model.body_names[-1], model.joint_names
+    args = model, q, model.screws().screws, model.body_names[-1], model.joint_names
     body = model.body_names[-1]
     J = mbs.jacobian(model, q, body, representation=representation)
     assert_close(pose_sensitivity(*args, representation=representation), J, 1e-13)
@@ -205,5 +210,5 @@ def test_torques_by_the_screws_of_the_joints_themselves(parents):
     expected, _, _ = mbs.inverse_dynamics_derivatives(model, q, qd, qdd)
     chosen = np.random.default_rng(5).permutation(model.n)[:8]
     joints = [model.joint_names[k] for k in chosen]
-    found = mbs.torque_sensitivity(model, q, qd, qdd, model.screw_body[chosen], joints)
+    found = mbs.torque_sensitivity(model, q, qd, qdd, model.screws().screws[chosen], joints)
     assert_close(found, expected[:, chosen], 1e-11 * np.abs(expected).max())

@@ -15,6 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.closed_form import MovingSystem, System, sums
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie.se3 import Ad, inverse
+from mbs_dynamics.model.orders import path
 
 LETTERS = {"body_fixed": "b", "spatial": "s", "hybrid": "h", "mixed": "m"}
 INVERSES = {
@@ -47,7 +48,7 @@ def of_form(system, what, representation):
 
 
 def depth(model):
-    return max(len(model.path(i)) for i in range(model.nb))
+    return max(len(path(model, i)) for i in range(model.nb))
 
 
 def blocks_of(matrix, i, j):
@@ -130,9 +131,9 @@ def test_blocks_of_a_tree():
     """Where the blocks stand, and the two that (33) and (34) print wrongly."""
     mechanism, system, *_ = state("forest")
     for i in range(mechanism.nb):
-        path = mechanism.model.path(i)
+        to_body = path(mechanism.model, i)
         for j in range(mechanism.nb):
-            on_path, parent = j in path, j == mechanism.parents[i]
+            on_path, parent = j in to_body, j == mechanism.parents[i]
             for matrix in INVERSES:
                 assert blocks_of(getattr(system, matrix), i, j).any() == on_path
             for matrix in INVERSES.values():

@@ -45,6 +45,10 @@ def test_wrenches_by_link_act_where_the_link_is():
     np.testing.assert_allclose(
         same_body, ARM.wrenches({"tool": WRENCH}) + ARM.wrenches({"lower": WRENCH})
     )
+    several = ARM.wrenches({"tool": np.array([WRENCH, 2.0 * WRENCH]), "upper": WRENCH})
+    np.testing.assert_allclose(several[0], W)
+    with pytest.raises(ArgumentError, match="do not broadcast"):
+        ARM.wrenches({"tool": np.array([WRENCH] * 2), "upper": np.array([WRENCH] * 3)})
     with pytest.raises(UnknownBodyError, match="did you mean 'tool'"):
         ARM.wrenches({"tol": WRENCH})
     with pytest.raises(ModelError, match="does not move"):
@@ -53,6 +57,43 @@ def test_wrenches_by_link_act_where_the_link_is():
         ARM.wrenches(WRENCH)
     with pytest.raises(ArgumentError, match="the wrench on 'tool'"):
         ARM.wrenches({"tool": WRENCH[:5]})
+
+
+@pytest.mark.parametrize("representation", ["auto", *mbs.REPRESENTATIONS])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_algorithms_take_wrenches_by_link_in_any_representation(representation, batch):
+    rng = np.random.default_rng(1)
+    q, qd, qdd = rng.normal(size=(3, *batch, ARM.n))
+    by_link = {"tool": rng.normal(size=(*batch, 6)), "upper": WRENCH}
+    expected = mbs.inverse_dynamics(ARM, q, qd, qdd)
+    for link, W in by_link.items():
+        expected = expected - np.einsum("...ij,...i->...j", mbs.jacobian(ARM, q, link), W)
+    options = {"representation": representation}
+    tau = mbs.inverse_dynamics(ARM, q, qd, qdd, by_link, **options)
+    np.testing.assert_allclose(tau, expected, atol=1e-11)
+    found = mbs.forward_dynamics(ARM, q, qd, tau=tau, wrenches=by_link, **options)
+    np.testing.assert_allclose(found, qdd, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        mbs.joint_wrenches,
+        mbs.joint_reactions,
+        mbs.inverse_dynamics_derivatives,
+        mbs.forward_dynamics_derivatives,
+        mbs.linearize,
+    ],
+)
+def test_every_algorithm_with_wrenches_takes_them_by_link(function):
+    state, by_link = ARM.random_state(4), {"tool": WRENCH}
+    found, expected = (function(ARM, *state, W) for W in (by_link, ARM.wrenches(by_link)))
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+    with pytest.raises(UnknownBodyError, match="did you mean 'tool'"):
+        function(ARM, *state, {"tol": WRENCH})
+    with pytest.raises(ArgumentError, match="the wrench on 'tool' has shape"):
+        function(ARM, *state, wrenches={"tool": WRENCH[:5]})
 
 
 @pytest.mark.parametrize("parent", ["tool", "upper"])

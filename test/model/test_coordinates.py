@@ -10,7 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import limits_of, resistance_of
+from mbs_dynamics.model.coordinates import bounded, endless, limits_of, resistance_of
 from mbs_dynamics.model.joint import Joint, Limits
 
 pytestmark = pytest.mark.backend_independent
@@ -68,7 +68,7 @@ def test_the_limits_of_one_joint(ratio, offset, expected):
     assert (found.lower[0], found.upper[0]) == expected
     assert found.velocity[0] == 4.0 / abs(ratio)
     assert found.effort[0] == math.inf
-    assert found.bounded.all()
+    assert bounded(found.lower, found.upper).all()
 
 
 def test_what_does_not_bind():
@@ -82,7 +82,7 @@ def test_what_does_not_bind():
     found = limits_of(joints, 3)
     assert found.lower.tolist() == [-math.inf, 1.0, 2.0]
     assert found.upper.tolist() == [math.inf, math.inf, 1.0]
-    assert not found.bounded.any()
+    assert not bounded(found.lower, found.upper).any()
     assert np.isinf([found.velocity, found.effort]).all()
     with pytest.raises(ValueError, match="read-only"):
         found.lower[0] = 0.0
@@ -114,7 +114,7 @@ def test_limits_without_a_common_position_are_refused_where_they_matter():
 
 
 @pytest.mark.parametrize(
-    ("limits", "endless"),
+    ("limits", "wraps"),
     [
         ("", True),
         ('<limit velocity="1" effort="1"/>', True),
@@ -122,12 +122,12 @@ def test_limits_without_a_common_position_are_refused_where_they_matter():
         ('<limit upper="1" velocity="1" effort="1"/>', False),
     ],
 )
-def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, endless):
+def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, wraps):
     text = GRIPPER.replace('<limit lower="-2" upper="2" velocity="3" effort="5"/>', limits)
     text = text.replace('<limit lower="-1" upper="1" velocity="4" effort="1"/>', "")
     kind = 'type="continuous"' if "lower" not in limits and "upper" not in limits else ""
     model = mbs.Model.from_urdf(text.replace('type="revolute"', kind) if kind else text)
-    assert model.turns_endlessly(0) == endless
+    assert endless(model.joints, model.lower, model.upper)[0] == wraps
     shown = {"": "none", "-1": "-1 to inf rad", "1": "-inf to 1 rad"}
     at = next((x for x in ("-1", "1") if f'lower="{x}"' in limits or f'upper="{x}"' in limits), "")
     assert shown[at] in str(model)

@@ -17,6 +17,7 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, from_dh, link_inertia, link_shape
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import path
 
 pytestmark = pytest.mark.backend_independent
 
@@ -76,9 +77,9 @@ def mass_matrix(model, q):
     M = np.zeros((model.nb, model.nb))
     for i in range(model.nb):
         J = np.zeros((6, model.nb))
-        for j in model.path(i):
-            J[:, j] = Ad(np.linalg.inv(C[i]) @ C[j]) @ model.screw_body[j]
-        M += J.T @ model.M_body[i] @ J
+        for j in path(model, i):
+            J[:, j] = Ad(np.linalg.inv(C[i]) @ C[j]) @ model.screws().screws[j]
+        M += J.T @ model.screws().M_body[i] @ J
     return M
 
 
@@ -234,7 +235,7 @@ def test_puma_of_table_2(puma):
     assert (puma.n, puma.nb, puma.name) == (6, 6, "puma")
     assert {joint.kind for joint in puma.joints} == {"revolute"}
     np.testing.assert_array_equal(puma.gravity, (0.0, 0.0, -9.81))
-    M = puma.M_body
+    M = puma.screws().M_body
     np.testing.assert_allclose(M[:, 3, 3], [10.521, 15.7612, 8.767, 0, 0, 0], rtol=1e-15)
     assert M[0, 2, 2] == 0.0  # a rod has no inertia about its own axis
     assert M[2, 2, 2] == pytest.approx(8.767 * 0.02**2 / 3, rel=1e-14)
@@ -288,8 +289,8 @@ def test_rows_may_be_mappings_or_plain_sequences():
     rows = [PUMA.rows[0]._asdict(), tuple(PUMA.rows[1]), list(PUMA.rows[2]), *PUMA.rows[3:]]
     model = Model.from_dh(rows, gravity=(0.0, 9.81, 0.0))
     table = from_dh(PUMA)
-    np.testing.assert_array_equal(model.home_rel, table.home_rel)
-    np.testing.assert_array_equal(model.M_body, table.M_body)
+    np.testing.assert_array_equal(model.screws().homes, table.screws().homes)
+    np.testing.assert_array_equal(model.screws().M_body, table.screws().M_body)
     np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
     assert model.name == "mechanism"
 
@@ -309,7 +310,7 @@ def test_a_mass_without_length_is_a_point_and_a_warning():
         model = Model.from_dh(rows)
     assert said[0].filename == __file__
     expected = np.diag([0.0, 0.0, 1.0, 2.0, 2.0, 2.0])
-    np.testing.assert_array_equal(model.M_body[1], expected)
+    np.testing.assert_array_equal(model.screws().M_body[1], expected)
 
 
 def test_a_chain_without_inertia_at_its_end_is_a_warning():

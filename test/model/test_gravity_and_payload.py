@@ -89,8 +89,8 @@ def test_a_payload_is_inertia_of_its_body(turned):
             tau = mbs.inverse_dynamics(made, q, qd, qdd, representation=representation)
             assert_close(tau, reference.inverse_dynamics(qd, qdd))
     assert_close(mbs.gravity_torques(with_load, q), reference.gravity_torques())
-    assert_close(with_load.loaded().M_body, heavier.inertias, 1e-14)
-    assert_close(with_load.M_body, MECHANISM.inertias, 1e-14)
+    assert_close(with_load.loaded().screws().M_body, heavier.inertias, 1e-14)
+    assert_close(with_load.screws().M_body, MECHANISM.inertias, 1e-14)
 
 
 def test_payloads_change_without_compiling():

@@ -17,6 +17,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
 from mbs_dynamics.model.diagnostics import diagnose
+from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
@@ -42,21 +43,21 @@ def test_numbers_and_names():
     assert model.body_names == tuple(f"body{k}" for k in range(1, 8))
     assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
     assert model.leaves == ("body5", "body6", "body7")
-    assert [model.path(i) for i in (0, 3, 5, 6)] == [[0], [0, 2, 3], [0, 1, 5], [0, 2, 3, 6]]
-    assert model.path(GROUND) == []
+    assert [path(model, i) for i in (0, 3, 5, 6)] == [[0], [0, 2, 3], [0, 1, 5], [0, 2, 3, 6]]
+    assert path(model, GROUND) == []
     tree = Tree(model)
     assert list(tree.outward()) == list(enumerate(TREE))
     assert list(tree.inward()) == list(enumerate(TREE))[::-1]
-    np.testing.assert_allclose(model.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(model.screw_body, MECHANISM.screws, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(model.M_body, MECHANISM.inertias, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.screws().homes, MECHANISM.homes, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.screws().screws, MECHANISM.screws, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.screws().M_body, MECHANISM.inertias, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(model.gravity, MECHANISM.gravity)
 
 
 def test_leaves_and_paths_of_several_roots():
     model = random_mechanism(22, FOREST).model
     assert model.leaves == ("body6", "body7", "body8")
-    assert [model.path(i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
+    assert [path(model, i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
 
 
 def test_frames_are_bodies_and_merged_links():
@@ -192,7 +193,7 @@ def test_arrays_given_are_copied():
     g[:], homes[:] = 1.0, 0.0
     for made in (model, turned):
         np.testing.assert_array_equal(made.gravity, (0.0, 0.0, -9.81))
-        np.testing.assert_allclose(made.home_rel, MECHANISM.homes, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(made.screws().homes, MECHANISM.homes, rtol=0, atol=1e-14)
 
 
 # -- diagnostics ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.inertia import spatial_inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.screws import FRAMES, from_joint_frames, from_screws, screws
 
 pytestmark = pytest.mark.backend_independent
@@ -127,7 +128,7 @@ def configuration(model, q):
     """C_i by eq. (8), upper line."""
     C: list[Any] = [None] * model.nb + [np.eye(4)]
     for i, p in enumerate(model.parents):
-        C[i] = C[p] @ model.home_rel[i] @ exponential(model.screw_body[i], q[i])
+        C[i] = C[p] @ model.screws().homes[i] @ exponential(model.screws().screws[i], q[i])
     return np.array(C[:-1])
 
 
@@ -145,9 +146,9 @@ def test_all_descriptions_give_the_same_mechanism(seed):
     expected = truth.configuration(truth.q)
     for model in truth.models():
         np.testing.assert_allclose(configuration(model, truth.q), expected, atol=1e-12)
-        np.testing.assert_allclose(model.home_rel, truth.B, atol=1e-13)
-        np.testing.assert_allclose(model.screw_body, truth.X, atol=1e-13)
-        np.testing.assert_allclose(model.M_body, truth.M, atol=1e-15)
+        np.testing.assert_allclose(model.screws().homes, truth.B, atol=1e-13)
+        np.testing.assert_allclose(model.screws().screws, truth.X, atol=1e-13)
+        np.testing.assert_allclose(model.screws().M_body, truth.M, atol=1e-15)
         assert model.parents == tuple(truth.parents)
         assert [joint.kind for joint in model.joints] == truth.kinds
         pitches = [Z[:3] @ Z[3:] if Z[:3].any() else np.inf for Z in truth.Z]
@@ -162,8 +163,8 @@ def test_export_inverts_import(seed, frame):
         for got, given in zip(screws(model, frame), truth.described(frame), strict=True):
             np.testing.assert_allclose(got, given, atol=1e-13)
         again = from_screws(*screws(model, frame), frame=frame)
-        np.testing.assert_allclose(again.home_rel, model.home_rel, atol=1e-13)
-        np.testing.assert_allclose(again.screw_body, model.screw_body, atol=1e-13)
+        np.testing.assert_allclose(again.screws().homes, model.screws().homes, atol=1e-13)
+        np.testing.assert_allclose(again.screws().screws, model.screws().screws, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -173,7 +174,7 @@ def test_exported_spatial_screws_satisfy_the_product_of_exponentials(seed):
     exported = screws(model, "spatial")
     for i, expected in enumerate(truth.configuration(truth.q)):
         C = np.eye(4)
-        for j in model.path(i):
+        for j in path(model, i):
             C = C @ exponential(exported.screws[j], truth.q[j])
         np.testing.assert_allclose(C @ exported.homes[i], expected, atol=1e-12)  # (10)
 
@@ -203,7 +204,7 @@ def test_the_surgical_robot_of_the_paper():
         (0, 0, 1, 0, w * (-d4 - h4 + x4 + z4), 0),
         (0, 0, 1, 0, -d5 + x5, 0),
     ]
-    np.testing.assert_allclose(model.screw_body, X, atol=1e-15)
+    np.testing.assert_allclose(model.screws().screws, X, atol=1e-15)
     q = np.array([0.3, -0.7, 1.1, 0.0, 0.0])
     a, b, c = np.cumsum(q[:3])
     C_3 = [
@@ -272,9 +273,9 @@ def test_the_caller_keeps_the_arrays():
     for name, value in before.items():
         np.testing.assert_array_equal(given[name], value)
         given[name] += 1.0
-    np.testing.assert_array_equal(model.screw_body, before["screws"])
-    np.testing.assert_array_equal(model.home_rel, before["homes"])
-    np.testing.assert_array_equal(model.M_body, before["M_body"])
+    np.testing.assert_array_equal(model.screws().screws, before["screws"])
+    np.testing.assert_array_equal(model.screws().homes, before["homes"])
+    np.testing.assert_array_equal(model.screws().M_body, before["M_body"])
 
 
 def but(array, index, value):

@@ -33,8 +33,8 @@ def test_path_text_and_bytes_are_the_same(tmp_path):
     ):
         model = load(source)
         assert model.body_names == expected.body_names
-        np.testing.assert_array_equal(model.M_body, expected.M_body)
-        np.testing.assert_array_equal(model.home_rel, expected.home_rel)
+        np.testing.assert_array_equal(model.screws().M_body, expected.screws().M_body)
+        np.testing.assert_array_equal(model.screws().homes, expected.screws().homes)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])

@@ -12,8 +12,9 @@ from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.coordinates import contradictions
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.model.orders import path
 
 TURN = 2.0 * np.pi
 
@@ -44,7 +45,7 @@ class Coordinates(NamedTuple):
             k = joint.coordinate
             periodic[k] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
             slides[k] |= joint.kind == "prismatic"
-        for k, message in model.limits.contradictions().items():
+        for k, message in contradictions(lower, upper).items():
             if k in moved:
                 raise ModelError(f"joint {model.joint_names[k]!r}: {message}")
         return cls(moved, lower, upper, periodic, slides, reach(model, body))
@@ -78,9 +79,9 @@ class Coordinates(NamedTuple):
         return ((q < self.lower) | (q > self.upper))[..., self.moved]
 
 
-def reach(model: Model | Tree, body: str) -> float:
+def reach(model: Model, body: str) -> float:
     """Return the length in m of the path from the first joint to a body; 1 if that is zero."""
     frame = model.frame(body)
-    links = [model.bodies[i].home_rel[:3, 3] for i in model.path(frame.body)[1:]]
+    links = [model.bodies[i].home_rel[:3, 3] for i in path(model, frame.body)[1:]]
     length = sum(float(np.linalg.norm(r)) for r in (*links, frame.placement[:3, 3]))
     return length if length > 0.0 else 1.0

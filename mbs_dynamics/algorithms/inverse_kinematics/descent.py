@@ -39,7 +39,7 @@ def pose_residual(model: Tree, q: ArrayLike, target: ArrayLike, body: str) -> An
     and the distance in m.
     """
     C_error, J = _error_and_jacobian(model, q, target, model.frame(body))
-    unit = 1.0 / reach(model, body)
+    unit = 1.0 / reach(model.model, body)
     distance = sqrt(square(C_error[:3, 3]))
     e = se3.log(C_error)
     J = se3.dexp_inv(e) @ J
@@ -57,7 +57,7 @@ def point_residual(
     :func:`pose_residual`, with an angle of zero.
     """
     C_error, J = _error_and_jacobian(model, q, target, frame_at(model, point, body))
-    d, unit = C_error[:3, 3], 1.0 / reach(model, body)
+    d, unit = C_error[:3, 3], 1.0 / reach(model.model, body)
     # the point moves by v and the frame turns by omega: dd = -(v + omega cross d)
     J = unit * (J[3:] - so3.hat(d) @ J[:3])
     return {"e": unit * d, "J": J, "gap": [0.0, sqrt(square(d))]}
@@ -68,7 +68,7 @@ def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple
     rep = BodyFixed(model, q)
     C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
     J = model.generalized_columns(screws_at(rep, frame))
-    return C_error, J[:, moving_coordinates(model, frame.name)]
+    return C_error, J[:, moving_coordinates(model.model, frame.name)]
 
 
 class Task(NamedTuple):

@@ -28,7 +28,7 @@ CONVERGED = "converged"
 
 
 class InverseKinematics(NamedTuple):
-    """How an inverse kinematics ended, for one target or for each one of a batch."""
+    """Result of :func:`inverse_kinematics`, for one target or a batch."""
 
     q: FloatArray
     """(..., n) joint positions: a solution, or the nearest ones that were found."""
@@ -57,25 +57,28 @@ def inverse_kinematics(
     angular_tolerance: float = 1e-8,
     linear_tolerance: float = 1e-8,
 ) -> InverseKinematics:
-    """Return joint positions within the limits that take a body or link to a pose, and how it went.
+    """Return joint positions within the limits that place a body or link at a target.
 
-    ``target`` is a pose (..., 4, 4), or a position (..., 3) in m for a point of the body in
-    whatever orientation: ``point`` (3,) in m in the frame of the body, by default its origin. A
-    rotation may be off by 1e-6; the nearest one counts.
+    An unreachable target is not an error: ``success`` is then False, ``q`` the nearest solution
+    that was found, and ``reason`` states whether limits are the cause.
 
-    ``q0`` (..., n), moved into the limits, is the first start, by default the middle of the limits.
-    The other starts are random, the same for equal seeds and for all targets, and are tried until
-    the errors are within the tolerances, in rad and m. Coordinates that do not move the body stay
-    at q0. Revolute joints end as few turns from q0 as the limits allow.
+    ``target`` is a pose (..., 4, 4), whose rotation is replaced by the nearest orthogonal one
+    within 1e-6, or a position (..., 3) in m for a point of the body in any orientation: ``point``
+    (3,) in m in the frame of the body, by default its origin. ``body`` is the name of a body or
+    link.
+
+    ``q0`` (..., n), clipped to the limits, is the first start, by default the middle of the limits.
+    The other ``starts`` are random, equal for equal ``seed`` and for all targets; they are tried
+    until the errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for
+    at most ``max_iterations`` steps. Coordinates that do not move the body remain at q0. Revolute
+    joints end as few turns from q0 as the limits allow.
 
     Minimises |log(C(q)^-1 C_target)|^2, with lengths divided by that of the arm, by
     Levenberg-Marquardt steps within the limits, for all targets at once.
 
-    A target out of reach is no error: then ``success`` is False, q the nearest that was found, and
-    ``reason`` tells whether limits are in the way. Raises ArgumentError for a wrong shape or type,
-    numbers that are not finite, a target that is no pose, a point beside the target pose or a body
-    that no joint moves, ModelError
-    for limits that leave a joint no position, UnknownBodyError.
+    Raises ArgumentError for a wrong shape or type, non-finite numbers, a target that is not a pose,
+    a point together with a target pose, or a body that no joint moves; ModelError if limits leave a
+    joint no position; UnknownBodyError.
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
@@ -119,7 +122,7 @@ def inverse_kinematics(
 
 
 def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
-    """Return the point that is to be at a position; None if the target is a pose."""
+    """Return the point that is to reach a position; None if the target is a pose."""
     if not position_only:
         if point is not None:
             raise ArgumentError("a point is for targets (..., 3) that are positions of it")

@@ -27,19 +27,22 @@ def inverse_differential_kinematics(
     joint_weights: ArrayLike | None = None,
     null_space_velocity: ArrayLike | None = None,
 ) -> FloatArray:
-    """Return joint rates qd (..., n) that give a body or link nearly the twist V (..., 6).
+    """Return joint rates qd (..., n) for a desired twist V (..., 6), by damped least squares.
 
-    Damped least squares, qd = J^T (J J^T + damping^2 I)^-1 V, which minimises
-    |J qd - V|^2 + damping^2 |qd|^2: Nakamura and Hanafusa (1986), Wampler (1986). It is bounded
-    everywhere. With damping 0 it is the pseudoinverse solution, which grows without bound towards
-    a singular configuration and leaves out the lost directions in one.
+    qd minimises |J qd - V|^2 + damping^2 |qd|^2 and is bounded everywhere. Zero damping yields the
+    pseudoinverse solution, which grows without bound towards a singular configuration and omits the
+    lost directions in it.
 
+    ``q`` (..., n); ``V`` in rad/s and m/s; ``body`` is the name of a body or link; ``damping``
+    (...) >= 0. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``.
     ``twist_weights`` (6,) >= 0 weigh the squared components of J qd - V, where 0 leaves one free,
     and ``joint_weights`` (n,) > 0 the squared rates. ``null_space_velocity`` (..., n) is projected
     onto the rates that do not change the weighted twist, and added.
 
-    q (..., n), damping (...) >= 0. Raises ArgumentError for a wrong shape or type and for numbers
-    that are not finite or have the wrong sign, UnknownBodyError, UnknownRepresentationError.
+    qd = J^T (J J^T + damping^2 I)^-1 V: Nakamura and Hanafusa (1986), Wampler (1986).
+
+    Raises ArgumentError for a wrong shape or type, and for numbers that are not finite or have the
+    wrong sign, UnknownBodyError, UnknownRepresentationError.
     """
     J = jacobian(model, q, body, representation=representation)
     n = model.n

@@ -8,6 +8,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
+from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
 
@@ -135,12 +136,13 @@ class Speeds:
     """
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:
+        wraps = endless(model.joints, model.lower, model.upper)
         self._rows = []
         self.unlimited: list[str] = []
         for k in joints:
             name, fastest = model.joint_names[k], float(model.velocity_limits[k])
             if math.isfinite(fastest):
-                self._rows.append((name, k, fastest, model.turns_endlessly(k)))
+                self._rows.append((name, k, fastest, wraps[k]))
             else:
                 self.unlimited.append(name)
         self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
@@ -199,12 +201,13 @@ class Continuity:
     """
 
     def __init__(self, model: Model) -> None:
+        wraps = endless(model.joints, model.lower, model.upper)
         self._rows = []
         for k, (name, fastest) in enumerate(
             zip(model.joint_names, model.velocity_limits.tolist(), strict=True)
         ):
             if math.isfinite(fastest):
-                self._rows.append((name, k, fastest, model.turns_endlessly(k)))
+                self._rows.append((name, k, fastest, wraps[k]))
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 

@@ -23,6 +23,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.ros.evaluation_cost import Cost
 
@@ -97,7 +98,7 @@ class Springs:
         self._zone = zone
         for place, k in enumerate(joints if frequency and zone else ()):
             lower, upper = float(model.lower[k]), float(model.upper[k])
-            if model.limits.bounded[k]:
+            if bounded(model.lower, model.upper)[k]:
                 width = min(zone, 0.25 * (upper - lower))
                 self._rows.append((place, k, lower + width, upper - width))
 

@@ -11,6 +11,8 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model import Model
+from mbs_dynamics.model.coordinates import bounded
+from mbs_dynamics.model.orders import path
 
 CANDIDATES = 200
 """Postures among which the one to hold is chosen."""
@@ -98,7 +100,7 @@ class Plan:
 
 def _tip(model: Model) -> str:
     """Return the last body on the longest branch that turns, or the last one if none does."""
-    branch = max((model.path(model.frame(name).body) for name in model.leaves), key=len)
+    branch = max((path(model, model.frame(name).body) for name in model.leaves), key=len)
     bodies = [model.bodies[i] for i in branch]
     turning = [body for body in bodies if body.joint.kind == "revolute"]
     return (turning or bodies)[-1].name
@@ -106,7 +108,7 @@ def _tip(model: Model) -> str:
 
 def _postures(model: Model) -> FloatArray:
     """Return postures in the inner halves of the ranges; joints without limits within +-1."""
-    bounded = model.limits.bounded
-    lower, upper = np.where(bounded, model.lower, -1.0), np.where(bounded, model.upper, 1.0)
+    within = bounded(model.lower, model.upper)
+    lower, upper = np.where(within, model.lower, -1.0), np.where(within, model.upper, 1.0)
     random = np.random.default_rng(0).uniform(-1.0, 1.0, (CANDIDATES, model.n))
     return np.asarray(0.5 * (lower + upper) + 0.25 * (upper - lower) * random)

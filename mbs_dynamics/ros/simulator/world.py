@@ -12,6 +12,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.integrate import JointForces, Stepper
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.ros.evaluation_cost import Cost
@@ -237,9 +238,9 @@ def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
     q = for_each("initial_positions", settings.initial_positions, n)
     qd = for_each("initial_velocities", settings.initial_velocities, n)
     if q is None:
-        bounded = model.limits.bounded
-        lower, upper = (np.where(bounded, x, 0.0) for x in (model.lower, model.upper))
-        bent = np.where(bounded, np.minimum(BENT, SHARE * (upper - lower)), BENT)
+        within = bounded(model.lower, model.upper)
+        lower, upper = (np.where(within, x, 0.0) for x in (model.lower, model.upper))
+        bent = np.where(within, np.minimum(BENT, SHARE * (upper - lower)), BENT)
         q = np.clip(0.5 * (lower + upper) + bent, model.lower, model.upper)
     return np.array([q, np.zeros(n) if qd is None else qd])
 

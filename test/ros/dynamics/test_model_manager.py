@@ -121,7 +121,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
     W = mbs.joint_wrenches(model, q, qd, np.zeros(7))[[1, 5]]
     np.testing.assert_allclose(found.joint_wrenches, W, atol=1e-12)
     # about its axis each joint bears what its actuator exerts
-    screws = model.screw_body[[1, 5]]
+    screws = model.screws().screws[[1, 5]]
     torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
     np.testing.assert_allclose(torques, found.bias_torques[[1, 5]], atol=1e-10)
     assert found.why_less == ""
@@ -132,7 +132,7 @@ def test_joint_wrenches_with_the_accelerations_of_the_efforts(joint_friction):
     made = manager(**EXTRAS, joint_wrench_acceleration="effort", joint_friction=joint_friction)
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), 10.0 * np.arange(7.0)
     found = made.robot.evaluate(reading(q, qd, tau))
-    screws = mbs.Model.from_urdf(ARM7).screw_body[[1, 5]]
+    screws = mbs.Model.from_urdf(ARM7).screws().screws[[1, 5]]
     torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
     friction = made.robot.friction.resistance(qd) if joint_friction else np.zeros(7)
     np.testing.assert_allclose(torques, (tau + friction)[[1, 5]], atol=1e-9)
