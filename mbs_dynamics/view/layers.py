@@ -105,7 +105,7 @@ def _axis(model: Model, i: int) -> FloatArray:
 def _size(model: Model) -> float:
     reach = np.zeros(model.nb)
     for i, p in enumerate(model.parents):
-        step = np.linalg.norm(model.home_rel[i][:3, 3])
+        step = np.linalg.norm(model.bodies[i].home_rel[:3, 3])
         reach[i] = step if p == GROUND else reach[p] + step
     ends = [
         reach[frame.body] + np.linalg.norm(frame.placement[:3, 3])

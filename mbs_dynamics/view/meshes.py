@@ -180,7 +180,7 @@ def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:
     """
     origin, has_line = np.zeros(3), set()
     for i, p in enumerate(model.parents):
-        end = model.home_rel[i][:3, 3]
+        end = model.bodies[i].home_rel[:3, 3]
         name = "ground" if p == GROUND else model.bodies[p].name
         if np.linalg.norm(end) > 1e-6:
             yield p, f"{name}/{model.bodies[i].name}", origin, end
