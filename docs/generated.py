@@ -29,7 +29,16 @@ DOCS = Path(__file__).parent
 FIGURES = DOCS / "figures"
 PUMA = ("puma_torques", "puma_errors", "puma_eigenvalues", "puma_power")
 PROGRAMS = {
-    **{name: (name,) for name in ("counts_over_n", "falling_chain", "heavy_top", "spinning_body")},
+    **{
+        name: (name,)
+        for name in (
+            "counts_over_n",
+            "falling_chain",
+            "four_representations",
+            "heavy_top",
+            "spinning_body",
+        )
+    },
     "puma_study": PUMA,
 }
 """The programs in examples/ and the figures that they write."""

@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("spinning_body", "heavy_top", "falling_chain", "counts_over_n", "arm_and_torques")
+NAMES = (
+    "spinning_body",
+    "heavy_top",
+    "falling_chain",
+    "counts_over_n",
+    "arm_and_torques",
+    "four_representations",
+)
 pytest.importorskip("matplotlib")
 
 
