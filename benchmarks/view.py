@@ -73,7 +73,7 @@ def _refresh() -> Table:
     rows = []
     for name, layers in (("arm7", None), ("UR5", None), ("G1", None), ("G1", ["all"])):
         model = robot(str(urdf(name)))
-        opened = open_page(model, urdf(name), made="model", port=0)
+        opened = open_page(model, urdf(name), model_code="model", port=0)
         opened.page.choose(layers)
         posing = Posing(opened.page, model, qd=np.full(model.n, 0.3))
         taken = []

@@ -67,7 +67,7 @@ def add_commands(commands: Any) -> None:
     run.add_argument("--damping", type=float, help="viscous damping of each joint, N m s/rad")
     run.add_argument("--stops", action="store_true", help="with stops at the limits of position")
     run.add_argument("--out", type=Path, metavar="FILE", help="write the motion: .npz or .csv")
-    run.add_argument("--view", action="store_true", help="show it in the browser")
+    run.add_argument("--view", action="store_true", help="show the simulation in the browser")
     add_page(run)
     _add_pictures(run)
     run.set_defaults(run=_simulate)
@@ -82,7 +82,7 @@ def add_commands(commands: Any) -> None:
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a state to begin with; see :func:`start_of`."""
+    """Add the options of an initial state; see :func:`initial_state`."""
     parser.add_argument(
         "--q",
         type=_setting,
@@ -97,28 +97,28 @@ def add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a page of the browser."""
-    parser.add_argument("--port", type=int, help="of the page (default: 8080, or the next free)")
-    parser.add_argument("--no-browser", action="store_true", help="only print its address")
+    """Add the options of a page in the browser."""
+    parser.add_argument("--port", type=int, help="of the page (default: 8080 or the next free)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
-def expression(path: Path, options: argparse.Namespace) -> str:
-    """Return the Python that makes the model of a command line."""
+def model_code(path: Path, options: argparse.Namespace) -> str:
+    """Return a Python expression for the model of a command line."""
     chain = "".join(f", {name}={x!r}" for name in ("root", "tip") if (x := getattr(options, name)))
     return f"mbs.Model.from_urdf({str(path)!r}{chain})"
 
 
-def start_of(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
-    """Return positions and rates (n,) that the options of a state ask for."""
+def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
+    """Return the initial positions and rates (n,)."""
     q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), model.lower, model.upper))
     return q, _vector("--qd", model, options.qd, np.zeros(model.n))
 
 
 def motion_of_robot(path: Path) -> Simulated:
-    """Return the motion in a file; ArgumentError if there is none, or one of a body."""
+    """Return the motion in a file; ArgumentError if it is missing or that of a single body."""
     motion = _motion(path)
     if isinstance(motion, BodyMotion):
-        raise ArgumentError(f"{path} has the motion of a body, not of a robot")
+        raise ArgumentError(f"{path} contains the motion of a single body, not of a robot")
     return motion
 
 
@@ -126,7 +126,7 @@ def _motion(path: Path) -> Simulated | BodyMotion:
     try:
         return load_motion(path)
     except FileNotFoundError as error:
-        raise ArgumentError(f"there is no file {path}") from error
+        raise ArgumentError(f"no file {path}") from error
 
 
 def _add_pictures(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +142,7 @@ def robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Mod
 
 
 def robot_file(name: str) -> Path:
-    """Return the path of a URDF, or that of a robot shipped here."""
+    """Return the path of a URDF, given as such or as the name of a robot shipped here."""
     is_name = not Path(name).exists() and "/" not in name and "." not in name
     return robot_path(name) if is_name else Path(name)
 
@@ -190,20 +190,20 @@ def _simulate(options: argparse.Namespace) -> int:
     model = robot(options.robot, options.root, options.tip)
     if options.gravity is not None:
         model = model.with_gravity(options.gravity)
-    q, qd = start_of(model, options)
+    q, qd = initial_state(model, options)
     if options.view:
-        return _watch(model, q, qd, options)
+        return _view(model, q, qd, options)
     return _finish(model, _computed(model, q, qd, options), options)
 
 
 class _Computed(NamedTuple):
-    """What a simulation came to."""
+    """The result of a simulation."""
 
     motion: Simulated
     taken: float
-    """Seconds."""
+    """Computing time in s."""
     failed: SimulationError | None = None
-    """Why the motion is not whole."""
+    """The error that ended the simulation early."""
 
 
 def _computed(
@@ -211,13 +211,13 @@ def _computed(
     q: FloatArray,
     qd: FloatArray,
     options: argparse.Namespace,
-    tell: Callable[..., None] | None = None,
+    observe: Callable[..., None] | None = None,
 ) -> _Computed:
-    """Simulate; ``tell`` is told of every state that the control law is asked about."""
+    """Simulate; ``observe`` is called with every state at which the control law is evaluated."""
     begun = time.perf_counter()
     try:
-        motion, failed = _moved(model, q, qd, options, tell), None
-    except SimulationError as error:  # what there is until then is written all the same
+        motion, failed = _moved(model, q, qd, options, observe), None
+    except SimulationError as error:  # the trajectory up to the failure is written
         if error.motion is None:
             raise
         motion, failed = error.motion, error
@@ -233,35 +233,37 @@ def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) 
     return 0
 
 
-def _watch(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> int:
-    """Show the simulation while it runs, and then play its motion."""
-    from mbs_dynamics.view.opening import open_page, show
-    from mbs_dynamics.view.playback import Playback, Watching
+def _view(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> int:
+    """Show the simulation while it runs, then play its motion."""
+    from mbs_dynamics.view.opening import announce, open_page, serve
+    from mbs_dynamics.view.playback import Playback, RunningSimulation
 
     path = robot_file(options.robot)
-    opened = open_page(model, path, made=expression(path, options), port=options.port)
-    page, watching, made = opened.page, Watching(opened.parts), Queue[_Computed | Exception]()
+    opened = open_page(model, path, model_code=model_code(path, options), port=options.port)
+    page, running = opened.page, RunningSimulation(opened.drawn)
+    done: Queue[_Computed | Exception] = Queue()
 
     def compute() -> None:
         try:
-            made.put(_computed(model, q, qd, options, watching.saw))
-        except Exception as error:  # raised again in the thread that waits
-            made.put(error)
+            done.put(_computed(model, q, qd, options, running.update))
+        except Exception as error:  # raised again in the main thread
+            done.put(error)
 
     try:
+        announce(page, browse=not options.no_browser)
         Thread(target=compute, daemon=True).start()
-        show(page, watching, browse=not options.no_browser, until=lambda: not made.empty())
-        if made.empty():  # ended by Ctrl+C
+        serve(page, running, until=lambda: not done.empty())
+        if done.empty():  # ended by Ctrl+C
             return 0
-        computed = made.get()
+        computed = done.get()
         if isinstance(computed, Exception):
             raise computed
         if computed.failed is not None:
-            page.say("failed", str(computed.failed))
+            page.set_message("failed", str(computed.failed))
         code = _finish(model, computed._replace(failed=None), options)
-        playback = Playback(page, opened.parts, computed.motion)
+        playback = Playback(page, opened.drawn, computed.motion)
         playback.play()
-        show(page, playback, browse=False)
+        serve(page, playback)
         return code
     finally:
         page.close()
@@ -272,7 +274,7 @@ def _moved(
     q: FloatArray,
     qd: FloatArray,
     options: argparse.Namespace,
-    tell: Callable[..., None] | None,
+    observe: Callable[..., None] | None,
 ) -> Simulated:
     """Return the motion; of a model with a floating base that on SE(3)."""
     base = 6 if has_floating_base(model) else 0
@@ -286,20 +288,20 @@ def _moved(
     }
     if options.torques is not None:
         given["control"] = _profile(options.torques, model.joint_names[base:])
-    if tell is not None:
+    if observe is not None:
         none = np.zeros(model.n - base)
-        given["control"] = watched(given.get("control", lambda *state: none), tell)
+        given["control"] = _observed(given.get("control", lambda *state: none), observe)
     if not base:
         return simulate(model, q, qd, **given)
     C, V = mbs.forward_kinematics(model, q)[BASE], mbs.twists(model, q, qd)[BASE]
     return simulate_floating(model, C, V, q[base:], qd[base:], **given)
 
 
-def watched(law: Law, tell: Callable[..., None]) -> Law:
-    """Return a control law that tells of the states it sees."""
+def _observed(law: Law, observe: Callable[..., None]) -> Law:
+    """Return a control law that calls ``observe`` with each state."""
 
     def torques(t: float, *state: FloatArray) -> ArrayLike:
-        tell(*state)
+        observe(*state)
         return law(t, *state)
 
     return torques

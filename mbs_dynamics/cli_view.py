@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics view``: a robot, a motion or a running robot in the browser."""
+"""The command ``mbs-dynamics view``: a robot, a motion or a live robot in the browser."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from mbs_dynamics.cli_simulate import (
     add_page,
     add_state,
-    expression,
+    initial_state,
+    model_code,
     motion_of_robot,
     robot,
     robot_file,
-    start_of,
 )
 from mbs_dynamics.errors import ArgumentError, BackendError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_view(commands: Any) -> None:
-    """Add the command to the parser's subcommands."""
+    """Add the subcommand."""
     view = commands.add_parser("view", help="show a robot in the browser, on this machine only")
     view.add_argument(
         "robot",
@@ -42,7 +42,7 @@ def add_view(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="folder with the packages that package:// names, or such a package",
+        help="folder of packages for package:// URIs, or such a package",
     )
     view.add_argument(
         "--motion",
@@ -50,27 +50,29 @@ def add_view(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="play what simulate wrote, .npz or .csv; a second one is shown beside the first",
+        help="play a motion written by simulate, .npz or .csv; a second one is drawn as a ghost",
     )
     view.add_argument(
         "--layers",
         type=lambda text: [name.strip() for name in text.split(",")],
         metavar="NAME,...",
-        help="layers that are shown at first, or 'all'",
+        help="layers switched on, or 'all'",
     )
     add_page(view)
-    view.add_argument("--dark", action="store_true", help="begin in dark mode")
+    view.add_argument("--dark", action="store_true", help="dark mode")
     view.add_argument(
         "--write",
         type=Path,
         metavar="FILE",
-        help="write .html, .png or, of a motion, .gif, and end; the pictures need Chromium or "
+        help="write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
         "Chrome, but no screen",
     )
     view.add_argument(
-        "--ros", action="store_true", help="show the robot of robot_description, and its nodes"
+        "--ros",
+        action="store_true",
+        help="show the live robot of robot_description and joint_states",
     )
-    view.add_argument("--namespace", default="", help="of the robot, with --ros")
+    view.add_argument("--namespace", default="", help="ROS namespace of the robot, with --ros")
     view.set_defaults(run=_view)
 
 
@@ -78,10 +80,10 @@ def _view(options: argparse.Namespace) -> int:
     if options.ros:
         return _live(options)
     if options.robot is None:
-        raise ArgumentError("name a robot, or show the one that runs by --ros")
+        raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
-        raise ArgumentError(f"--motion shows one motion or two; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import open_page, show
+        raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
+    from mbs_dynamics.view.opening import announce, open_page, serve
     from mbs_dynamics.view.pictures import check_picture, write_picture
     from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
@@ -95,10 +97,10 @@ def _view(options: argparse.Namespace) -> int:
         model,
         path,
         packages=options.package_path,
-        made=expression(path, options),
+        model_code=model_code(path, options),
         port=_port(options),
         dark=options.dark,
-        tell=_complain,
+        report=_report,
     )
     page = opened.page
     source: Posing | Playback
@@ -106,15 +108,19 @@ def _view(options: argparse.Namespace) -> int:
         page.choose(options.layers)
         if motions:
             ghost = motions[1] if len(motions) > 1 else None
-            source = Playback(page, opened.parts, motions[0], ghost=ghost, look=opened.look.parts)
+            parts = opened.appearance.parts
+            source = Playback(page, opened.drawn, motions[0], ghost=ghost, parts=parts)
         else:
-            q, qd = start_of(model, options)
+            q, qd = initial_state(model, options)
             source = Posing(page, model, q, qd)
         if options.write is not None:
             write_picture(page, source, options.write, options.dark)
             print(f"wrote {options.write}")
             return 0
-        return show(page, source, browse=not options.no_browser)
+        page.refresh(source)
+        announce(page, browse=not options.no_browser)
+        serve(page, source)
+        return 0
     finally:
         page.close()
 
@@ -123,7 +129,7 @@ def _live(options: argparse.Namespace) -> int:
     given = ("robot", "write", "motion", "q", "qd", "root", "tip")
     refused = [name for name in given if getattr(options, name)]
     if refused:
-        raise ArgumentError(f"--ros shows the robot that runs, so {refused[0]!r} is not for it")
+        raise ArgumentError(f"--ros shows a live robot and does not take {refused[0]!r}")
     try:
         from mbs_dynamics.ros.live_view import live_view
     except ImportError as error:
@@ -141,10 +147,10 @@ def _live(options: argparse.Namespace) -> int:
 
 
 def _port(options: argparse.Namespace) -> int | None:
-    """Return the port: of a page that nobody is to open one that is free."""
+    """Return the port; any free one for a page that is only written to a file."""
     port: int | None = 0 if options.write is not None and options.port is None else options.port
     return port
 
 
-def _complain(words: str) -> None:
-    print(f"mbs-dynamics: {words}", file=sys.stderr)
+def _report(text: str) -> None:
+    print(f"mbs-dynamics: {text}", file=sys.stderr)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Colours that the colour-blind tell apart (Okabe and Ito 2008), RGB from 0 to 1."""
+"""The colour-blind safe palette of Okabe and Ito (2008), RGB from 0 to 1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PURPLE: Colour = (0.80, 0.47, 0.65)
 GREY: Colour = (0.55, 0.55, 0.55)
 
 AXES: tuple[Colour, Colour, Colour] = (RED, GREEN, BLUE)
-"""Of the x, y and z axis of a frame."""
+"""Colours of the x, y and z axis of a frame."""
 
-CURVES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, GREY)
-"""Of curves in a plot, one after the other."""
+CURVES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY, YELLOW)
+"""Colours of the curves of a plot, in order."""

@@ -202,7 +202,7 @@ def test_figures_and_animations(arm, tmp_path, capsys):
 def test_bad_files_to_plot(tmp_path, capsys):
     code, _, err = run(capsys, "plot", tmp_path / "none.npz")
     assert code == 1
-    assert "there is no file" in err
+    assert "no file" in err
     out = tmp_path / "m.npz"
     run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", out)
     code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")

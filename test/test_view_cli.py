@@ -57,19 +57,19 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
         'ixz="0" iyz="0"/></inertial></link></robot>'
     )
     says = {
-        (): "name a robot, or show the one that runs by --ros",
+        (): "give a robot, or --ros for a live one",
         ("arm8",): "no robot 'arm8'",
         (tmp_path / "none.urdf",): "cannot read the URDF",
         (broken,): "not well-formed XML",
-        ("arm7", "--motion", tmp_path / "none.npz"): "there is no file",
-        ("arm7", "--motion", body): "has the motion of a body, not of a robot",
+        ("arm7", "--motion", tmp_path / "none.npz"): "no file",
+        ("arm7", "--motion", body): "contains the motion of a single body",
         (two_links, "--motion", motion, "--port", 0): "the model has j",
-        ("arm7", *["--motion", motion] * 3): "--motion shows one motion or two; got 3",
+        ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",
-        ("arm7", "--write", tmp_path / "a.gif"): "a .gif shows a motion",
+        ("arm7", "--write", tmp_path / "a.gif"): "needs a motion: --motion FILE",
         ("arm7", "--layers", "shadows", "--port", 0): "no layer 'shadows'",
         ("arm7", "--q", "elbow=1", "--port", 0): "no joint 'elbow'",
-        ("arm7", "--ros"): "so 'robot' is not for it",
+        ("arm7", "--ros"): "does not take 'robot'",
     }
     for arguments, words in says.items():
         assert words in refused(capsys, *arguments), arguments

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a motion in the coordinates of a model, those of a floating base included."""
+"""The states of a motion in the coordinates of a model, a floating base included."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mbs_dynamics.model.model import Model
 
 
 def check_joints(model: Model, motion: Motion | FloatingMotion) -> None:
-    """Raise ArgumentError unless the motion is of the joints of the model."""
+    """Raise ArgumentError unless motion and model have the same joints."""
     names = model.joint_names[6 if isinstance(motion, FloatingMotion) else 0 :]
     if motion.joint_names != names:
         raise ArgumentError(
-            f"the motion is of the joints {', '.join(motion.joint_names)}; the model has "
+            f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
             f"{', '.join(names)}"
         )
 
 
 def states_of(model: Model, motion: Motion | FloatingMotion) -> tuple[FloatArray, FloatArray]:
-    """Return positions and rates (N, n) of a motion that is no batch.
+    """Return positions and rates (N, n) of a single motion.
 
     Raises ArgumentError for a motion of other joints.
     """
@@ -42,7 +42,7 @@ def with_base(
     """Return positions and rates (..., n) from pose C (..., 4, 4) and twist V (..., 6) of a base.
 
     Its coordinates are those of the free joint: three translations, then three angles with
-    R = Rx Ry Rz. Where these are singular the rates are the smallest that come nearest.
+    R = Rx Ry Rz. At a singularity of the angles the rates are a least-squares solution.
     """
     home = forward_kinematics(model, np.zeros(model.n))[BASE]
     M = se3.inverse(home) @ C

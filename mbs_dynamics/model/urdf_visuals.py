@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the links of a URDF look like. Dynamics needs none of it, so nothing here is an error."""
+"""The visual shapes of a URDF. Faulty ones are reported and left out, never raised."""
 
 from __future__ import annotations
 
@@ -17,58 +17,58 @@ Rgba = tuple[float, float, float, float]
 
 
 class Box(NamedTuple):
-    """A box about its centre."""
+    """A box centred at the origin."""
 
     size: FloatArray
     """(3,) in m."""
 
 
 class Cylinder(NamedTuple):
-    """A cylinder about the z axis."""
+    """A cylinder along the z axis, centred at the origin."""
 
     radius: float
     length: float
-    """Along z, in m; its middle is the origin."""
+    """In m."""
 
 
 class Sphere(NamedTuple):
-    """A ball about its centre."""
+    """A sphere centred at the origin."""
 
     radius: float
 
 
 class Mesh(NamedTuple):
-    """A file of triangles."""
+    """A mesh file."""
 
     filename: str
-    """As the URDF has it, such as ``package://name/meshes/base.stl``."""
+    """As in the URDF: ``package://name/meshes/base.stl``."""
     scale: FloatArray
     """(3,)."""
 
 
 class Visual(NamedTuple):
-    """One shape of a link."""
+    """A shape of a link."""
 
     link: str
     placement: FloatArray
     """(4, 4) pose in the frame of the link."""
     shape: Box | Cylinder | Sphere | Mesh
     colour: Rgba | None
-    """None where the URDF states none: a mesh may have its own."""
+    """None if the URDF states none."""
 
 
 class Visuals(NamedTuple):
-    """What all links look like."""
+    """The shapes of all links."""
 
     visuals: tuple[Visual, ...]
     problems: tuple[str, ...]
-    """What could not be understood, and is not shown."""
+    """One message for each faulty shape, which is left out."""
 
 
 def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
-    """Return what the links of a URDF look like.
+    """Return the visual shapes of a URDF, given as a path or as XML text.
 
-    ``source`` is a path or XML text. Raises UrdfError only if it cannot be read or is no XML.
+    Raises UrdfError if it cannot be read or is not well-formed XML.
     """
     from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
 

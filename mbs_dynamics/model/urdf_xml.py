@@ -105,9 +105,9 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
 
 
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, etree._Element]:
-    """Return what to call the source in messages, and the root element of its XML.
+    """Return the name of the source for messages, and the root element of its XML.
 
-    Raises UrdfError for what cannot be read or is no XML.
+    Raises UrdfError if it cannot be read or is not well-formed XML.
     """
     where, data, encoding = _content(source)
     return where, _parsed(where, data, encoding)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A running robot in the browser: what its topics say. It listens, and publishes nothing."""
+"""A live robot in the browser. The node only subscribes; it publishes and serves nothing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import os
 import sys
 import threading
 import time
-import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,36 +32,37 @@ from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.layers import Scene
-from mbs_dynamics.view.opening import Opened, open_page
-from mbs_dynamics.view.page import REFRESH, Page
+from mbs_dynamics.view.opening import Opened, announce, open_page
+from mbs_dynamics.view.page import REFRESH
 
 STALE = 0.5
-"""Seconds after which what was heard last is no longer taken for the state."""
+"""Time in s after which a message no longer counts as the current state."""
 
-REMINDING = 5.0
-"""Seconds between two lines about what is waited for."""
+REMINDER = 5.0
+"""Time in s between two messages that no robot description has been received."""
+
+TORQUES = ("gravity_torques", "external_torques")
+"""Topics of ``dynamics_node`` with torques."""
 
 
-class Heard:
-    """What was heard of one robot. Its methods are called by the thread that listens."""
+class LiveRobot:
+    """The latest messages about a robot. The executor writes it, the page reads it."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self._input = JointInput.of_model(model, stale_timeout=STALE, velocity_from_position=False)
-        self._places = {name: k for k, name in enumerate(model.joint_names)}
+        self._coordinates = {name: k for k, name in enumerate(model.joint_names)}
         self.state: tuple[FloatArray, FloatArray | None] | None = None
-        self.at = time.monotonic()
+        """Positions and rates (n,); None before the first message."""
+        self.received = time.monotonic()
+        """Time of the state."""
         self.fault = ""
-        """Why the latest message gave no state; empty if it did."""
-        self.torques: dict[str, tuple[float, FloatArray]] = {}
-        """When, and (n,): of the topics by their last names."""
-        self.wrench: tuple[float, str, FloatArray] | None = None
-        """When, on which link, and (6,) in its frame, moment first."""
-        self.enabled: bool | None = None
-        """Whether gravity compensation is; None if nobody says."""
+        """Why the latest message was rejected; empty if it was accepted."""
+        self._torques: dict[str, tuple[float, FloatArray]] = {}
+        self._wrench: tuple[float, str, FloatArray] | None = None
 
     def on_state(self, message: JointState) -> None:
-        """Take a message of ``joint_states``."""
+        """Store the positions and rates of ``joint_states``."""
         now = time.monotonic()
         read = self._input.read(
             message.name,
@@ -75,97 +75,39 @@ class Heard:
             self.fault = "" if read.kind in ("partial", "incomplete_joints") else read.reason
             return
         self.state = read.q.copy(), None if read.qd is None else read.qd.copy()
-        self.at, self.fault = now, ""
+        self.received, self.fault = now, ""
 
-    def on_torques(self, topic: str, message: JointState) -> None:
-        """Take the torques that a node has published; those of other joints are left out."""
+    def on_torques(self, message: JointState, topic: str) -> None:
+        """Store the torques of one of ``TORQUES``; other joints are ignored."""
         tau = np.full(self.model.n, np.nan)
         for name, effort in zip(message.name, message.effort, strict=False):
-            if name in self._places:
-                tau[self._places[name]] = effort
-        self.torques[topic] = time.monotonic(), tau
+            if name in self._coordinates:
+                tau[self._coordinates[name]] = effort
+        self._torques[topic] = time.monotonic(), tau
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take the wrench on the tool; the link may have a prefix before its name."""
-        named = message.header.frame_id
-        links = [link for link in self.model.frames if named.endswith(link)]
-        if not links:
-            return
+        """Store the tool wrench. Its frame is a link, possibly after a prefix."""
+        frame = message.header.frame_id
+        links = [link for link in self.model.frames if frame.endswith(link)]
         m, f = message.wrench.torque, message.wrench.force
         W = np.array([m.x, m.y, m.z, f.x, f.y, f.z])
-        if np.isfinite(W).all():
-            self.wrench = time.monotonic(), max(links, key=len), W
+        if links and np.isfinite(W).all():
+            self._wrench = time.monotonic(), max(links, key=len), W
 
-    def fresh(self, topic: str) -> FloatArray | None:
-        """Return torques (n,) if all of them are known and new, else None."""
-        at, tau = self.torques.get(topic, (-np.inf, np.full(self.model.n, np.nan)))
+    def torques(self, topic: str) -> FloatArray | None:
+        """Return the torques (n,) of a topic; None if they are stale or incomplete."""
+        at, tau = self._torques.get(topic, (-np.inf, np.full(self.model.n, np.nan)))
         return tau if time.monotonic() - at < STALE and np.isfinite(tau).all() else None
 
-
-class Live:
-    """A running robot as a source of the page."""
-
-    def __init__(self, opened: Opened, heard: Heard) -> None:
-        self._page, self._parts, self.heard = opened.page, opened.parts, heard
-        self._drawn: object = None
-        self._said_at = 0.0
-        with self._page.tabs.add_tab("Nodes"):
-            self._nodes = self._page.server.gui.add_html("")
-
-    def due(self) -> bool:
-        """Return whether there is a new state, or it is time to say that there is none."""
-        return self.heard.state is not self._drawn or time.monotonic() - self._said_at > 0.5
-
-    def scene(self, body: str, representation: str) -> Scene | None:
-        """Return the latest state, with the torques that a node computed, if one does."""
-        heard = self.heard
-        self._drawn = state = heard.state
-        self._say()
-        if state is None:
+    def wrench(self) -> tuple[str, FloatArray] | None:
+        """Return link and tool wrench (6,) in its frame, moment first; None if it is stale."""
+        if self._wrench is None or time.monotonic() - self._wrench[0] > STALE:
             return None
-        gravity = heard.fresh("gravity_torques")
-        scene = Scene(self._parts, *state, body, representation, measured=gravity)
-        drawings = []
-        if heard.wrench is not None and time.monotonic() - heard.wrench[0] < STALE:
-            _, link, W = heard.wrench
-            on_tool = replace(scene, body=link)
-            R = on_tool.pose[:3, :3]
-            W = np.concatenate([R @ W[:3], R @ W[3:]])
-            drawings = layers.wrench(replace(on_tool, wrench=W))
-        self._page.canvas.draw("tool wrench", drawings)
-        return scene
-
-    def _say(self) -> None:
-        """Say what is missing, and what the nodes publish."""
-        now, heard = time.monotonic(), self.heard
-        silent = now - heard.at
-        missing = f"no joint_states of this robot for {silent:.0f} s" if silent > STALE else ""
-        self._page.say("joint_states", heard.fault or missing)
-        if now - self._said_at > 0.1:
-            self._said_at = now
-            self._nodes.content = self._table()
-
-    def _table(self) -> str:
-        """Return what the nodes publish, as HTML."""
-        heard = self.heard
-        enabled = {None: "nobody says", True: "enabled", False: "disabled"}[heard.enabled]
-        columns = {name: heard.fresh(name) for name in ("gravity_torques", "external_torques")}
-        rows = [("joint, N m or N", *columns)]
-        for k, name in enumerate(heard.model.joint_names):
-            values = ("-" if tau is None else f"{tau[k]:.3f}" for tau in columns.values())
-            rows.append((name, *values))
-        lines = [
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        ]
-        return (
-            f'<div class="mbs-nodes" style="font-size:0.8em;padding:0 0.5em">'
-            f"<p>gravity compensation: <b>{enabled}</b></p>"
-            f'<table style="width:100%">{"".join(lines)}</table></div>'
-        )
+        return self._wrench[1:]
 
 
-class Listener(Node):
-    """Listens to a robot and its nodes. It has no parameters, services or publishers of its own."""
+class LiveView(Node):
+    """Subscribes to the topics of a robot and its nodes."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__(
@@ -175,141 +117,184 @@ class Listener(Node):
             enable_rosout=False,
         )
         self.description = ""
-        """The robot description as it was heard last."""
-        self.heard: Heard | None = None
-        """Where what is heard goes; None as long as no robot is known."""
-        listen = self.create_subscription
-        listen(String, "robot_description", self._on_description, LATCHED)
-        listen(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
-        for topic in ("gravity_torques", "external_torques"):
-            callback = self._torques(topic)
-            listen(JointState, f"dynamics_node/{topic}", callback, qos_profile_sensor_data)
-        tool_wrench = "dynamics_node/tool_wrench"
-        listen(WrenchStamped, tool_wrench, self._on_wrench, qos_profile_sensor_data)
-        listen(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
+        """The latest robot description."""
+        self.robot: LiveRobot | None = None
+        """The robot that receives the messages; None before a valid description."""
+        self.compensation: bool | None = None
+        """Whether gravity compensation is enabled; None if unknown."""
+        sensor = qos_profile_sensor_data
+        subscribe = self.create_subscription
+        subscribe(String, "robot_description", self._on_description, LATCHED)
+        subscribe(JointState, "joint_states", self._forward(LiveRobot.on_state), sensor)
+        for topic in TORQUES:
+            store = self._forward(partial(LiveRobot.on_torques, topic=topic))
+            subscribe(JointState, f"dynamics_node/{topic}", store, sensor)
+        store = self._forward(LiveRobot.on_wrench)
+        subscribe(WrenchStamped, "dynamics_node/tool_wrench", store, sensor)
+        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
+
+    def _forward(self, method: Callable[[LiveRobot, Any], None]) -> Callable[[Any], None]:
+        def callback(message: Any) -> None:
+            if self.robot is not None:
+                method(self.robot, message)
+
+        return callback
 
     def _on_description(self, message: String) -> None:
         self.description = message.data
 
-    def _on_state(self, message: JointState) -> None:
-        if self.heard is not None:
-            self.heard.on_state(message)
-
-    def _torques(self, topic: str) -> Any:
-        def heard(message: JointState) -> None:
-            if self.heard is not None:
-                self.heard.on_torques(topic, message)
-
-        return heard
-
-    def _on_wrench(self, message: WrenchStamped) -> None:
-        if self.heard is not None:
-            self.heard.on_wrench(message)
-
     def _on_enabled(self, message: Bool) -> None:
-        self.enabled = bool(message.data)
-        if self.heard is not None:
-            self.heard.enabled = self.enabled
+        self.compensation = bool(message.data)
 
-    enabled: bool | None = None
+
+class Live:
+    """A live robot, as a source of scenes."""
+
+    def __init__(self, opened: Opened, node: LiveView, robot: LiveRobot) -> None:
+        self.page, self._drawn = opened.page, opened.drawn
+        self._node, self._robot = node, robot
+        self._shown: object = None
+        self._reported = 0.0
+        with self.page.tabs.add_tab("Nodes"):
+            self._nodes = self.page.server.gui.add_html("")
+
+    def due(self) -> bool:
+        """Return whether the state is new, or a message about its absence may be due."""
+        return self._robot.state is not self._shown or time.monotonic() - self._reported > STALE
+
+    def scene(self, body: str, representation: str) -> Scene | None:
+        """Return the scene in the latest state, with published gravity torques if available."""
+        self._shown = state = self._robot.state
+        self._report()
+        if state is None:
+            return None
+        gravity = self._robot.torques("gravity_torques")
+        scene = Scene(self._drawn, *state, body, representation, measured=gravity)
+        drawings, measured = [], self._robot.wrench()
+        if measured is not None:
+            link, W = measured
+            tool = replace(scene, body=link)
+            R = tool.pose[:3, :3]
+            drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
+        self.page.canvas.draw("tool wrench", drawings)
+        return scene
+
+    def _report(self) -> None:
+        """Update the table of the nodes and the message about ``joint_states``."""
+        now = time.monotonic()
+        age = now - self._robot.received
+        missing = f"no joint_states of this robot for {age:.0f} s" if age > STALE else ""
+        self.page.set_message("joint_states", self._robot.fault or missing)
+        if now - self._reported > 0.1:
+            self._reported = now
+            self._nodes.content = self._table()
+
+    def _table(self) -> str:
+        """Return the published torques and the state of the compensation as HTML."""
+        names = {None: "unknown", True: "enabled", False: "disabled"}
+        columns = {topic: self._robot.torques(topic) for topic in TORQUES}
+        rows = [("joint, N m or N", *columns)]
+        for k, name in enumerate(self._robot.model.joint_names):
+            values = ("-" if tau is None else f"{tau[k]:.3f}" for tau in columns.values())
+            rows.append((name, *values))
+        lines = [
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        ]
+        return (
+            f'<div class="mbs-nodes" style="font-size:0.8em;padding:0 0.5em">'
+            f"<p>gravity compensation: <b>{names[self._node.compensation]}</b></p>"
+            f'<table style="width:100%">{"".join(lines)}</table></div>'
+        )
 
 
 class Viewer:
-    """Shows what a listener hears, and opens a new page for each new description."""
+    """Shows the robot of a node, on a new page at the same address for each new description."""
 
-    def __init__(self, listener: Listener, ended: Callable[[], bool], page: dict[str, Any]) -> None:
-        self._listener, self._ended = listener, ended
-        self._options = {"tell": _say, **page}
-        self._shown = ""
-        self._live: Live | None = None
-        self._page: Page | None = None
-        self._reminded = time.monotonic() - REMINDING + 1.0
+    def __init__(
+        self,
+        node: LiveView,
+        ended: Callable[[], bool],
+        *,
+        browse: bool = False,
+        chosen: Sequence[str] | None = None,
+        report: Callable[[str], None],
+        **page: Any,
+    ) -> None:
+        """``page`` contains further arguments of ``open_page``."""
+        self._node, self._ended, self._browse, self._chosen = node, ended, browse, chosen
+        self._report, self._arguments = report, page
+        self._description = ""
+        self.live: Live | None = None
+        """The robot on the page; None before the first valid description."""
 
-    def run(self, browse: bool, chosen: Sequence[str] | None) -> None:
-        """Show, until it is to end."""
+    def run(self) -> None:
+        """Show the robot until ``ended`` returns True."""
+        reminded = time.monotonic() - REMINDER + 1.0
         while not self._ended():
-            if self._live is not None and self._page is not None:
-                self._page.run(self._live, self._is_over)
-            elif not self._is_over():
-                self._wait()
-            elif not self._ended():
-                self._open(browse, chosen)
-            if self._is_over() and self._page is not None:
-                self._live = None
+            if self._node.description != self._description:
+                self._open(self._node.description)
+            elif self.live is not None:
+                self.live.page.run(self.live, self._outdated)
+            else:
+                if time.monotonic() - reminded > REMINDER:
+                    reminded = time.monotonic()
+                    topic = self._node.resolve_topic_name("robot_description")
+                    self._report(f"waiting for a robot description on {topic}")
+                time.sleep(REFRESH)
 
     def close(self) -> None:
         """Close the page."""
-        if self._page is not None:
-            self._page.close()
+        if self.live is not None:
+            self.live.page.close()
 
-    def _is_over(self) -> bool:
-        return self._ended() or self._listener.description != self._shown
+    def _outdated(self) -> bool:
+        return self._ended() or self._node.description != self._description
 
-    def _wait(self) -> None:
-        if self._page is None and time.monotonic() - self._reminded > REMINDING:
-            self._reminded = time.monotonic()
-            topic = self._listener.resolve_topic_name("robot_description")
-            self._options["tell"](f"waiting for a robot description on {topic}")
-        time.sleep(REFRESH)
-
-    def _open(self, browse: bool, chosen: Sequence[str] | None) -> None:
-        """Open the page of the newest description, at the address of the one before."""
-        self._shown = self._listener.description
+    def _open(self, description: str) -> None:
+        self._description = description
         try:
-            model = model_of(self._shown)
+            model = model_of(description)
         except MbsError as error:
-            words = f"the robot description cannot be shown: {error}"
-            self._options["tell"](words)
-            if self._page is not None:
-                self._page.say("robot_description", words)
+            text = f"the robot description is invalid: {error}"
+            self._report(text)
+            if self.live is not None:
+                self.live.page.set_message("robot_description", text)
             return
-        first = self._page is None
-        if self._page is not None:
-            self._options["port"] = self._page.server.get_port()
-            self._page.close()
-        opened = open_page(model, self._shown, **self._options)
-        self._page = opened.page
-        self._page.choose(chosen)
-        self._listener.heard = Heard(model)
-        self._listener.heard.enabled = self._listener.enabled
-        self._live = Live(opened, self._listener.heard)
-        if first:
-            self._options["tell"](f"{model.name}: {self._page.address} (Ctrl+C ends)")
-            if browse:
-                webbrowser.open(self._page.address)
+        before = self.live
+        if before is not None:
+            self._arguments["port"] = before.page.server.get_port()
+            before.page.close()
+        opened = open_page(model, description, report=self._report, **self._arguments)
+        opened.page.choose(self._chosen)
+        self._node.robot = robot = LiveRobot(model)
+        self.live = Live(opened, self._node, robot)
+        if before is None:
+            announce(opened.page, self._browse)
 
 
-def live_view(
-    namespace: str = "",
-    *,
-    packages: Sequence[Path] = (),
-    port: int | None = None,
-    browse: bool = True,
-    dark: bool = False,
-    chosen: Sequence[str] | None = None,
-) -> int:
+def live_view(namespace: str = "", **options: Any) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    Raises ArgumentError for a port that is taken, or a layer that there is not.
+    ``options`` are arguments of :class:`Viewer`. Raises ArgumentError for a port that is taken and
+    for an unknown layer.
     """
-    prefer_udp(os.environ)  # a page that comes and goes must not hold up those who publish
+    prefer_udp(os.environ)  # publishers must not block on a page that starts or stops
     with ros_with_signals(["mbs-dynamics"]) as signals:
-        listener = Listener(namespace)
+        node = LiveView(namespace)
         executor = SingleThreadedExecutor()
-        executor.add_node(listener)
+        executor.add_node(node)
         spinning = threading.Thread(target=executor.spin, daemon=True)
         spinning.start()
-        options = {"packages": packages, "port": port, "dark": dark}
-        viewer = Viewer(listener, lambda: signals.asked, options)
+        viewer = Viewer(node, lambda: signals.asked, report=_report, **options)
         try:
-            viewer.run(browse, chosen)
+            viewer.run()
         finally:
             viewer.close()
             executor.shutdown()
             spinning.join(LAST_MOMENTS)
-            listener.destroy_node()
+            node.destroy_node()
     return 0
 
 
-def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+def _report(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

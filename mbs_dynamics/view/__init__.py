@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to see of a mechanism, and a page of the browser that shows it.
+"""Drawings of robots, and a page that shows them in the browser.
 
-``shapes``, ``drawings`` and ``layers`` know no viewer; ``page`` and what it needs are imported when
-they are asked for, and need the extra ``view``.
+``shapes``, ``drawings`` and ``layers`` depend on no viewer; the other modules need the extra
+``view`` and are imported on demand.
 """
 
 from mbs_dynamics.view.shapes import (

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws in the scene of viser: robots, and the drawings of layers."""
+"""Robots and drawings in the scene of viser."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DISC = trimesh.creation.cylinder(radius=1.0, height=1.0, sections=48)
 
 
 class Canvas:
-    """Where drawings are drawn. What is there already is moved, which is fast."""
+    """Named drawings in a scene. Existing objects are moved rather than replaced, for speed."""
 
     def __init__(self, scene: Any, size: float) -> None:
         self._scene, self._size = scene, size
         self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
 
     def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
-        """Draw these under a name, in place of what was drawn there."""
+        """Replace the drawings of a name."""
         before = self._drawn.get(name, [])
         after = []
         for k, drawing in enumerate(drawings):
@@ -120,7 +120,7 @@ class Canvas:
 
 
 class Robot:
-    """The meshes of a robot, under a name of their own."""
+    """The meshes of a robot."""
 
     def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
         self._scene = scene
@@ -146,12 +146,12 @@ class Robot:
 
 
 def wxyz(rotations: FloatArray) -> FloatArray:
-    """Return the quaternions (..., 4) of rotations (..., 3, 3), the real part first."""
+    """Return the quaternions (..., 4) of rotations (..., 3, 3), real part first."""
     return np.asarray(np.roll(to_quaternion(rotations), 1, axis=-1))
 
 
 def _key(drawing: Drawing) -> object:
-    """Return what has to be the same if a drawing is to take the place of another one."""
+    """Return a key that is equal for two drawings if one can be moved to replace the other."""
     if isinstance(drawing, Labels):
         return Labels, len(drawing.texts)
     if isinstance(drawing, Frames):
@@ -176,12 +176,12 @@ def _axes_of(frames: Frames) -> tuple[FloatArray, Any]:
 
 
 def _bytes(colours: FloatArray) -> Any:
-    """Return colours as viser takes them where many things are drawn at once: linear, not sRGB."""
+    """Return sRGB colours in the linear encoding that viser expects of batched objects."""
     srgb = np.asarray(colours, dtype=float)
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return np.round(255.0 * linear).astype(np.uint8)
 
 
 def _ends(colours: FloatArray) -> Any:
-    """Return the colours of both ends of lines."""
+    """Return the colours of both ends of each line."""
     return np.repeat(_bytes(colours)[:, None], 2, axis=1)

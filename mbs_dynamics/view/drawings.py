@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a viewer has to be able to draw: solids, arrows, lines, frames and labels.
+"""The drawing primitives of the layers: solids, arrows, lines, frames and labels.
 
-Places, directions and lengths are in the inertial frame and in m; colours are RGB from 0 to 1, one
-row for each thing that is drawn.
+Positions and lengths are in m, in the inertial frame; colours are RGB from 0 to 1, one row for each
+primitive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Ellipsoids(NamedTuple):
     centres: FloatArray
     """(k, 3)."""
     rotations: FloatArray
-    """(k, 3, 3); the columns are the directions of the semi-axes."""
+    """(k, 3, 3); columns are the directions of the semi-axes."""
     semi_axes: FloatArray
     """(k, 3)."""
     colours: FloatArray
@@ -36,7 +36,7 @@ class Discs(NamedTuple):
     centres: FloatArray
     """(k, 3)."""
     rotations: FloatArray
-    """(k, 3, 3); the z axis is that of the cylinder."""
+    """(k, 3, 3); the z axis is the axis of the cylinder."""
     radii: FloatArray
     """(k,)."""
     colours: FloatArray
@@ -46,10 +46,10 @@ class Discs(NamedTuple):
 
 
 class Arrows(NamedTuple):
-    """Arrows from one point to another."""
+    """Arrows."""
 
     points: FloatArray
-    """(k, 2, 3): where they begin and where they end."""
+    """(k, 2, 3): tails and heads."""
     colours: FloatArray
     """(k, 3)."""
 
@@ -58,13 +58,13 @@ class Lines(NamedTuple):
     """Straight lines."""
 
     points: FloatArray
-    """(k, 2, 3): where they begin and where they end."""
+    """(k, 2, 3): both ends."""
     colours: FloatArray
     """(k, 3)."""
 
 
 class Frames(NamedTuple):
-    """The three axes of frames."""
+    """Coordinate frames."""
 
     poses: FloatArray
     """(k, 4, 4)."""
@@ -72,7 +72,7 @@ class Frames(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Words beside things."""
+    """Text labels."""
 
     places: FloatArray
     """(k, 3)."""
@@ -83,12 +83,12 @@ Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Labels
 
 
 def same(colour: Colour, count: int) -> FloatArray:
-    """Return one colour for each of ``count`` things, (count, 3)."""
+    """Return ``count`` copies of a colour, (count, 3)."""
     return np.tile(np.array(colour), (count, 1))
 
 
 def between(low: Colour, high: Colour, share: FloatArray) -> FloatArray:
-    """Return colours (k, 3) between two: the first at a share (k,) of 0, the second at 1."""
+    """Return colours (k, 3) interpolated from ``low`` at a share (k,) of 0 to ``high`` at 1."""
     weight = np.asarray(share, dtype=float)[:, None]
     mixed: FloatArray = (1.0 - weight) * np.array(low) + weight * np.array(high)
     return mixed

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a robot in a state, layer by layer. Knows no viewer and no ROS."""
+"""Layers of drawings of a robot in a state, independent of any viewer and of ROS."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from mbs_dynamics.view.drawings import (
 )
 from mbs_dynamics.view.shapes import (
     Ellipsoid,
+    ScrewAxis,
     ellipsoid_of_inertia,
     screw_axis,
     turn_to,
@@ -42,44 +43,48 @@ from mbs_dynamics.view.shapes import (
 )
 
 UNLIMITED = 100.0
-"""Effort in N m or N that counts as the limit of a joint without one."""
+"""Effort limit in N m or N assumed for joints without one."""
 
 PER_NEWTON = 0.01
-"""Metres of an arrow for a newton."""
+"""Length of a force arrow in m/N."""
 
 PER_NEWTON_METRE = 0.05
-"""Metres of an arrow for a newton metre."""
+"""Length of a moment arrow in m/(N m)."""
 
 LARGEST_DISC = 0.2
-"""Radius in m of a disc for a torque at its limit, of a robot of 1 m."""
+"""Radius in m of a disc for a torque at its limit, for robots of 1 m and more."""
 
 SMALLEST_DISC = 0.3
-"""Radius of a disc for no torque, as a share of the largest."""
+"""Radius of a disc for zero torque, relative to the largest."""
 
 AXIS = 0.5
-"""Half the length in m of the screw axis of a twist, of a robot of 1 m."""
+"""Half the length in m of the screw axis of a twist, for robots of 1 m and more."""
 
 LEAST_LENGTH = 0.01
-"""An arrow is not drawn if it is shorter, in m."""
+"""Shorter arrows, in m, are not drawn."""
+
+LEAST_SHARE = 0.005
+"""Torques below this share of their limit, which would read 0 %, have no label."""
 
 
-class Parts(NamedTuple):
-    """A model, its payloads included, and what of it does not depend on its state."""
+class DrawnModel(NamedTuple):
+    """A model, and quantities for its drawings that do not depend on its state."""
 
     model: Model
     size: float
-    """The longest way from the ground to a frame in m, but at least 0.1; lengths go by it."""
+    """Longest distance along the tree from the ground to a frame in m, at least 0.1. It scales
+    the drawings."""
     massive: list[tuple[int, float, Ellipsoid]]
-    """Number, mass and ellipsoid of the bodies that have both."""
+    """Index, mass and ellipsoid of each body with an inertia, payloads included."""
     joints: list[tuple[int, int, FloatArray]]
-    """Coordinate and body of each joint that moves, and a rotation (3, 3) in the frame of the body
-    whose z axis is the joint's."""
+    """For each joint its coordinate, its body, and a rotation (3, 3) in the frame of the body whose
+    z axis is the joint axis."""
     limits: FloatArray
-    """(n,) of efforts, those of joints without one in their place."""
+    """(n,) effort limits; ``UNLIMITED`` for joints without one."""
 
     @classmethod
-    def of(cls, model: Model) -> Parts:
-        """Return those of a model."""
+    def of(cls, model: Model) -> DrawnModel:
+        """Return the drawn model of a model."""
         loaded = model.loaded()
         massive = [
             (i, float(body.inertia.mass), ellipsoid_of_inertia(body.inertia))
@@ -96,7 +101,7 @@ class Parts(NamedTuple):
 
 
 def _axis(model: Model, i: int) -> FloatArray:
-    """Return the direction (3,) of a joint in the frame of the body that it moves."""
+    """Return the direction (3,) of joint i in the frame of body i."""
     screw = model.bodies[i].joint.screw
     axis = screw[:3] if screw[:3].any() else screw[3:]
     return np.asarray(axis / np.linalg.norm(axis), dtype=float)
@@ -117,68 +122,70 @@ def _size(model: Model) -> float:
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in a state, with a body that is looked at."""
+    """A robot in a state, and the body whose twist, Jacobian and wrench are drawn."""
 
-    parts: Parts
+    drawn: DrawnModel
     q: FloatArray
     """(n,) in rad or m."""
     qd: FloatArray | None = None
-    """(n,) in rad/s or m/s; None if they are not known."""
+    """(n,) in rad/s or m/s; None if unknown."""
     body: str = ""
-    """The body or link that is looked at; empty for the first leaf."""
+    """A body or link; empty for the first leaf."""
     representation: str = "body_fixed"
-    """In which its twist and its Jacobian are given."""
+    """Representation of its twist and its Jacobian."""
     wrench: FloatArray = field(default_factory=lambda: np.zeros(6))
-    """(6,) on it, moment first, in N m and N, in its origin and the axes of the inertial frame."""
+    """(6,) wrench on the body, moment first, in N m and N, at its origin and in inertial axes."""
     measured: FloatArray | None = None
-    """(n,) torques to show in place of those that hold the robot."""
+    """(n,) torques drawn instead of the computed holding torques."""
 
     @property
     def model(self) -> Model:
-        """The robot's."""
-        return self.parts.model
+        """The model of the robot."""
+        return self.drawn.model
 
     @cached_property
-    def looked_at(self) -> str:
-        """The name of the body that is looked at."""
+    def body_name(self) -> str:
+        """The name of the body."""
         return self.body or self.model.leaves[0]
 
     @cached_property
     def poses(self) -> FloatArray:
-        """Of all bodies, (nb, 4, 4)."""
+        """Poses of all bodies, (nb, 4, 4)."""
         return forward_kinematics(self.model, self.q)
 
     @cached_property
     def pose(self) -> FloatArray:
-        """Of the body that is looked at, (4, 4)."""
-        frame = self.model.frame(self.looked_at)
+        """Pose of the body, (4, 4)."""
+        frame = self.model.frame(self.body_name)
         return np.asarray(self.poses[frame.body] @ frame.placement)
 
     @cached_property
     def torques(self) -> FloatArray:
-        """The torques (n,) that hold the robot at rest against gravity and the wrench."""
+        """Torques (n,) that hold the robot at rest against gravity and the wrench."""
         if self.measured is not None:
             return self.measured
-        R, rest = self.pose[:3, :3], np.zeros(self.model.n)
-        on_body = np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
-        wrenches = self.model.wrenches({self.looked_at: on_body})
+        rest = np.zeros(self.model.n)
+        wrenches = self.model.wrenches({self.body_name: self.body_wrench})
         return inverse_dynamics(self.model, self.q, rest, rest, wrenches)
 
+    @property
+    def body_wrench(self) -> FloatArray:
+        """The wrench (6,) in the frame of the body."""
+        R = self.pose[:3, :3]
+        return np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
+
     def twist(self, representation: str = "") -> FloatArray:
-        """Return the twist (6,) of the body that is looked at; zero if the rates are unknown."""
+        """Return the twist (6,) of the body; zero if the rates are unknown."""
         if self.qd is None:
             return np.zeros(6)
-        chosen = representation or self.representation
-        looked_at = [self.looked_at]
-        V: FloatArray = twists(
-            self.model, self.q, self.qd, bodies=looked_at, representation=chosen
-        )[0]
-        return V
+        rep = representation or self.representation
+        V = twists(self.model, self.q, self.qd, bodies=[self.body_name], representation=rep)
+        return np.asarray(V[0])
 
     def jacobian(self, representation: str = "") -> FloatArray:
-        """Return the Jacobian (6, n) of the body that is looked at."""
-        chosen = representation or self.representation
-        return jacobian(self.model, self.q, self.looked_at, representation=chosen)
+        """Return the Jacobian (6, n) of the body."""
+        rep = representation or self.representation
+        return jacobian(self.model, self.q, self.body_name, representation=rep)
 
 
 # -- layers ----------------------------------------------------------------------------------------
@@ -186,41 +193,41 @@ class Scene:
 
 def body_frames(scene: Scene) -> list[Drawing]:
     """Return the frames of all bodies."""
-    return [Frames(scene.poses, 0.08 * scene.parts.size)]
+    return [Frames(scene.poses, 0.08 * scene.drawn.size)]
 
 
 def joint_axes(scene: Scene) -> list[Drawing]:
-    """Return an arrow along the axis of each joint, in the positive sense."""
-    joints = scene.parts.joints
+    """Return an arrow along each joint axis, in the positive sense."""
+    joints = scene.drawn.joints
     along = np.stack([scene.poses[i, :3, :3] @ turned[:, 2] for _, i, turned in joints])
     origins = np.stack([scene.poses[i, :3, 3] for _, i, _ in joints])
-    half = 0.07 * scene.parts.size * along
+    half = 0.07 * scene.drawn.size * along
     return [Arrows(np.stack([origins - half, origins + half], axis=1), same(PURPLE, len(joints)))]
 
 
 def centres_of_mass(scene: Scene) -> list[Drawing]:
-    """Return a ball in the centre of mass of each body, as large as its share of the mass."""
-    massive = scene.parts.massive
+    """Return balls at the centres of mass of the bodies, of volumes proportional to the masses."""
+    massive = scene.drawn.massive
     if not massive:
         return []
     centres = np.stack([_at(scene.poses[i], each.centre) for i, _, each in massive])
     mass = np.array([m for _, m, _ in massive])
-    radii = 0.05 * scene.parts.size * np.cbrt(mass / mass.sum())
+    radii = 0.05 * scene.drawn.size * np.cbrt(mass / mass.sum())
     balls = _balls(centres, radii, same(SKY, len(massive)))
     return [balls, *centre_of_all_mass(scene)]
 
 
 def centre_of_all_mass(scene: Scene) -> list[Drawing]:
-    """Return a ball in the centre of all mass that moves."""
-    if not scene.parts.massive:
+    """Return a ball at the centre of mass of all moving bodies."""
+    if not scene.drawn.massive:
         return []
     centre = center_of_mass(scene.model, scene.q)
-    return [_balls(centre[None], np.array([0.03 * scene.parts.size]), same(YELLOW, 1))]
+    return [_balls(centre[None], np.array([0.03 * scene.drawn.size]), same(YELLOW, 1))]
 
 
 def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
-    """Return, for each body, the ellipsoid of uniform density that has its inertia."""
-    massive = scene.parts.massive
+    """Return the uniform solid ellipsoids with the inertias of the bodies."""
+    massive = scene.drawn.massive
     if not massive:
         return []
     C = scene.poses[[i for i, _, _ in massive]]
@@ -232,10 +239,8 @@ def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
 
 
 def torque_discs(scene: Scene) -> list[Drawing]:
-    """Return a disc about each joint: larger and redder, the nearer its torque is to the limit."""
-    joints, shares = scene.parts.joints, shares_of_limits(scene)
-    if not joints:
-        return []
+    """Return a disc about each joint, whose radius and colour show the share of the limit."""
+    joints, shares = scene.drawn.joints, shares_of_limits(scene)
     coordinates = [k for k, _, _ in joints]
     share = np.minimum(shares[coordinates], 1.0)
     C = scene.poses[[i for _, i, _ in joints]]
@@ -245,82 +250,95 @@ def torque_discs(scene: Scene) -> list[Drawing]:
 
 
 def torque_labels(scene: Scene) -> list[Drawing]:
-    """Return the torque of each joint, and its share of the limit where there is one."""
-    joints, shares = scene.parts.joints, shares_of_limits(scene)
-    texts = []
-    for k, i, _ in joints:
+    """Return the torque of each loaded joint, and its share of the limit if there is one.
+
+    Labels are beside the discs, along the joint axes, so that those of joints whose axes intersect
+    do not cover each other.
+    """
+    shares = shares_of_limits(scene)
+    places, texts = [], []
+    for k, i, turned in scene.drawn.joints:
+        if shares[k] < LEAST_SHARE:
+            continue
+        axis = scene.poses[i, :3, :3] @ turned[:, 2]
+        places.append(scene.poses[i, :3, 3] + 0.5 * disc_radius(scene) * axis)
         unit = "N m" if scene.model.bodies[i].joint.screw[:3].any() else "N"
         text = f"{fixed(scene.torques[k], 2)} {unit}"
         limited = np.isfinite(scene.model.effort_limits[k])
         texts.append(f"{text} ({100.0 * shares[k]:.0f} %)" if limited else text)
-    places = np.stack([scene.poses[i, :3, 3] for _, i, _ in joints])
-    return [Labels(places, tuple(texts))]
+    return [Labels(np.array(places), tuple(texts))] if places else []
 
 
 def fixed(x: float, digits: int) -> str:
-    """Return a number with so many digits after the point, and no zero below zero."""
+    """Return a number as text with ``digits`` decimals, without negative zeros."""
     return f"{round(float(x), digits) + 0.0:.{digits}f}"
 
 
 def torques(scene: Scene) -> list[Drawing]:
-    """Return the discs of torques with their labels."""
-    return [*torque_discs(scene), *torque_labels(scene)] if scene.parts.joints else []
+    """Return the torque discs with their labels."""
+    return [*torque_discs(scene), *torque_labels(scene)]
 
 
 def disc_radius(scene: Scene) -> float:
     """Return the radius in m of a disc for a torque at its limit."""
-    return LARGEST_DISC * min(scene.parts.size, 1.0)
+    return LARGEST_DISC * min(scene.drawn.size, 1.0)
 
 
 def shares_of_limits(scene: Scene) -> FloatArray:
-    """Return the size of each torque as a share (n,) of its limit, or of ``UNLIMITED``."""
-    return np.abs(scene.torques) / scene.parts.limits
+    """Return the magnitudes (n,) of the torques relative to their limits."""
+    return np.abs(scene.torques) / scene.drawn.limits
 
 
 def screw(scene: Scene) -> list[Drawing]:
-    """Return the screw axis of the twist of the body that is looked at, where it passes it."""
+    """Return the screw axis of the twist of the body, centred at the point nearest to the body."""
     axis = screw_axis(scene.twist("spatial"))
     if not axis.direction.any():
         return []
-    near = scene.pose[:3, 3]
-    middle = axis.point if axis.rate else near
-    middle = middle + (axis.direction @ (near - middle)) * axis.direction
-    half = AXIS * min(scene.parts.size, 1.0) * axis.direction
+    middle = _nearest(axis, scene.pose[:3, 3])
+    half = AXIS * min(scene.drawn.size, 1.0) * axis.direction
     return [Arrows(np.stack([middle - half, middle + half])[None], same(ORANGE, 1))]
 
 
-def twist(scene: Scene) -> list[Drawing]:
-    """Return the screw axis, and the two parts of the twist where the representation has them.
+def _nearest(axis: ScrewAxis, point: FloatArray) -> FloatArray:
+    """Return the point (3,) of a screw axis nearest to a point; the point for a translation."""
+    start = axis.point if axis.rate else point
+    return np.asarray(start + (axis.direction @ (point - start)) * axis.direction)
 
-    The angular velocity and the velocity are arrows that begin where the representation measures
-    them, one metre for a rad/s or m/s and a robot of 1 m, beside the axes in which it states them.
+
+def twist(scene: Scene) -> list[Drawing]:
+    """Return the screw axis, and the twist of the body in the chosen representation.
+
+    The angular and the linear velocity are arrows from the point at which the representation
+    measures them, 0.3 m per rad/s or m/s for a robot of 1 m, with the axes in which it resolves the
+    linear velocity.
     """
-    if not scene.twist().any():
+    axis = screw_axis(scene.twist("spatial"))
+    if not axis.direction.any():
         return []
     pose = np.eye(4) if scene.representation == "spatial" else scene.pose
     V = scene.twist("spatial" if scene.representation == "spatial" else "hybrid")
-    stated = pose.copy()
-    if scene.representation != "body_fixed":  # mixed: the velocity, the angular part in the body
-        stated[:3, :3] = np.eye(3)
-    scale = 0.3 * scene.parts.size
-    arrows = [(V[:3], ORANGE), (V[3:], SKY)]
-    drawn = _arrows([(pose[:3, 3], scale * part, colour) for part, colour in arrows])
-    axis = screw_axis(scene.twist("spatial"))
-    words = f"{axis.rate:.3g} rad/s, {axis.speed:.3g} m/s along"
-    frames = Frames(stated[None], 0.15 * scene.parts.size)
-    return [*screw(scene), *drawn, frames, Labels(scene.pose[None, :3, 3], (words,))]
+    axes = pose.copy()
+    if scene.representation != "body_fixed":
+        axes[:3, :3] = np.eye(3)
+    scale = 0.3 * scene.drawn.size
+    parts = [(V[:3], ORANGE), (V[3:], SKY)]
+    arrows = _arrows([(pose[:3, 3], scale * part, colour) for part, colour in parts])
+    frames = Frames(axes[None], 0.15 * scene.drawn.size)
+    text = f"{axis.rate:.3g} rad/s, {axis.speed:.3g} m/s along the axis"
+    place = _nearest(axis, scene.pose[:3, 3]) + 0.5 * scale * axis.direction
+    return [*screw(scene), *arrows, frames, Labels(place[None], (text,))]
 
 
 def jacobian_columns(scene: Scene) -> list[Drawing]:
-    """Return the screw axis of each joint that moves the body, and the velocity that it gives."""
+    """Return, for each joint before the body, its screw axis and the resulting body velocity."""
     spatial, hybrid = scene.jacobian("spatial"), scene.jacobian("hybrid")
-    near, size = scene.pose[:3, 3], scene.parts.size
+    near, size = scene.pose[:3, 3], scene.drawn.size
     lines, arrows = [], []
     for column, J in zip(spatial.T, hybrid.T, strict=True):
         if not column.any():
             continue
         axis = screw_axis(column)
-        middle = axis.point + (axis.direction @ (near - axis.point)) * axis.direction
+        middle = _nearest(axis, near)
         half = 0.4 * size * axis.direction
         lines.append([middle - half, middle + half])
         arrows.append((near, 0.3 * J[3:], BLUE))
@@ -330,16 +348,17 @@ def jacobian_columns(scene: Scene) -> list[Drawing]:
 
 
 def velocity_layer(scene: Scene) -> list[Drawing]:
-    """Return which velocities rates of length 1 give the body, and what forces torques hold."""
+    """Return the velocity and the force ellipsoid of the body, for unit rates and unit torques."""
     J = scene.jacobian("hybrid")[3:]
     if not J.any():
         return []
-    shape, centre, size = velocity_ellipsoid(J), scene.pose[:3, 3], scene.parts.size
+    shape, centre, size = velocity_ellipsoid(J), scene.pose[:3, 3], scene.drawn.size
     speed = shape.semi_axes
-    least = 0.05 * speed.max()  # near a singularity forces are endless in theory
+    least = 0.05 * speed.max()  # forces are unbounded at a singularity
     force = 1.0 / np.maximum(speed, least)
     semi_axes = np.stack([0.2 * size * each / each.max() for each in (speed, force)])
-    largest = f"{speed.max():.3g} m/s per rad/s, {force.max():.3g} N per N m"
+    text = f"{speed.max():.3g} m/s per rad/s, {force.max():.3g} N per N m"
+    top = centre + semi_axes[0].max() * shape.axes[:, np.argmax(speed)]
     return [
         Ellipsoids(
             np.stack([centre, centre]),
@@ -348,12 +367,12 @@ def velocity_layer(scene: Scene) -> list[Drawing]:
             np.array([GREEN, RED]),
             0.3,
         ),
-        Labels(centre[None], (largest,)),
+        Labels(top[None], (text,)),
     ]
 
 
 def wrench(scene: Scene) -> list[Drawing]:
-    """Return the force on the body as an arrow that ends there, and the moment as a second."""
+    """Return arrows of the force and the moment on the body, whose heads are at its origin."""
     at, drawn = scene.pose[:3, 3], []
     for part, scale in ((scene.wrench[3:], PER_NEWTON), (scene.wrench[:3], PER_NEWTON_METRE)):
         drawn.append((at - scale * part, scale * part, GREEN))
@@ -361,11 +380,11 @@ def wrench(scene: Scene) -> list[Drawing]:
 
 
 def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Drawing]:
-    """Return arrows from beginnings, ways and colours, without those that are too short."""
+    """Return arrows given by tails, vectors and colours, without those that are too short."""
     kept = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
     if not kept:
         return []
-    points = np.stack([np.stack([begin, begin + way]) for begin, way, _ in kept])
+    points = np.stack([np.stack([tail, tail + vector]) for tail, vector, _ in kept])
     return [Arrows(points, np.array([colour for _, _, colour in kept]))]
 
 
@@ -375,48 +394,52 @@ def _balls(centres: FloatArray, radii: FloatArray, colours: FloatArray) -> Ellip
 
 
 def _at(pose: FloatArray, point: FloatArray) -> FloatArray:
-    """Return a point (3,) of a body in the inertial frame."""
+    """Return a point (3,) given in the frame of a body in the inertial frame."""
     return np.asarray(pose[:3, :3] @ point + pose[:3, 3])
 
 
 class Layer(NamedTuple):
-    """A layer that a viewer can switch."""
+    """A layer that can be switched on and off."""
 
     name: str
     draw: Callable[[Scene], list[Drawing]]
     legend: tuple[tuple[Colour, str], ...]
-    """What each of its colours is."""
+    """Meaning of each of its colours."""
     shown: bool = False
-    """Whether it is shown at first."""
+    """Whether it is on by default."""
 
 
 _FRAME = ((RED, "x axis"), (GREEN, "y axis"), (BLUE, "z axis"))
 
 LAYERS = (
     Layer("body frames", body_frames, _FRAME),
-    Layer("joint axes", joint_axes, ((PURPLE, "axis of a joint, in its positive sense"),)),
+    Layer("joint axes", joint_axes, ((PURPLE, "joint axis, positive sense"),)),
     Layer(
         "centres of mass",
         centres_of_mass,
-        ((SKY, "of a body, as large as its mass"), (YELLOW, "of the whole robot")),
+        ((SKY, "of a body, volume proportional to mass"), (YELLOW, "of the robot")),
     ),
-    Layer("inertia ellipsoids", inertia_ellipsoids, ((SKY, "uniform body of the same inertia"),)),
-    Layer("torques", torques, ((BLUE, "no torque"), (RED, "at its limit")), shown=True),
+    Layer(
+        "inertia ellipsoids",
+        inertia_ellipsoids,
+        ((SKY, "uniform solid with the inertia of the body"),),
+    ),
+    Layer("torques", torques, ((BLUE, "zero torque"), (RED, "torque at its limit")), shown=True),
     Layer(
         "twist",
         twist,
-        ((ORANGE, "screw axis and angular velocity"), (SKY, "velocity at the point of reference")),
+        ((ORANGE, "screw axis, angular velocity"), (SKY, "linear velocity")),
     ),
     Layer(
         "Jacobian columns",
         jacobian_columns,
-        ((PURPLE, "screw axis of a joint"), (BLUE, "velocity of the body at 1 rad/s")),
+        ((PURPLE, "screw axis of a joint"), (BLUE, "body velocity at 1 rad/s or m/s")),
     ),
     Layer(
         "velocity and force ellipsoids",
         velocity_layer,
-        ((GREEN, "velocities at rates of length 1"), (RED, "forces at torques of length 1")),
+        ((GREEN, "velocities at rates of norm 1"), (RED, "forces at torques of norm 1")),
     ),
-    Layer("applied wrench", wrench, ((GREEN, "force, moment"),), shown=True),
+    Layer("applied wrench", wrench, ((GREEN, "force, moment on the body"),), shown=True),
 )
-"""All layers, in the order in which they are listed."""
+"""All layers, in their order on the page."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot looks like, as meshes: those of its URDF, and capsules where there are none."""
+"""The meshes of a robot: those of its URDF, and capsules for bodies without."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ except ImportError as error:
     ) from error
 
 THICKNESS = 0.035
-"""Radius of a capsule, as a share of the size of the robot."""
+"""Radius of a capsule relative to the size of the robot."""
 
 PAINT = (0.72, 0.74, 0.78)
-"""The colour of a mesh that has none."""
+"""The colour of meshes without one."""
 
 
 class Part(NamedTuple):
-    """A mesh that moves with a body."""
+    """A mesh fixed to a body."""
 
     body: int
-    """GROUND if it does not move."""
+    """Index of the body, or GROUND."""
     name: str
     mesh: Any
     """A ``trimesh.Trimesh`` in the frame of the body."""
 
 
 class Appearance(NamedTuple):
-    """All parts of a robot, and what went wrong with them."""
+    """The parts of a robot, and messages about missing ones."""
 
     parts: list[Part]
     problems: list[str]
@@ -59,17 +59,17 @@ def appearance(
     source: Path | None = None,
     packages: Sequence[Path] = (),
 ) -> Appearance:
-    """Return what a robot looks like.
+    """Return the meshes of a robot.
 
-    ``source`` is the URDF, beside which meshes are searched, and ``packages`` the folders that
-    hold packages, or are packages. A body of which nothing is found is shown as capsules, of a
-    thickness that goes with the ``size`` of the robot, in m.
+    Meshes are searched beside the URDF ``source`` and in ``packages``, each of which is a package
+    or a folder of packages. Bodies without a mesh are replaced by capsules, whose radius is
+    proportional to the ``size`` of the robot in m.
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
     for number, visual in enumerate(visuals.visuals):
         frame = model.frames.get(visual.link)
-        if frame is None:  # beside the part of the tree that was chosen
+        if frame is None:  # outside the chain chosen by root and tip
             continue
         try:
             mesh = _shaped(visual, source, packages)
@@ -91,29 +91,29 @@ def _reason(error: Exception) -> str:
 
 
 def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
-    """Return the file of a mesh.
+    """Return the path of a mesh file.
 
-    ``package://name/rest`` is searched in ``packages``, in the workspaces that are sourced, and in
-    the folders above the URDF; another path beside the URDF. Raises FileNotFoundError that names
-    the file and what may help, also for an address in a network.
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and in the
+    folders above the URDF ``source``; other relative paths beside the URDF. Raises
+    FileNotFoundError for a missing file and for a URL.
     """
     address = urlparse(filename)
     if address.scheme in ("http", "https"):
-        raise FileNotFoundError(f"mesh {filename!r} is not fetched from a network")
+        raise FileNotFoundError(f"mesh {filename!r} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):
         name, rest = address.netloc, unquote(address.path).lstrip("/")
         for found in _in_packages(name, rest, source, packages):
             if found.is_file():
                 return found
         raise FileNotFoundError(
-            f"there is no mesh {filename!r}; --package-path FOLDER names a folder with the "
-            f"package {name!r} in it"
+            f"no mesh {filename!r}; give the folder that contains package {name!r} by "
+            f"--package-path FOLDER"
         )
     path = Path(unquote(address.path) if address.scheme == "file" else filename)
     if not path.is_absolute() and source is not None:
         path = source.parent / path
     if not path.is_file():
-        raise FileNotFoundError(f"there is no mesh {filename!r}")
+        raise FileNotFoundError(f"no mesh {filename!r}")
     return path
 
 
@@ -134,7 +134,7 @@ def _in_packages(
 
 
 def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> Any:
-    """Return the mesh of a visual in its own frame."""
+    """Return the mesh of a visual in the frame of the visual."""
     shape = visual.shape
     if isinstance(shape, Box):
         mesh = trimesh.creation.box(extents=shape.size)
@@ -144,7 +144,7 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
         mesh = trimesh.creation.icosphere(subdivisions=3, radius=shape.radius)
     else:
         return _loaded(shape, visual, find_mesh(shape.filename, source, packages))
-    return painted(mesh, (*visual.colour[:3], visual.colour[3]) if visual.colour else PAINT)
+    return painted(mesh, visual.colour or PAINT)
 
 
 def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
@@ -159,7 +159,7 @@ def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
 
 
 def painted(mesh: Any, colour: Sequence[float]) -> Any:
-    """Return the mesh in one colour, RGB or RGBA from 0 to 1."""
+    """Give a mesh one colour, RGB or RGBA from 0 to 1, and return it."""
     rgba = [*colour, 1.0][:4]
     mesh.visual = trimesh.visual.TextureVisuals(
         material=trimesh.visual.material.PBRMaterial(
@@ -173,10 +173,9 @@ def painted(mesh: Any, colour: Sequence[float]) -> Any:
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:
-    """Yield body, name, and both ends in its frame, of lines from each joint to the next ones.
+    """Yield body, name and both ends, in the frame of the body, of lines between adjacent joints.
 
-    A body without children has lines to the links that are merged into it, or to its centre of
-    mass.
+    Bodies without children have lines to their links, or else to their centre of mass.
     """
     origin, has_line = np.zeros(3), set()
     for i, p in enumerate(model.parents):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a scene: as a table to read, and as Python that computes them again."""
+"""The numbers of a scene, as HTML tables and as Python code that reproduces them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TWIST = ("ωx", "ωy", "ωz", "vx", "vy", "vz")
 
 
 class Quantity(NamedTuple):
-    """A number or an array, and the call that returns it."""
+    """A number or array, and the call that returns it."""
 
     name: str
     call: str
@@ -31,13 +31,17 @@ class Quantity(NamedTuple):
 
 
 def quantities(scene: Scene) -> list[Quantity]:
-    """Return what the panel says of a scene, each with the call that returns it."""
-    model, q, body = scene.model, scene.q, scene.looked_at
+    """Return the quantities of a scene."""
+    model, q, body = scene.model, scene.q, scene.body_name
     found = [
         Quantity("pose", f"mbs.forward_kinematics(model, q, bodies=[{body!r}])[0]", scene.pose),
         Quantity("centre of mass", "mbs.center_of_mass(model, q)", center_of_mass(model, q)),
         Quantity("potential energy", "mbs.potential_energy(model, q)", potential_energy(model, q)),
-        Quantity("Jacobian", _call("jacobian", "q", body, scene), scene.jacobian()),
+        Quantity(
+            "Jacobian",
+            f"mbs.jacobian(model, q, {body!r}, representation={scene.representation!r})",
+            scene.jacobian(),
+        ),
     ]
     if scene.measured is None:
         call = "mbs.gravity_torques(model, q)"
@@ -53,18 +57,13 @@ def quantities(scene: Scene) -> list[Quantity]:
     return found
 
 
-def _call(function: str, state: str, body: str, scene: Scene) -> str:
-    representation = scene.representation
-    return f"mbs.{function}(model, {state}, {body!r}, representation={representation!r})"
+def as_python(scene: Scene, model_code: str) -> str:
+    """Return Python code that prints the quantities of a scene.
 
-
-def as_python(scene: Scene, made: str) -> str:
-    """Return Python that computes the numbers of a scene again.
-
-    ``made`` is the expression that makes the robot, such as ``mbs.Model.from_urdf("arm.urdf")``.
+    ``model_code`` is an expression for the model: ``mbs.Model.from_urdf("arm.urdf")``.
     """
     model = scene.model
-    lines = ["import numpy as np", "", "import mbs_dynamics as mbs", "", f"model = {made}"]
+    lines = ["import numpy as np", "", "import mbs_dynamics as mbs", "", f"model = {model_code}"]
     lines.append(f"model = model.with_gravity({_list(model.gravity)})")
     for load in model.payloads:
         placement = model.frame(load.link).placement
@@ -75,9 +74,8 @@ def as_python(scene: Scene, made: str) -> str:
     if scene.qd is not None:
         lines.append(f"qd = np.array({_list(scene.qd)})")
     if scene.wrench.any():
-        R = scene.pose[:3, :3]
-        on_body = np.concatenate([R.T @ scene.wrench[:3], R.T @ scene.wrench[3:]])
-        lines.append(f"wrenches = model.wrenches({{{scene.looked_at!r}: {_list(on_body)}}})")
+        wrench = _list(scene.body_wrench)
+        lines.append(f"wrenches = model.wrenches({{{scene.body_name!r}: {wrench}}})")
     lines.append("")
     for each in quantities(scene):
         lines.append(f"print({each.name!r}, {each.call}, sep='\\n')")
@@ -85,7 +83,7 @@ def as_python(scene: Scene, made: str) -> str:
 
 
 def as_html(scene: Scene) -> str:
-    """Return tables of the numbers of a scene; the classes of the tables name what they hold."""
+    """Return the numbers of a scene as tables of the classes mbs-joints, mbs-twist and so on."""
     parts = [_joints(scene), *([] if scene.qd is None else [_twist(scene)]), _pose(scene)]
     parts.append(_whole(scene))
     return f'<div class="mbs-numbers" style="{_STYLE}">{"".join(parts)}</div>'
@@ -98,21 +96,21 @@ def _joints(scene: Scene) -> str:
         rate = "" if scene.qd is None else fixed(scene.qd[k], 3)
         share = "" if unlimited[k] else f"{100.0 * shares[k]:.0f} %"
         rows.append((name, fixed(scene.q[k], 3), rate, fixed(scene.torques[k], 3), share))
-    head = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of the limit")
+    head = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of limit")
     return _table("joints", head, rows)
 
 
 def _twist(scene: Scene) -> str:
     twists = [scene.twist(name) for name in REPRESENTATIONS]
     rows = [(part, *(fixed(V[k], 4) for V in twists)) for k, part in enumerate(TWIST)]
-    return _table("twist", (f"twist of {scene.looked_at}", *REPRESENTATIONS), rows)
+    return _table("twist", (f"twist of {scene.body_name}", *REPRESENTATIONS), rows)
 
 
 def _pose(scene: Scene) -> str:
     rows = [
         (name, *(fixed(x, 4) for x in row)) for name, row in zip("xyz", scene.pose, strict=False)
     ]
-    head = (f"pose of {scene.looked_at}", "x axis", "y axis", "z axis", "origin, m")
+    head = (f"pose of {scene.body_name}", "x axis", "y axis", "z axis", "origin, m")
     return _table("pose", head, rows)
 
 
@@ -126,7 +124,7 @@ def _whole(scene: Scene) -> str:
     ]
     if scene.qd is not None:
         rows.append(("kinetic energy, J", fixed(float(kinetic_energy(model, q, scene.qd)), 4)))
-    return _table("whole", ("the whole robot", ""), rows)
+    return _table("whole", ("robot", ""), rows)
 
 
 _STYLE = "font-size:0.72em;font-variant-numeric:tabular-nums;overflow-x:auto;padding:0 0.5em"

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the page of a robot whose URDF is a file."""
+"""Opening the page of a robot that a URDF describes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import visuals_of
-from mbs_dynamics.view.layers import Parts
+from mbs_dynamics.view.layers import DrawnModel
 from mbs_dynamics.view.meshes import Appearance, appearance
 from mbs_dynamics.view.page import Page, Source
 
 
 class Opened(NamedTuple):
-    """A page, and what it shows."""
+    """A page and its robot."""
 
     page: Page
-    parts: Parts
-    look: Appearance
+    drawn: DrawnModel
+    appearance: Appearance
 
 
 def open_page(
@@ -29,49 +29,37 @@ def open_page(
     urdf: Path | str,
     *,
     packages: Sequence[Path] = (),
-    made: str = "",
+    model_code: str = "",
     port: int | None = None,
     dark: bool = False,
-    tell: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
 ) -> Opened:
-    """Serve a page for the model of a URDF, a path or XML text.
+    """Serve a page for the model of a URDF, given as a path or as XML text.
 
-    ``tell`` is told of meshes that are missing, and when the page is closed. Raises ArgumentError
-    if the port is taken.
+    ``report`` receives messages about missing meshes and closed pages; the other arguments are
+    those of :func:`~mbs_dynamics.view.meshes.appearance` and :class:`~mbs_dynamics.view.page.Page`.
+    Raises ArgumentError if the port is taken.
     """
-    parts = Parts.of(model)
+    drawn = DrawnModel.of(model)
     source = urdf if isinstance(urdf, Path) else None
-    look = appearance(model, visuals_of(urdf), parts.size, source, packages)
+    look = appearance(model, visuals_of(urdf), drawn.size, source, packages)
     for problem in look.problems:
-        tell(problem)
-    page = Page(model, look, parts.size, made=made, port=port, dark=dark)
-    page.tell = tell
-    return Opened(page, parts, look)
+        report(problem)
+    page = Page(model, look, drawn.size, model_code=model_code, port=port, dark=dark)
+    page.report = report
+    return Opened(page, drawn, look)
 
 
-def show(
-    page: Page,
-    source: Source,
-    *,
-    browse: bool = True,
-    until: Callable[[], bool] = lambda: False,
-) -> int:
-    """Say where the page is, open it in the browser, and draw; return 0.
+def announce(page: Page, browse: bool) -> None:
+    """Print the address of a page, and open it in the browser if ``browse``."""
+    print(f"{page.name}: {page.address} (Ctrl+C ends)", flush=True)
+    if browse:
+        webbrowser.open(page.address)
 
-    It ends by Ctrl+C, or when it has become time.
-    """
+
+def serve(page: Page, source: Source, until: Callable[[], bool] = lambda: False) -> None:
+    """Draw the scenes of a source until Ctrl+C, or until ``until`` returns True."""
     try:
-        page.refresh(source)
-        if page.tell is not _say:  # at first
-            _say(f"{page.name}: {page.address} (Ctrl+C ends)")
-            page.tell = _say
-        if browse:
-            webbrowser.open(page.address)
         page.run(source, until)
     except KeyboardInterrupt:
         print()
-    return 0
-
-
-def _say(words: str) -> None:
-    print(words, flush=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page of the browser that shows a robot; it is served to this machine only."""
+"""A page in the browser that shows a robot, served to this machine only."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import Colour
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError
 from mbs_dynamics.model.body import GROUND
@@ -34,101 +35,101 @@ except ImportError as error:
     ) from error
 
 HOST = "127.0.0.1"
-"""Where the page is served: to nobody but this machine."""
+"""Address of the server, reachable from this machine only."""
 
 PORTS = range(8080, 8100)
-"""Ports that are tried where none is named."""
+"""Ports tried by default."""
 
-# Browsers open connections in advance and close them unused, which is no error here.
+# Browsers open connections in advance and close them unused, which is not an error.
 logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
 
 NUMBERS_EVERY = 0.1
-"""Seconds between two changes of the numbers; a change in between is shown at the end of it."""
+"""Least time in s between two updates of the numbers."""
 
 REFRESH = 1.0 / 30.0
-"""Least time in s from one drawing to the next one."""
+"""Least time in s between two updates of the scene."""
 
 
 class Source(Protocol):
-    """What the state of the robot comes from: a person, a motion, or topics."""
+    """Source of the displayed states: sliders, a motion, or topics."""
 
     def scene(self, body: str, representation: str) -> Scene | None:
-        """Return what is to be shown; None if there is nothing yet."""
+        """Return the current scene; None if no state is known yet."""
 
     def due(self) -> bool:
-        """Return whether there is something new although nobody changed anything on the page."""
+        """Return whether the scene has changed without input on the page."""
 
 
 class Page:
-    """A page that shows one robot, in states that a source knows."""
+    """A page with one robot in the states of a source."""
 
     def __init__(
         self,
         model: Model,
-        look: Appearance,
+        appearance: Appearance,
         size: float,
         *,
-        made: str = "",
+        model_code: str = "",
         port: int | None = None,
         dark: bool = False,
     ) -> None:
         """Serve the page.
 
-        ``made`` is the Python that makes the model; without it there is none to copy. Raises
-        ArgumentError if ``port`` is taken; without one the first that is free is taken.
+        ``model_code`` is a Python expression for the model; empty omits the tab with Python code.
+        ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError if
+        ``port`` is taken.
         """
         self.name = model.name
         self.changed = threading.Event()
         self.server = _serve(port, model.name)
         self.address = f"http://{HOST}:{self.server.get_port()}"
-        self.tell: Callable[[str], None] = lambda text: None
-        """What is done with words for the terminal."""
-        self._made, self._size = made, size
-        self._drawn_at = self._numbers_at = 0.0
+        self.report: Callable[[str], None] = lambda text: None
+        """Writes a message to the terminal."""
+        self._model_code, self._size = model_code, size
+        self._numbers_at = 0.0
         self._numbers_due = self._aimed = False
-        self._words: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         self.canvas = Canvas(self.server.scene, size)
         with self.server.atomic():
             self.server.scene.add_grid("/grid", width=4 * size, height=4 * size, cell_size=0.1)
-            self.robot = Robot(self.server.scene, "robot", look.parts)
-            self._lights()
-            self._panels(model, look, dark)
-        self.server.on_client_connect(self._came)
-        self.server.on_client_disconnect(self._left)
+            self.robot = Robot(self.server.scene, "robot", appearance.parts)
+            self._add_lights()
+            self._add_panels(model, dark)
+        for number, problem in enumerate(appearance.problems):
+            self.set_message(f"mesh {number}", problem)
+        self.server.on_client_connect(self.touch)
+        self.server.on_client_disconnect(self._disconnected)
 
-    # -- what stands on the page -------------------------------------------------------------------
+    # -- set-up ------------------------------------------------------------------------------------
 
-    def _lights(self) -> None:
-        """Light that leaves colours as the legend has them, and casts no (slow) shadows."""
+    def _add_lights(self) -> None:
+        """Add lights that reproduce the colours of the legend and cast no shadows (slow)."""
         scene = self.server.scene
         scene.configure_default_lights(False)
         scene.configure_environment_map(None)
         scene.add_light_ambient("/light/everywhere", intensity=1.6)
         scene.add_light_directional("/light/above", intensity=1.8, position=(2.0, -3.0, 5.0))
 
-    def _aim(self, scene: Scene) -> None:
-        """Let the camera begin where it sees the whole robot."""
-        points = np.concatenate([np.zeros((1, 3)), scene.poses[:, :3, 3]])
+    def aim(self, points: FloatArray) -> None:
+        """Place the initial camera so that the ground and points (k, 3) are left of the panel."""
+        points = np.concatenate([np.zeros((1, 3)), points])
         low, high = points.min(axis=0), points.max(axis=0)
-        centre = 0.5 * (low + high)
-        away = max(float(np.linalg.norm(high - low)), 0.5 * self._size)
+        radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
+        right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
         camera = self.server.initial_camera
-        camera.look_at = centre
-        camera.position = centre + away * np.array([0.9, -0.9, 0.6])
+        camera.look_at = 0.5 * (low + high) + 0.35 * radius * right
+        camera.position = camera.look_at + 2.0 * radius * back
         self._aimed = True
 
-    def _panels(self, model: Model, look: Appearance, dark: bool) -> None:
+    def _add_panels(self, model: Model, dark: bool) -> None:
         gui = self.server.gui
-        gui.configure_theme(
-            dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
-        )
+        self._set_theme(dark)
         self._status = gui.add_html("", visible=False)
-        tabs = gui.add_tab_group()
-        self.tabs = tabs
+        self.tabs = tabs = gui.add_tab_group()
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
         self.main = tabs.add_tab("Robot")
         with self.main:
-            self.body = gui.add_dropdown("body", moving, initial_value=_outermost(model))
+            self.body = gui.add_dropdown("body", moving, initial_value=_last_link(model))
             self.representation = gui.add_dropdown(
                 "representation", tuple(REPRESENTATIONS), initial_value="body_fixed"
             )
@@ -140,65 +141,59 @@ class Page:
                 box = gui.add_checkbox(layer.name, initial_value=layer.shown)
                 gui.add_html(_legend(layer.legend))
                 self._layers.append((layer, box))
-            night = gui.add_checkbox("dark", initial_value=dark)
-            night.on_update(
-                lambda _: gui.configure_theme(
-                    dark_mode=night.value,
-                    show_logo=False,
-                    show_share_button=False,
-                    control_width="large",
-                )
-            )
+            night = gui.add_checkbox("dark mode", initial_value=dark)
+            night.on_update(lambda _: self._set_theme(night.value))
         with tabs.add_tab("Numbers"):
             self._numbers = gui.add_html("")
-        if self._made:
+        if self._model_code:
             with tabs.add_tab("Python"):
-                self._python = gui.add_text("to copy", "", multiline=True)
+                self._python = gui.add_html("")
         for control in (self.body, self.representation, *(box for _, box in self._layers)):
             control.on_update(self.touch)
-        for number, problem in enumerate(look.problems):
-            self.say(f"mesh {number}", problem)
+
+    def _set_theme(self, dark: bool) -> None:
+        self.server.gui.configure_theme(
+            dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
+        )
 
     def choose(self, names: Sequence[str] | None) -> None:
-        """Show these layers and no others, or ``["all"]``; None leaves those of the beginning.
+        """Show only these layers, all of them for ``["all"]``, the default ones for None.
 
-        Raises ArgumentError for a layer that there is not.
+        Raises ArgumentError for an unknown layer.
         """
         if names is None:
             return
         valid = [layer.name for layer in LAYERS]
         unknown = [name for name in names if name not in (*valid, "all")]
         if unknown:
-            raise ArgumentError(f"there is no layer {unknown[0]!r}; valid are {', '.join(valid)}")
+            raise ArgumentError(f"no layer {unknown[0]!r}; valid are all, {', '.join(valid)}")
         for layer, box in self._layers:
             box.value = layer.name in names or "all" in names
 
-    def say(self, about: str, words: str) -> None:
-        """Show words at the top of the page, in place of what was said about the same."""
-        if self._words.get(about, "") == words:
+    def set_message(self, about: str, text: str) -> None:
+        """Show a message at the top of the page, in place of the previous one on the topic."""
+        if self._messages.get(about, "") == text:
             return
-        self._words[about] = words
-        said = [f"<div>&#9888; {escape(text)}</div>" for text in self._words.values() if text]
-        self._status.content = f'<div class="mbs-messages" style="{_MESSAGE}">{"".join(said)}</div>'
-        self._status.visible = bool(said)
+        self._messages[about] = text
+        lines = [f"<div>&#9888; {escape(each)}</div>" for each in self._messages.values() if each]
+        html = f'<div class="mbs-messages" style="{_MESSAGE}">{"".join(lines)}</div>'
+        self._status.content = html
+        self._status.visible = bool(lines)
 
     def touch(self, _: object = None) -> None:
-        """Have the scene drawn again."""
+        """Request an update of the scene."""
         self.changed.set()
 
-    def _came(self, client: viser.ClientHandle) -> None:
-        self.touch()
-
-    def _left(self, client: viser.ClientHandle) -> None:
+    def _disconnected(self, client: viser.ClientHandle) -> None:
         if not self.server.get_clients():
-            self.tell(f"the page was closed; it is still at {self.address}, until Ctrl+C")
+            self.report(f"the page was closed; {self.address} is served until Ctrl+C")
 
     # -- drawing -----------------------------------------------------------------------------------
 
     def run(self, source: Source, until: Callable[[], bool] = lambda: False) -> None:
-        """Draw what the source says whenever it changes, until told to stop.
+        """Draw the scenes of the source until ``until`` returns True.
 
-        What changes by itself is drawn only as long as somebody looks.
+        Changes of the source are drawn only while a browser is connected.
         """
         self.touch()
         while not until():
@@ -208,20 +203,20 @@ class Page:
                 self.refresh(source)
 
     def refresh(self, source: Source) -> None:
-        """Draw what the source says now. An error of this package is shown on the page."""
+        """Draw the current scene of the source. Errors of this package are shown on the page."""
         try:
             scene = source.scene(self.body.value, self.representation.value)
             if scene is not None:
                 self.show(scene)
         except MbsError as error:
-            self.say("error", str(error))
+            self.set_message("error", str(error))
         else:
-            self.say("error", "")
+            self.set_message("error", "")
 
     def show(self, scene: Scene) -> None:
-        """Draw a scene, in the layers that are switched on."""
+        """Draw a scene, in the selected layers."""
         if not self._aimed:
-            self._aim(scene)
+            self.aim(scene.poses[:, :3, 3])
         drawn = [
             (layer.name, layer.draw(scene) if box.value else []) for layer, box in self._layers
         ]
@@ -234,11 +229,12 @@ class Page:
             if not self._numbers_due:
                 self._numbers_at = now
                 self._numbers.content = as_html(scene)
-                if self._made:
-                    self._python.value = as_python(scene, self._made)
+                if self._model_code:
+                    self._python.content = _code(as_python(scene, self._model_code))
 
     def close(self) -> None:
-        """Serve it no longer."""
+        """Stop the server."""
+        self.report = lambda text: None
         with _quietly():
             self.server.stop()
 
@@ -249,31 +245,39 @@ _MESSAGE = (
 )
 
 
-def _outermost(model: Model) -> str:
-    """Return the link at the end of the first branch: of those merged into its body the last."""
+def _last_link(model: Model) -> str:
+    """Return the link at the end of the first branch."""
     leaf = model.frame(model.leaves[0]).body
     return [frame.name for frame in model.frames.values() if frame.body == leaf][-1]
 
 
 def _legend(legend: tuple[tuple[Colour, str], ...]) -> str:
-    """Return what colours mean, as HTML."""
+    """Return the meaning of colours as HTML."""
     lines = []
-    for colour, words in legend:
+    for colour, text in legend:
         r, g, b = (round(255 * part) for part in colour)
         square = (
             f'<span style="display:inline-block;width:0.8em;height:0.8em;margin-right:0.4em;'
             f'border:1px solid #8888;background:rgb({r},{g},{b})"></span>'
         )
-        lines.append(f"<div>{square}{escape(words)}</div>")
+        lines.append(f"<div>{square}{escape(text)}</div>")
     return f'<div style="font-size:0.75em;padding:0 0.5em 0.6em 2.4em">{"".join(lines)}</div>'
+
+
+def _code(text: str) -> str:
+    """Return code as HTML that one click selects."""
+    return (
+        '<div style="font-size:0.75em;padding:0 0.8em">Click selects the code, Ctrl+C copies it.'
+        '<pre class="mbs-python" style="user-select:all;white-space:pre-wrap;'
+        f'overflow-wrap:anywhere">{escape(text)}</pre></div>'
+    )
 
 
 def _serve(port: int | None, label: str) -> viser.ViserServer:
     if port is None:
-        free = (each for each in PORTS if _is_free(each))
-        port = next(free, 0)
+        port = next(filter(_is_free, PORTS), 0)
     elif port and not _is_free(port):
-        raise ArgumentError(f"port {port} is taken; --port 0 chooses one that is free")
+        raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
     with _quietly():
         return viser.ViserServer(host=HOST, port=port or _any_port(), label=label, verbose=False)
 
@@ -296,6 +300,6 @@ def _any_port() -> int:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what viser prints; the command says it in words of its own."""
+    """Suppress the output of viser; the command prints the address itself."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a page without a screen: PNG, GIF, and one file of HTML that needs nothing else."""
+"""Export of a page without a screen: PNG, GIF, and a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mbs_dynamics.view.page import Page, Source
 from mbs_dynamics.view.playback import Playback
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-"""Commands that are tried, in this order."""
+"""Commands of browsers, in the order in which they are tried."""
 
 WITHOUT_SCREEN = (
     "--headless=new",
@@ -33,27 +33,25 @@ WITHOUT_SCREEN = (
 )
 
 DRAWN_MS = 8000
-"""Milliseconds of the browser's own time after which a scene is drawn."""
+"""Virtual time of the browser in ms after which a scene is complete."""
 
 _BARE = "<style>.mantine-Notifications-root{display:none}</style>"
-"""Without what viser says of the graphics card."""
+"""Hides the notification of viser about software rendering."""
 
 PICTURES = (".png", ".gif", ".html")
-"""Kinds of files."""
+"""Suffixes of the files that can be written."""
 
 FRAMES_PER_SECOND = 10
 
 PATIENCE = 60.0
-"""Seconds in which a browser must have loaded the page, and in which it must have drawn."""
+"""Time limit in s for a browser to load the page, and to draw it."""
 
 
 def browser() -> str:
-    """Return the command of a browser; BackendError if none is found."""
+    """Return the path of a browser; BackendError if none is installed."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        raise BackendError(
-            f"pictures are drawn by a browser, and none of {', '.join(BROWSERS)} is installed"
-        )
+        raise BackendError(f"pictures need a browser: none of {', '.join(BROWSERS)} is installed")
     return found
 
 
@@ -64,9 +62,9 @@ def _command(width: int, height: int, profile: str) -> list[str]:
 
 @contextmanager
 def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
-    """Open the page in a browser without a screen, and yield viser's handle of it."""
-    came = threading.Event()
-    page.server.on_client_connect(lambda _: came.set())
+    """Open the page in a headless browser, and yield viser's handle of the client."""
+    connected = threading.Event()
+    page.server.on_client_connect(lambda _: connected.set())
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [*_command(width, height, profile), page.address],
@@ -75,7 +73,7 @@ def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            if not came.wait(PATIENCE):
+            if not connected.wait(PATIENCE):
                 raise BackendError(f"the browser did not open the page within {PATIENCE:g} s")
             yield next(iter(page.server.get_clients().values()))
         finally:
@@ -84,7 +82,7 @@ def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
 
 
 def write_png(page: Page, source: Source, path: Path, width: int = 1280, height: int = 800) -> None:
-    """Write a picture of what the source says. Raises BackendError without a browser."""
+    """Write a picture of the current scene. Raises BackendError without a browser."""
     page.refresh(source)
     scene = page.server.scene.as_html().replace("<head>", f"<head>{_BARE}", 1)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -103,7 +101,7 @@ def write_png(page: Page, source: Source, path: Path, width: int = 1280, height:
 def write_gif(
     page: Page, playback: Playback, path: Path, width: int = 640, height: int = 480
 ) -> None:
-    """Write a motion in real time, without labels. Raises BackendError without a browser."""
+    """Write an animation in real time. Raises BackendError without a browser."""
     import imageio.v3
 
     frames, times = [], _times(playback)
@@ -114,12 +112,12 @@ def write_gif(
             page.refresh(playback)
             frames.append(client.get_render(height, width, timeout=PATIENCE))
             if k % 10 == 0:
-                page.tell(f"drew {k} of {len(times)} pictures")
+                page.report(f"drew {k} of {len(times)} frames")
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
 
 
 def write_html(page: Page, source: Source, path: Path, dark: bool = False) -> None:
-    """Write the scene as one file that any browser shows; a motion plays in it."""
+    """Write the scene, or the whole motion, as one HTML file without references to others."""
     page.refresh(source)
     serializer = page.server.get_scene_serializer()
     if isinstance(source, Playback):
@@ -136,7 +134,7 @@ def _times(playback: Playback) -> list[float]:
 
 
 def write_picture(page: Page, source: Source, path: Path, dark: bool = False) -> None:
-    """Write a file of the kind that its name says; see :func:`check_picture`."""
+    """Write a file in the format of its suffix; see :func:`check_picture`."""
     if path.suffix == ".html":
         write_html(page, source, path, dark)
     elif isinstance(source, Playback) and path.suffix == ".gif":
@@ -146,8 +144,8 @@ def write_picture(page: Page, source: Source, path: Path, dark: bool = False) ->
 
 
 def check_picture(path: Path, moves: bool) -> None:
-    """Raise ArgumentError for a file that cannot be written: of another kind, or no motion."""
+    """Raise ArgumentError for an unknown suffix, and for an animation without a motion."""
     if path.suffix not in PICTURES:
         raise ArgumentError(f"--write must end in {', '.join(PICTURES)}; got {str(path)!r}")
     if path.suffix == ".gif" and not moves:
-        raise ArgumentError("a .gif shows a motion: --motion FILE")
+        raise ArgumentError("--write FILE.gif needs a motion: --motion FILE")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions on the page: a time line, traces, a second robot to compare with, plots."""
+"""Motions on the page: time line, traces, a second motion to compare with, and plots."""
 
 from __future__ import annotations
 
@@ -18,75 +18,77 @@ from mbs_dynamics.integrate.results import checked_single
 from mbs_dynamics.integrate.states import states_of, with_base
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
-from mbs_dynamics.view.layers import Parts, Scene
+from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.meshes import Part, painted
 from mbs_dynamics.view.page import Page
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
 MOST_POINTS = 1000
-"""Points of a trace, and of a line in a plot."""
+"""Largest number of points of a trace and of a curve in a plot."""
 
 GHOST = (*GREY, 0.35)
 
 
 class Course(NamedTuple):
-    """A motion as the page needs it."""
+    """The states of a motion."""
 
     t: FloatArray
-    """(N,) in s, from zero on."""
+    """(N,) in s, starting at zero."""
     q: FloatArray
     """(N, n)."""
     qd: FloatArray
     """(N, n)."""
 
     @classmethod
-    def of(cls, parts: Parts, motion: Motion | FloatingMotion) -> Course:
-        """Return that of a motion; ArgumentError if it is a batch or one of another robot."""
+    def of(cls, drawn: DrawnModel, motion: Motion | FloatingMotion) -> Course:
+        """Return the states of a motion; ArgumentError for a batch or other joints."""
         checked_single(motion, "the page shows")
-        return cls(motion.t - motion.t[0], *states_of(parts.model, motion))
+        return cls(motion.t - motion.t[0], *states_of(drawn.model, motion))
 
     def row(self, t: float) -> int:
-        """Return which instant is shown at a time: the nearest one."""
+        """Return the index of the instant nearest to a time."""
         return int(np.searchsorted(0.5 * (self.t[1:] + self.t[:-1]), t))
 
 
 class Playback:
-    """A motion that plays on a page."""
+    """A motion played on a page, as a source of scenes."""
 
     def __init__(
         self,
         page: Page,
-        parts: Parts,
+        drawn: DrawnModel,
         motion: Motion | FloatingMotion,
         *,
         ghost: Motion | FloatingMotion | None = None,
-        look: Sequence[Part] = (),
+        parts: Sequence[Part] = (),
     ) -> None:
-        """Put the motion on the page; ``look`` is what a ``ghost``, a second motion, looks like.
+        """Add the motion to the page, and a second one with transparent ``parts`` as its ghost.
 
-        Raises ArgumentError for a batch, or a motion of another robot.
+        Raises ArgumentError for a batch, or for a motion of other joints.
         """
-        self._page, self._parts = page, parts
-        self.course = Course.of(parts, motion)
-        self.ghost = None if ghost is None else Course.of(parts, ghost)
+        self._page, self._drawn = page, drawn
+        self.course = Course.of(drawn, motion)
+        self.ghost = None if ghost is None else Course.of(drawn, ghost)
         courses = [each for each in (self.course, self.ghost) if each is not None]
         self.end = max(float(each.t[-1]) for each in courses)
         self._since: float | None = None
         self._from, self._rate = 0.0, 1.0
         self._traced: object = None
         if self.ghost is not None:
-            shades = [part._replace(mesh=painted(part.mesh.copy(), GHOST)) for part in look]
+            shades = [part._replace(mesh=painted(part.mesh.copy(), GHOST)) for part in parts]
             self._second = Robot(page.server.scene, "ghost", shades)
         with page.tabs.add_tab("Motion"):
             self._controls(page.server.gui, motion)
+        q = np.concatenate([each.q[_thinned(len(each.t), 100)] for each in courses])
+        page.aim(forward_kinematics(drawn.model, q)[..., :3, 3].reshape(-1, 3))
 
     def _controls(self, gui: Any, motion: Motion | FloatingMotion) -> None:
         self._play = gui.add_button("play or pause")
         self._line = gui.add_slider("time, s", 0.0, max(self.end, 1e-3), 1e-3, 0.0)
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-        self._again = gui.add_checkbox("again and again", initial_value=True)
-        self._trace = gui.add_checkbox("trace of the body", initial_value=True)
+        self._again = gui.add_checkbox("repeat", initial_value=True)
+        self._trace = gui.add_checkbox("trace of body", initial_value=True)
         energies = [
             ("kinetic", motion.kinetic),
             ("potential", motion.potential),
@@ -94,43 +96,44 @@ class Playback:
         ]
         torques = list(zip(motion.joint_names, motion.tau.T, strict=True))
         _plot(gui, "energy, J", motion.t, energies)
-        _plot(gui, "torque, N m or N", motion.t, torques)
+        for k in range(0, len(torques), len(CURVES)):  # more curves would share colours
+            _plot(gui, "torque, N m or N", motion.t, torques[k : k + len(CURVES)])
         self._play.on_click(lambda _: self.play() if self._since is None else self.pause())
         self._line.on_update(self._sought)
         self._speed.on_update(self._change_speed)
         self._trace.on_update(self._page.touch)
 
-    # -- what a person does ------------------------------------------------------------------------
+    # -- user input --------------------------------------------------------------------------------
 
     def play(self) -> None:
-        """Play on from where it stands, or from the beginning if it stands at the end."""
+        """Play from the current time, or from the start if the current time is the end."""
         now = self.time()
         self._from = 0.0 if now >= self.end else now
         self._since, self._rate = time.monotonic(), float(self._speed.value)
         self._page.touch()
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause at the current time."""
         self._from, self._since = self.time(), None
         self._page.touch()
 
     def seek(self, t: float) -> None:
-        """Stand still at a time, in s."""
+        """Pause at a time in s."""
         self._from, self._since = float(np.clip(t, 0.0, self.end)), None
         self._page.touch()
 
     def _sought(self, event: Any) -> None:
-        if event.client is not None:  # not by this program
+        if event.client is not None:  # set on the page, not by scene()
             self.seek(self._line.value)
 
     def _change_speed(self, _: object) -> None:
         if self._since is not None:
             self.play()
 
-    # -- what the page asks ------------------------------------------------------------------------
+    # -- source of scenes --------------------------------------------------------------------------
 
     def time(self) -> float:
-        """Return the time in s that is shown."""
+        """Return the current time in s."""
         if self._since is None:
             return self._from
         t = self._from + self._rate * (time.monotonic() - self._since)
@@ -142,19 +145,19 @@ class Playback:
         return self.end
 
     def due(self) -> bool:
-        """Return whether it plays."""
+        """Return whether the motion is playing."""
         return self._since is not None
 
     def scene(self, body: str, representation: str) -> Scene:
-        """Return the state at the time that is shown."""
+        """Return the scene at the current time."""
         t = self.time()
         self._line.value = round(t, 3)
         row = self.course.row(t)
         if self.ghost is not None:
             q = self.ghost.q[self.ghost.row(t)]
-            self._second.move(forward_kinematics(self._parts.model, q))
+            self._second.move(forward_kinematics(self._drawn.model, q))
         self._draw_trace(body)
-        return Scene(self._parts, self.course.q[row], self.course.qd[row], body, representation)
+        return Scene(self._drawn, self.course.q[row], self.course.qd[row], body, representation)
 
     def _draw_trace(self, body: str) -> None:
         asked = body if self._trace.value else ""
@@ -170,49 +173,48 @@ class Playback:
 
     def _path(self, course: Course, body: str, colour: Colour) -> Lines:
         q = course.q[_thinned(len(course.t))]
-        points = forward_kinematics(self._parts.model, q, bodies=[body])[:, 0, :3, 3]
+        points = forward_kinematics(self._drawn.model, q, bodies=[body])[:, 0, :3, 3]
         return Lines(np.stack([points[:-1], points[1:]], axis=1), same(colour, len(points) - 1))
 
 
-class Watching:
-    """A simulation that is shown while another thread computes it."""
+class RunningSimulation:
+    """The latest state of a simulation in another thread, as a source of scenes."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._seen: tuple[FloatArray, ...] | None = None
+    def __init__(self, drawn: DrawnModel) -> None:
+        self._drawn = drawn
+        self._latest: tuple[FloatArray, ...] | None = None
         self._shown: object = None
 
-    def saw(self, *state: FloatArray) -> None:
-        """Take the state of the simulation: q, qd, or C, V, q, qd of one with a floating base."""
-        self._seen = state
+    def update(self, *state: FloatArray) -> None:
+        """Store the state: q, qd, or C, V, q, qd with a floating base."""
+        self._latest = state
 
     def due(self) -> bool:
-        """Return whether there is a new state."""
-        return self._seen is not self._shown
+        """Return whether the state is new."""
+        return self._latest is not self._shown
 
     def scene(self, body: str, representation: str) -> Scene | None:
-        """Return the newest state."""
-        self._shown = seen = self._seen
-        if seen is None:
+        """Return the scene in the latest state."""
+        self._shown = state = self._latest
+        if state is None:
             return None
-        q, qd = seen if len(seen) == 2 else with_base(self._parts.model, *seen)
-        return Scene(self._parts, q, qd, body, representation)
+        q, qd = state if len(state) == 2 else with_base(self._drawn.model, *state)
+        return Scene(self._drawn, q, qd, body, representation)
 
 
-def _thinned(count: int) -> Any:
-    """Return so many rows at most that a curve looks the same."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).round().astype(int))
+def _thinned(count: int, most: int = MOST_POINTS) -> Any:
+    """Return at most ``most`` evenly spaced indices of ``count`` rows."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
 def _plot(gui: Any, title: str, t: FloatArray, curves: Sequence[tuple[str, FloatArray]]) -> None:
     rows = _thinned(len(t))
-    shown = curves[: len(CURVES)]  # more cannot be told apart
     series: list[dict[str, Any]] = [{"label": "time, s"}]
-    for (name, _), colour in zip(shown, CURVES, strict=False):
+    for (name, _), colour in zip(curves, CURVES, strict=False):
         r, g, b = (round(255 * part) for part in colour)
         series.append({"label": name, "stroke": f"rgb({r},{g},{b})", "width": 1.5})
     gui.add_uplot(
-        (t[rows], *(np.nan_to_num(np.asarray(values, dtype=float))[rows] for _, values in shown)),
+        (t[rows], *(np.nan_to_num(np.asarray(values, dtype=float))[rows] for _, values in curves)),
         tuple(series),
         title=title,
         scales={"x": {"time": False}},

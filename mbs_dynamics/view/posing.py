@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that a person moves on the page: joints, gravity, a load, a force, the tool by hand."""
+"""Controls that pose a robot: joints, gravity, payload, wrench, and a body dragged by hand."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.drawings import Arrows, same
-from mbs_dynamics.view.layers import Parts, Scene
+from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.shapes import turn_to
 
 HELD = 0.5
-"""Seconds after the last movement of a handle in which the handle is not moved to its place."""
+"""Time in s after dragging a handle during which it is not moved back onto the robot."""
 
 REACHED = 1e-4
-"""Errors in rad and m at which inverse kinematics stops: less than a pixel."""
+"""Tolerances in rad and m of inverse kinematics, below a pixel."""
 
 UNLIMITED_RANGE = {"revolute": np.pi, "prismatic": 1.0}
-"""Half the range of the slider of a joint without limits, in rad or m."""
+"""Half the range in rad or m of the slider of a joint without limits."""
 
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
 
+LARGEST_PAYLOAD = 2.0
+"""Range of the slider of the payload, relative to the mass of the robot."""
+
 
 class Posing:
-    """The controls of a page by which a person moves a robot, and the state that they state."""
+    """The controls of a page that pose a robot, as a source of scenes."""
 
     def __init__(
         self,
@@ -44,8 +47,8 @@ class Posing:
         q: FloatArray | None = None,
         qd: FloatArray | None = None,
     ) -> None:
-        """Put the controls on the page; the robot begins in the state q, qd (n,), or at zero."""
-        self._page, self._bare, self._parts = page, model, Parts.of(model)
+        """Add the controls to the page; the initial state is q, qd (n,), or zero."""
+        self._page, self._bare, self._drawn = page, model, DrawnModel.of(model)
         self._lower, self._upper = slider_ranges(model)
         self.q = np.clip(np.zeros(model.n) if q is None else q, self._lower, self._upper)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
@@ -58,20 +61,21 @@ class Posing:
 
     def _controls(self, gui: Any) -> None:
         model = self._bare
-        with gui.add_folder("Joints"):
+        with gui.add_folder("Joints, rad or m"):
             self._positions = self._sliders(gui, self._lower, self._upper, self.q, self._pose)
-            zero = gui.add_button("all to zero")
+            self._follow = gui.add_checkbox("drag body", initial_value=False)
+            zero = gui.add_button("zero")
         limit = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, LARGEST_RATE)
         rate = np.maximum(limit, np.abs(self.qd))
-        with gui.add_folder("Rates", expand_by_default=False):
+        with gui.add_folder("Rates, rad/s or m/s", expand_by_default=False):
             self._rates = self._sliders(gui, -rate, rate, self.qd, self._drive)
-        with gui.add_folder("World"):
+        heaviest = max(float(np.ceil(LARGEST_PAYLOAD * model.total_mass)), 1.0)
+        with gui.add_folder("Loads"):
             self._gravity = gui.add_vector3("gravity, m/s²", tuple(model.gravity), step=0.01)
             self._turn_gravity = gui.add_checkbox("drag gravity", initial_value=False)
-            self._mass = gui.add_slider("payload, kg", 0.0, 50.0, 0.1, 0.0)
-            self._force = gui.add_vector3("force on the body, N", (0.0, 0.0, 0.0), step=0.5)
-            self._moment = gui.add_vector3("moment on it, N m", (0.0, 0.0, 0.0), step=0.1)
-            self._follow = gui.add_checkbox("drag the body", initial_value=False)
+            self._mass = gui.add_slider("payload, kg", 0.0, heaviest, 0.01, 0.0)
+            self._force = gui.add_vector3("force, N", (0.0, 0.0, 0.0), step=0.5)
+            self._moment = gui.add_vector3("moment, N m", (0.0, 0.0, 0.0), step=0.1)
         for control in (self._gravity, self._mass, self._force, self._moment):
             control.on_update(self._page.touch)
         for control in (self._turn_gravity, self._follow):
@@ -89,9 +93,9 @@ class Posing:
         return sliders
 
     def _handles(self, scene: Any) -> None:
-        size = self._parts.size
+        size = self._drawn.size
         self._tool = scene.add_transform_controls("/drag/body", scale=0.25 * size, visible=False)
-        self._place = np.array([-0.3 * size, -0.3 * size, 0.8 * size])
+        self._place = np.array([-0.4, -0.4, 0.6]) * size
         self._down = scene.add_transform_controls(
             "/drag/gravity",
             scale=0.2 * size,
@@ -103,10 +107,10 @@ class Posing:
         self._tool.on_update(lambda _: self._dragged("tool"))
         self._down.on_update(lambda _: self._dragged("gravity"))
 
-    # -- what a person does ------------------------------------------------------------------------
+    # -- user input --------------------------------------------------------------------------------
 
     def _pose(self, event: Any) -> None:
-        if event.client is not None:  # not by this program
+        if event.client is not None:  # set on the page, not by move()
             self.q = np.array([slider.value for slider in self._positions])
             self._page.touch()
 
@@ -130,37 +134,37 @@ class Posing:
         self._page.touch()
 
     def move(self, q: Sequence[float] | FloatArray) -> None:
-        """Move the robot, and the sliders with it."""
+        """Move the robot and its sliders."""
         self.q = np.asarray(q, dtype=float)
         for slider, value in zip(self._positions, self.q.tolist(), strict=True):
             slider.value = value
         self._page.touch()
 
-    # -- what the page asks ------------------------------------------------------------------------
+    # -- source of scenes --------------------------------------------------------------------------
 
     def due(self) -> bool:
-        """Nothing moves by itself."""
+        """Return False: all changes are input on the page."""
         return False
 
     def scene(self, body: str, representation: str) -> Scene:
-        """Return the state that the controls state."""
-        self._world(body)
+        """Return the scene set by the controls."""
+        self._load(body)
         target, self._target = self._target, None
         if target is not None:
             self._reach(target, body)
         wrench = np.array([*self._moment.value, *self._force.value])
-        scene = Scene(self._parts, self.q, self.qd, body, representation, wrench)
+        scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench)
         self._place_handles(scene)
         return scene
 
-    def _world(self, body: str) -> None:
-        """Put gravity and the load into the model, if they have changed."""
+    def _load(self, body: str) -> None:
+        """Update the gravity and the payload of the model if they have changed."""
         gravity, mass = tuple(self._gravity.value), float(self._mass.value)
         if (gravity, mass, body) != self._loaded:
             model = self._bare.with_gravity(gravity)
             if mass > 0.0:
                 model = model.with_payload(body, mass)
-            self._parts, self._loaded = Parts.of(model), (gravity, mass, body)
+            self._drawn, self._loaded = DrawnModel.of(model), (gravity, mass, body)
 
     def _reach(self, target: FloatArray, body: str) -> None:
         found = inverse_kinematics(
@@ -174,8 +178,8 @@ class Posing:
             linear_tolerance=REACHED,
         )
         self.move(found.q)
-        out_of_reach = f"{body} does not get there: {found.reason}"
-        self._page.say("reach", "" if found.success else out_of_reach)
+        failure = f"{body} does not reach the target: {found.reason}"
+        self._page.set_message("reach", "" if found.success else failure)
 
     def _place_handles(self, scene: Scene) -> None:
         now, gravity = time.monotonic(), np.asarray(self._gravity.value)
@@ -183,15 +187,15 @@ class Posing:
             self._tool.wxyz = wxyz(scene.pose[:3, :3])
             self._tool.position = scene.pose[:3, 3]
         strength = float(np.linalg.norm(gravity))
-        way = 0.3 * self._parts.size * gravity / max(strength, 1e-9)
-        shown = [Arrows(np.stack([self._place, self._place + way])[None], same(GREY, 1))]
+        vector = 0.3 * self._drawn.size * gravity / max(strength, 1e-9)
+        shown = [Arrows(np.stack([self._place, self._place + vector])[None], same(GREY, 1))]
         self._page.canvas.draw("gravity", shown if strength > 0.0 else [])
         if strength > 0.0 and now - self._moved_at["gravity"] > HELD:
             self._down.wxyz = wxyz(turn_to(-gravity))
 
 
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest positions (n,) that sliders have, in rad or m."""
+    """Return the lower and upper ends (n,) of the sliders, in rad or m."""
     half = np.array([UNLIMITED_RANGE.get(joint.kind, np.pi) for joint in model.joints])
     return (
         np.where(np.isfinite(model.lower), model.lower, -half),

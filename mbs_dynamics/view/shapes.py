@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that show inertias, twists and velocities. Knows no viewer and no ROS."""
+"""Shapes of inertias, twists and velocities, independent of any viewer and of ROS."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.inertia import Inertia
 
 SLOW = 1e-9
-"""An angular velocity below this, in rad/s, has no axis: the motion is a translation."""
+"""Angular velocity in rad/s below which a motion counts as a translation."""
 
 
 class Ellipsoid(NamedTuple):
-    """An ellipsoid in some frame."""
+    """An ellipsoid."""
 
     centre: FloatArray
     """(3,)."""
@@ -27,23 +27,23 @@ class Ellipsoid(NamedTuple):
 
 
 class ScrewAxis(NamedTuple):
-    """The axis about which a body turns and along which it slides."""
+    """The axis about which a body rotates and along which it translates."""
 
     point: FloatArray
-    """(3,) the point of the axis that is nearest to the origin, in m; zero for a translation."""
+    """(3,) point of the axis nearest to the origin, in m; zero for a translation."""
     direction: FloatArray
-    """(3,) of length 1; zero for a body at rest."""
+    """(3,) unit vector; zero for a body at rest."""
     rate: float
-    """In rad/s; 0 for a translation."""
+    """Angular velocity in rad/s; 0 for a translation."""
     speed: float
-    """Along the axis, in m/s."""
+    """Velocity along the axis in m/s."""
 
 
 def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
-    """Return the solid ellipsoid of uniform density that has an inertia, in its frame, in m.
+    """Return the uniform solid ellipsoid with the given inertia, in the frame of the inertia, in m.
 
-    Its second moments about the centre are m a^2 / 5. A body that cannot exist has semi-axes of
-    zero where these would be negative, and so has one without mass.
+    Its second moments about the centre are m a^2 / 5. Semi-axes are zero without mass, and where an
+    unphysical inertia would make their squares negative.
     """
     centre = np.asarray(inertia.com, dtype=float)
     mass = float(inertia.mass)
@@ -57,10 +57,10 @@ def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
 
 
 def screw_axis(V: FloatArray) -> ScrewAxis:
-    """Return the axis of a twist V (6,), angular part first, measured at the origin of its frame.
+    """Return the screw axis of a spatial twist V (6,), angular part first.
 
     Mueller (kinematics), section 2: V = (omega, p x omega + h omega) for the point p and the pitch
-    h. A translation has no point; its direction is that of the velocity.
+    h. For a translation the point is zero and the direction that of the velocity.
     """
     omega, v = np.asarray(V[:3], dtype=float), np.asarray(V[3:], dtype=float)
     rate = float(np.linalg.norm(omega))
@@ -73,9 +73,9 @@ def screw_axis(V: FloatArray) -> ScrewAxis:
 
 
 def velocity_ellipsoid(J: FloatArray) -> Ellipsoid:
-    """Return what velocities (3,) a Jacobian J (3, n) gives for rates of length 1, about zero.
+    """Return the ellipsoid of the velocities J qd for all qd of norm 1, J of shape (3, n).
 
-    Its semi-axes are the singular values of J (Yoshikawa 1985), in m/s for rad/s.
+    Its semi-axes are the singular values of J (Yoshikawa 1985), in m/s per rad/s.
     """
     axes, lengths, _ = np.linalg.svd(np.asarray(J, dtype=float))
     if np.linalg.det(axes) < 0.0:
@@ -86,7 +86,7 @@ def velocity_ellipsoid(J: FloatArray) -> Ellipsoid:
 
 
 def turn_to(direction: FloatArray) -> FloatArray:
-    """Return a rotation matrix (3, 3) whose z axis has a direction (3,), which is not zero."""
+    """Return a rotation matrix (3, 3) whose z axis has the given non-zero direction (3,)."""
     z = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
     other = np.eye(3)[int(np.argmin(np.abs(z)))]
     x = np.cross(other, z)

@@ -24,7 +24,7 @@ from std_msgs.msg import Bool, String
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.live_view import Heard, Listener, Viewer
+from mbs_dynamics.ros.live_view import LiveRobot, LiveView, Viewer
 from mbs_dynamics.ros.node_base import LATCHED
 
 TEXT = robot_path("arm7").read_text()
@@ -34,7 +34,7 @@ QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
 
 
 class Robot:
-    """A robot and its nodes, as far as topics go."""
+    """The publishers of a robot and its nodes."""
 
     def __init__(self, namespace):
         self.node = rclpy.create_node("robot", namespace=namespace)
@@ -63,19 +63,19 @@ class Robot:
 
 @contextmanager
 def viewed(namespace):
-    """Run a viewer in a thread, and yield it, its robot, its listener and what it says."""
+    """Run a viewer in a thread, and yield it, its robot, its node and its messages."""
     said, over = [], threading.Event()
-    listener, robot = Listener(namespace), Robot(namespace)
+    node, robot = LiveView(namespace), Robot(namespace)
     executor = SingleThreadedExecutor()
-    executor.add_node(listener)
+    executor.add_node(node)
     executor.add_node(robot.node)
     spinning = threading.Thread(target=executor.spin, daemon=True)
     spinning.start()
-    viewer = Viewer(listener, over.is_set, {"port": 0, "tell": said.append})
-    showing = threading.Thread(target=viewer.run, args=(False, None))
+    viewer = Viewer(node, over.is_set, report=said.append, port=0)
+    showing = threading.Thread(target=viewer.run)
     showing.start()
     try:
-        yield viewer, robot, listener, said
+        yield viewer, robot, node, said
     finally:
         over.set()
         showing.join()
@@ -83,7 +83,7 @@ def viewed(namespace):
         executor.shutdown()
         spinning.join()
         robot.node.destroy_node()
-        listener.destroy_node()
+        node.destroy_node()
 
 
 def until(condition, again=lambda: None):
@@ -96,12 +96,12 @@ def until(condition, again=lambda: None):
     return False
 
 
-def test_the_robot_is_where_its_topics_say(ros):
-    with viewed("/left") as (viewer, robot, listener, said):
+def test_the_robot_is_where_its_topics_say(ros, capsys):
+    with viewed("/left") as (viewer, robot, node, said):
         assert until(lambda: any("waiting for a robot description on /left/" in x for x in said))
         robot.description.publish(String(data=TEXT))
-        assert until(lambda: viewer._live is not None)
-        assert any(x.startswith("arm7: http://127.0.0.1:") for x in said)
+        assert until(lambda: viewer.live is not None)
+        assert until(lambda: "arm7: http://127.0.0.1:" in capsys.readouterr().out)
         gravity, external = np.arange(1.0, 8.0), -np.arange(1.0, 8.0)
         wrench = WrenchStamped()
         wrench.header.frame_id = "left/tool"
@@ -114,10 +114,11 @@ def test_the_robot_is_where_its_topics_say(ros):
             robot.send_torques("external_torques", external)
             robot.wrench.publish(wrench)
 
-        live, heard = viewer._live, listener.heard
-        fresh = lambda: heard.wrench is not None and heard.enabled  # noqa: E731
+        live, received = viewer.live, node.robot
+        fresh = lambda: received.wrench() is not None and node.compensation  # noqa: E731
         assert until(
-            lambda: fresh() and all(heard.fresh(name) is not None for name in robot.torques), speak
+            lambda: fresh() and all(received.torques(name) is not None for name in robot.torques),
+            speak,
         )
         speak()
         time.sleep(0.05)
@@ -125,7 +126,7 @@ def test_the_robot_is_where_its_topics_say(ros):
         np.testing.assert_array_equal(scene.q, Q)
         np.testing.assert_array_equal(scene.qd, QD)
         np.testing.assert_array_equal(scene.torques, gravity)
-        ((_, (arrows,)),) = viewer._page.canvas._drawn["tool wrench"]
+        ((_, (arrows,)),) = viewer.live.page.canvas._drawn["tool wrench"]
         pose = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
         np.testing.assert_allclose(arrows.points[0, 1], pose[:3, 3], atol=1e-6)
         way = arrows.points[0, 1] - arrows.points[0, 0]
@@ -135,24 +136,24 @@ def test_the_robot_is_where_its_topics_say(ros):
         cells = re.findall(r"<td>(.*?)</td>", html)
         assert cells[3:6] == ["joint1", "1.000", "-1.000"]
         own = ("mbs_dynamics_view", "/left")
-        published = {name for name, _ in listener.get_publisher_names_and_types_by_node(*own)}
+        published = {name for name, _ in node.get_publisher_names_and_types_by_node(*own)}
         assert published <= {"/parameter_events"}
-        served = [name for name, _ in listener.get_service_names_and_types_by_node(*own)]
+        served = [name for name, _ in node.get_service_names_and_types_by_node(*own)]
         assert all(name.endswith("/get_type_description") for name in served)
 
 
 def test_a_new_description_opens_a_new_page_at_the_same_address(ros):
     with viewed("") as (viewer, robot, _, said):
         robot.description.publish(String(data=TEXT))
-        assert until(lambda: viewer._live is not None)
-        first, port = viewer._page, viewer._page.server.get_port()
+        assert until(lambda: viewer.live is not None)
+        first, port = viewer.live.page, viewer.live.page.server.get_port()
         robot.description.publish(String(data="<robot"))
-        assert until(lambda: any("cannot be shown" in x for x in said))
-        assert "cannot be shown" in first._status.content
+        assert until(lambda: any("is invalid" in x for x in said))
+        assert "is invalid" in first._status.content
         robot.description.publish(String(data=TEXT.replace('name="arm7"', 'name="other"')))
-        assert until(lambda: viewer._page is not first and viewer._live is not None)
-        assert viewer._page.name == "other"
-        assert viewer._page.server.get_port() == port
+        assert until(lambda: viewer.live.page is not first and viewer.live is not None)
+        assert viewer.live.page.name == "other"
+        assert viewer.live.page.server.get_port() == port
 
 
 def state(q, names=ARM.joint_names, stamp=1):
@@ -162,31 +163,30 @@ def state(q, names=ARM.joint_names, stamp=1):
 
 
 def test_bad_messages_change_nothing_and_are_named():
-    heard = Heard(ARM)
-    heard.on_state(state(Q))
-    assert heard.fault == ""
+    received = LiveRobot(ARM)
+    received.on_state(state(Q))
+    assert received.fault == ""
     bad = Q.copy()
     bad[2] = np.nan
-    heard.on_state(state(bad, stamp=2))
-    assert "joint3" in heard.fault
-    np.testing.assert_array_equal(heard.state[0], Q)
-    heard.on_state(state(Q + 0.1, stamp=3))
-    assert heard.fault == ""
-    heard.on_torques("gravity_torques", JointState(name=["joint1"], effort=[1.0]))
-    assert heard.fresh("gravity_torques") is None  # not of all joints
+    received.on_state(state(bad, stamp=2))
+    assert "joint3" in received.fault
+    np.testing.assert_array_equal(received.state[0], Q)
+    received.on_state(state(Q + 0.1, stamp=3))
+    assert received.fault == ""
+    received.on_torques(JointState(name=["joint1"], effort=[1.0]), "gravity_torques")
+    assert received.torques("gravity_torques") is None  # not of all joints
     foreign = WrenchStamped()
     foreign.header.frame_id = "another_robot"
-    heard.on_wrench(foreign)
-    assert heard.wrench is None
+    received.on_wrench(foreign)
+    assert received.wrench() is None
 
 
-def test_what_was_heard_long_ago_is_not_shown(monkeypatch):
+def test_stale_torques_are_not_shown(monkeypatch):
     clock = [10.0]
     monkeypatch.setattr("mbs_dynamics.ros.live_view.time.monotonic", lambda: clock[0])
-    heard = Heard(ARM)
-    heard.on_torques(
-        "gravity_torques", JointState(name=list(ARM.joint_names), effort=[1.0] * ARM.n)
-    )
-    assert heard.fresh("gravity_torques") is not None
+    received = LiveRobot(ARM)
+    message = JointState(name=list(ARM.joint_names), effort=[1.0] * ARM.n)
+    received.on_torques(message, "gravity_torques")
+    assert received.torques("gravity_torques") is not None
     clock[0] += 1.0
-    assert heard.fresh("gravity_torques") is None
+    assert received.torques("gravity_torques") is None

@@ -12,7 +12,7 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.layers import Parts, Scene
+from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.numbers import as_html, as_python, quantities
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
@@ -25,9 +25,9 @@ def scenes():
     loaded = MODEL.with_gravity((1.0, 2.0, -9.0)).with_payload("tool", 2.5)
     wrench = np.array([1.0, -2.0, 0.5, 10.0, 5.0, -20.0])
     return {
-        "plain": Scene(Parts.of(MODEL), Q, QD, "tool"),
-        "loaded": Scene(Parts.of(loaded), Q, QD, "tool", "hybrid", wrench),
-        "without rates": Scene(Parts.of(MODEL), Q, None, "link5", "spatial"),
+        "plain": Scene(DrawnModel.of(MODEL), Q, QD, "tool"),
+        "loaded": Scene(DrawnModel.of(loaded), Q, QD, "tool", "hybrid", wrench),
+        "without rates": Scene(DrawnModel.of(MODEL), Q, None, "link5", "spatial"),
     }
 
 
@@ -85,5 +85,5 @@ def test_without_rates_there_is_neither_twist_nor_kinetic_energy():
 
 
 def test_no_number_is_minus_zero():
-    scene = Scene(Parts.of(MODEL), np.zeros(7), np.zeros(7), "tool")
+    scene = Scene(DrawnModel.of(MODEL), np.zeros(7), np.zeros(7), "tool")
     assert not re.search(r">-0\.0+<", as_html(scene))

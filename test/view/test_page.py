@@ -57,7 +57,7 @@ def see(browser):
 @pytest.fixture
 def opened():
     said = []
-    made = open_page(ARM, robot_path("arm7"), made=MADE, port=0, tell=said.append)
+    made = open_page(ARM, robot_path("arm7"), model_code=MADE, port=0, report=said.append)
     yield made
     made.page.close()
 
@@ -86,7 +86,7 @@ def test_a_person_moves_the_robot_and_reads_the_numbers(see, opened):
         assert seen.until(lambda: np.allclose(np.transpose(said())[:3], expected[:3], atol=6e-4))
         np.testing.assert_allclose(np.transpose(said())[3], expected[3], atol=0.51)
         seen.tab("Python")
-        code = seen.page.locator("textarea").first.input_value()
+        code = seen.page.locator(".mbs-python").inner_text()
         assert f"model = {MADE}" in code
         assert "0.8" in code
         assert seen.errors == []
@@ -112,7 +112,7 @@ def test_each_layer_is_switched_on_and_off(see, opened):
         seen.box("meshes").click()
         frames = page.robot._bodies.values()
         assert seen.until(lambda: not any(frame.visible for frame in frames))
-        seen.box("dark").click()
+        seen.box("dark mode").click()
         scheme = "document.documentElement.dataset.mantineColorScheme"
         assert seen.until(lambda: seen.page.evaluate(scheme) == "dark")
         assert seen.errors == []
@@ -155,7 +155,7 @@ def test_the_body_follows_the_hand_by_inverse_kinematics(opened):
     posing._tool.position = (5.0, 0.0, 0.0)
     posing._dragged("tool")
     page.refresh(posing)
-    assert "does not get there" in page._status.content
+    assert "does not reach the target" in page._status.content
     assert (posing.q >= ARM.lower).all()
     assert (posing.q <= ARM.upper).all()
 
@@ -185,7 +185,7 @@ def test_missing_meshes_are_named_on_the_page(see, tmp_path):
     urdf.write_text(text.replace("</robot>", EXTRA_LINK))
     said = []
     model = mbs.Model.from_urdf(urdf)
-    opened = open_page(model, urdf, port=0, tell=said.append)
+    opened = open_page(model, urdf, port=0, report=said.append)
     try:
         assert len(said) == 1
         assert "package://no/a.stl" in said[0]
@@ -200,7 +200,7 @@ def test_missing_meshes_are_named_on_the_page(see, tmp_path):
 
 def test_a_browser_that_leaves_and_comes_again_sees_the_state(see, opened):
     posing, said = Posing(opened.page, ARM, Q), []
-    opened.page.tell = said.append
+    opened.page.report = said.append
     with running(opened.page, posing):
         seen = see(opened.page.address)
         seen.page.close()
@@ -251,5 +251,5 @@ def test_without_a_port_the_first_that_is_free_is_taken():
 
 
 def test_an_unknown_layer_is_refused(opened):
-    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid are body frames, "):
+    with pytest.raises(ArgumentError, match="no layer 'shadows'; valid are all, body frames, "):
         opened.page.choose(["shadows"])

@@ -19,10 +19,10 @@ from mbs_dynamics.integrate import simulate, simulate_floating
 from mbs_dynamics.integrate.floating import BASE
 from mbs_dynamics.integrate.states import states_of
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.layers import Parts
+from mbs_dynamics.view.layers import DrawnModel
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
-from mbs_dynamics.view.playback import Playback, Watching
+from mbs_dynamics.view.playback import Playback, RunningSimulation
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
@@ -76,7 +76,7 @@ def opened():
 
 
 def test_the_state_is_that_of_the_time_line(see, opened, swing):
-    playback = Playback(opened.page, opened.parts, swing)
+    playback = Playback(opened.page, opened.drawn, swing)
     with running(opened.page, playback):
         seen = see(opened.page.address)
         seen.tab("Motion")
@@ -97,7 +97,7 @@ def test_the_state_is_that_of_the_time_line(see, opened, swing):
 def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened, swing, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("mbs_dynamics.view.playback.time.monotonic", lambda: clock[0])
-    playback = Playback(opened.page, opened.parts, swing)
+    playback = Playback(opened.page, opened.drawn, swing)
     assert not playback.due()
     playback.play()
     assert playback.due()
@@ -124,7 +124,7 @@ def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened, swing
 
 
 def test_the_trace_is_the_path_of_the_body(opened, swing):
-    playback = Playback(opened.page, opened.parts, swing)
+    playback = Playback(opened.page, opened.drawn, swing)
     opened.page.body.value = "link5"
     opened.page.refresh(playback)
     ((_, (lines,)),) = opened.page.canvas._drawn["trace"]
@@ -138,8 +138,8 @@ def test_the_trace_is_the_path_of_the_body(opened, swing):
 
 def test_the_ghost_is_where_the_second_motion_is(opened, swing):
     other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3)
-    look = opened.look.parts
-    playback = Playback(opened.page, opened.parts, swing, ghost=other, look=look)
+    parts = opened.appearance.parts
+    playback = Playback(opened.page, opened.drawn, swing, ghost=other, parts=parts)
     assert playback.end == pytest.approx(0.8)
     playback.seek(0.7)
     opened.page.refresh(playback)
@@ -154,11 +154,11 @@ def test_the_ghost_is_where_the_second_motion_is(opened, swing):
 def test_motions_of_other_robots_and_batches_are_refused(opened, swing):
     chain = mbs.Model.from_urdf(FLOATING, root="hub")
     other = simulate(chain, [0.3], duration=0.01)
-    with pytest.raises(ArgumentError, match="the motion is of the joints hinge; the model has "):
-        Playback(opened.page, opened.parts, other)
+    with pytest.raises(ArgumentError, match="the motion has the joints hinge; the model has "):
+        Playback(opened.page, opened.drawn, other)
     batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
     with pytest.raises(ArgumentError, match="the page shows one motion, not a batch"):
-        Playback(opened.page, opened.parts, batch)
+        Playback(opened.page, opened.drawn, batch)
 
 
 def test_a_floating_base_has_the_coordinates_of_its_joint():
@@ -172,20 +172,20 @@ def test_a_floating_base_has_the_coordinates_of_its_joint():
     np.testing.assert_allclose(mbs.forward_kinematics(model, q)[:, BASE], motion.C, atol=1e-9)
     found = mbs.twists(model, q, qd)[:, BASE]
     np.testing.assert_allclose(found, motion.V, atol=1e-8)
-    watching = Watching(Parts.of(model))
-    assert not watching.due()
-    assert watching.scene("arm", "spatial") is None
-    watching.saw(motion.C[-1], motion.V[-1], motion.q[-1], motion.qd[-1])
-    assert watching.due()
-    scene = watching.scene("arm", "spatial")
-    assert not watching.due()
+    running_simulation = RunningSimulation(DrawnModel.of(model))
+    assert not running_simulation.due()
+    assert running_simulation.scene("arm", "spatial") is None
+    running_simulation.update(motion.C[-1], motion.V[-1], motion.q[-1], motion.qd[-1])
+    assert running_simulation.due()
+    scene = running_simulation.scene("arm", "spatial")
+    assert not running_simulation.due()
     np.testing.assert_allclose(scene.q, q[-1], atol=1e-12)
 
 
 def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
     del browser  # skips where there is none
     short = simulate(ARM, Q, duration=0.1)
-    playback = Playback(opened.page, opened.parts, short)
+    playback = Playback(opened.page, opened.drawn, short)
     files = [tmp_path / f"scene{kind}" for kind in (".png", ".gif", ".html")]
     for file in files:
         check_picture(file, moves=True)
@@ -203,5 +203,5 @@ def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser)
 def test_other_kinds_of_pictures_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match=r"must end in \.png, \.gif, \.html; got"):
         check_picture(tmp_path / "a.bmp", moves=True)
-    with pytest.raises(ArgumentError, match=r"a \.gif shows a motion"):
+    with pytest.raises(ArgumentError, match="needs a motion: --motion FILE"):
         check_picture(tmp_path / "a.gif", moves=False)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What RViz shows of a robot: masses, torques, the tool's twist and wrench, as markers."""
+"""Markers for RViz: inertias, torques, the screw axis of the tool and its wrench."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ DRAWN = (
     ("screw_axis", layers.screw),
     ("tool_wrench", layers.wrench),
 )
-"""The namespaces of the markers, and the layers in them."""
+"""Namespaces of the markers and the layers drawn in them."""
 
 
 class Markers:
-    """The markers of one robot, in the frame of its root link."""
+    """The markers of a robot, in the frame of its root link."""
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._parts = layers.Parts.of(robot.model)
+        self._drawn = layers.DrawnModel.of(robot.model)
 
     def message(
         self, stamp: Time, q: FloatArray, qd: FloatArray | None, wrench: ToolWrench | None
     ) -> MarkerArray:
-        """Return the markers of a state; without velocities there is no screw axis."""
+        """Return the markers of a state; no screw axis if ``qd`` is None."""
         model, tool = self._robot.model, self._robot.tool_body
-        scene = layers.Scene(self._parts, q, qd, body=tool, measured=mbs.gravity_torques(model, q))
+        scene = layers.Scene(self._drawn, q, qd, body=tool, measured=mbs.gravity_torques(model, q))
         if wrench is not None:
             R = scene.pose[:3, :3]
             on_tool = np.concatenate([np.zeros(3), R @ wrench.W[3:]])
