@@ -117,8 +117,8 @@ class Page:
         radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
         right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
         camera = self.server.initial_camera
-        camera.look_at = 0.5 * (low + high) + 0.35 * radius * right
-        camera.position = camera.look_at + 2.0 * radius * back
+        camera.look_at = 0.5 * (low + high) + 0.45 * radius * right
+        camera.position = camera.look_at + 2.5 * radius * back
         self._aimed = True
 
     def _add_panels(self, model: Model, dark: bool) -> None:
