@@ -28,7 +28,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.py"))),
-        (f"{SHARE}/config", sorted([*glob("config/*.yaml"), *glob("config/*.rviz")])),
+        (f"{SHARE}/config", sorted(glob("config/*"))),
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
     ],
     zip_safe=False,
@@ -76,6 +76,8 @@ setup(
             "trimesh>=4.5",
             "pycollada",
             "playwright",
+            # Describes the configuration of Foxglove's panels.
+            "foxglove-sdk>=0.30",
             "sphinx>=8.1",
             "myst-parser>=4",
             "furo",

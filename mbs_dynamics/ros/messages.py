@@ -62,10 +62,11 @@ class LabelledArray:
 
 
 class EffortMessage:
-    """A JointState with names and efforts."""
+    """A JointState with names and efforts; RViz needs its frame to be one of TF."""
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
+    def __init__(self, joint_names: Sequence[str], frame_id: str = "") -> None:
         self.message = JointState(name=list(joint_names), effort=[0.0] * len(joint_names))
+        self.message.header.frame_id = frame_id
         self._header, self._effort = self.message.header, self.message.effort
 
     def fill(self, stamp: Time, tau: FloatArray) -> JointState:

@@ -62,13 +62,13 @@ class Outputs:
         for joint in settings.joint_wrenches:
             topics[f"~/joint_wrench/{joints[joint]}"] = WrenchStamped
         self._advertise(topics)
-        self._gravity = EffortMessage(model.joint_names)
-        self._bias = EffortMessage(model.joint_names)
-        self._external = EffortMessage(model.joint_names)
         self._mass_matrix = MatrixMessage(model.joint_names)
         self._energies = {size: EnergyMessage(power=size == 3) for size in (2, 3)}
         prefix, rep = settings.frame_prefix, settings.body_representation
-        root = prefix + robot.root
+        self._root = root = prefix + robot.root
+        self._gravity = EffortMessage(model.joint_names, root)
+        self._bias = EffortMessage(model.joint_names, root)
+        self._external = EffortMessage(model.joint_names, root)
         self._center_of_mass = PointMessage(root)
         self._tool_wrench = WrenchMessage(prefix + robot.tool_body)
         self._twists = [
@@ -138,7 +138,7 @@ class Outputs:
         ready = _Ready(self._publishers)
         if contact.torques is not None:
             if tuple(self._external.message.name) != contact.joints:
-                self._external = EffortMessage(contact.joints)
+                self._external = EffortMessage(contact.joints, self._root)
             ready.add("~/external_torques", self._external.fill, stamp, contact.torques)
         wrench = contact.wrench if ready.hears("~/tool_wrench") else None
         if wrench is not None:

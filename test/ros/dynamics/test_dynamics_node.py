@@ -134,6 +134,7 @@ def test_messages_say_what_they_are(own):
         stamp = own.latest["twist/tool"].header.stamp
         assert keys["stamp"] == f"{stamp.sec}.{stamp.nanosec:09d}"
         np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, Q), **CLOSE)
+        assert gravity.header.frame_id == "left/base_link"  # for the Effort display of RViz
     # a payload comes on top, by the frame of TF or by the link
     for frame in ("left/tool", "tool"):
         own.payload(frame, 0.5)

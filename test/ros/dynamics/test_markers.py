@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 pytest.importorskip("visualization_msgs")
 
-import yaml
 from builtin_interfaces.msg import Time
 from ros_bench import NodeProcess, Probe
 from visualization_msgs.msg import Marker, MarkerArray
@@ -118,13 +115,3 @@ def test_the_node_draws_at_most_thirty_times_a_second(ros):
         probe.until(lambda: heard, again=lambda: probe.send(MODEL.joint_names, Q, QD))
         namespaces = {marker.ns for marker in heard[-1].markers}
         assert {"inertia", "center_of_mass", "joint_torques", "screw_axis"} <= namespaces
-
-
-def test_the_displays_are_of_topics_that_are_published():
-    file = Path(__file__).parents[3] / "config" / "mbs_dynamics.rviz"
-    displays = yaml.safe_load(file.read_text(encoding="utf-8"))["Visualization Manager"]["Displays"]
-    page = (Path(__file__).parents[3] / "docs" / "ros.md").read_text(encoding="utf-8")
-    topics = [one["Topic"]["Value"] for one in displays if "Topic" in one]
-    assert len(topics) == 3
-    for topic in topics:
-        assert f"| `{topic.replace('dynamics_node', '~')}` |" in page
