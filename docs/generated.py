@@ -14,8 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import Field, fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from mbs_dynamics.cli import command_line
+from mbs_dynamics.ros.entry_points import interface_of
+from mbs_dynamics.ros.interface import Parameter
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "figures"
@@ -43,50 +43,28 @@ PROGRAMS = {
 }
 """The programs in examples/ and the figures that they write."""
 
-SETTINGS = {
-    "dynamics_node": "dynamics.settings.DynamicsSettings",
-    "gravity_compensation_node": "compensation.settings.GravityCompensationSettings",
-    "command_watchdog_node": "compensation.command_watchdog.CommandWatchdogSettings",
-    "simulator_node": "simulator.settings.SimulatorSettings",
-}
-"""The classes below mbs_dynamics.ros that declare the parameters of each node."""
-
-
-def settings_of(node: str) -> type[Any]:
-    """Return the class that declares the parameters of a node."""
-    module, _, name = SETTINGS[node].rpartition(".")
-    found: type[Any] = getattr(import_module(f"mbs_dynamics.ros.{module}"), name)
-    return found
-
 
 def parameter_table(node: str) -> Iterable[str]:
     """Yield the lines of a Markdown table of a node's parameters."""
     yield "| parameter | default | meaning |"
     yield "|---|---|---|"
-    for item in fields(settings_of(node)):
-        yield f"| {_name(item)} | {_default(item)} | {_meaning(item)} |"
+    for one in interface_of(node).parameters:
+        yield f"| `{one.full_name}` | {_default(one)} | {_meaning(one)} |"
 
 
-def _name(item: Field[Any]) -> str:
-    if "each_default" in item.metadata:
-        return f"`{item.name}.<joint>`"
-    return f"`{item.name}.<link>`" if "by_link" in item.metadata else f"`{item.name}`"
-
-
-def _default(item: Field[Any]) -> str:
-    value = item.metadata.get("each_default", item.default)
-    if value is None:
+def _default(one: Parameter) -> str:
+    if one.default is None:
         return "must be set"
-    value = list(value) if isinstance(value, tuple) else value
-    return f"`{str(value).lower() if isinstance(value, bool) else value or repr(value)}`"
+    value = list(one.default) if isinstance(one.default, tuple) else one.default
+    shown = f"`{str(value).lower() if isinstance(value, bool) else value or repr(value)}`"
+    return f"{shown} {one.unit}".strip()
 
 
-def _meaning(item: Field[Any]) -> str:
-    text = f"{item.metadata['description']} {item.metadata['constraints']}".strip()
-    limits = item.metadata.get("each") or item.metadata["range"]
-    if limits is not None:
-        text += f" Range: {limits[0]:g} to {limits[1]:g}."
-    if item.metadata["read_only"]:
+def _meaning(one: Parameter) -> str:
+    text = f"{one.description} {one.remarks}".strip()
+    if one.range is not None:
+        text += f" Range: {one.range[0]:g} to {one.range[1]:g}."
+    if one.read_only:
         text += " *Fixed at start.*"
     return text.replace("|", r"\|").replace("<", r"\<").replace("~/", r"\~/").replace("_", r"\_")
 
@@ -125,7 +103,7 @@ class NodeParameters(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        module = sys.modules[settings_of(self.arguments[0]).__module__]
+        module = sys.modules[interface_of(self.arguments[0]).settings.__module__]
         self.env.note_dependency(str(module.__file__))
         return self.parse_text_to_nodes("\n".join(parameter_table(self.arguments[0])))
 

@@ -1,69 +1,196 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The node that ends torques which nobody commands any more, through ros2_control.
+"""Ends torques whose commands have stopped, through ros2_control.
 
-Topics, parameters and behaviour: docs/ros.md and docs/gravity_compensation.md. Nothing is decided
-here: callbacks convert, call and publish.
+Behaviour: docs/ros.md and docs/gravity_compensation.md. :class:`CommandWatchdog` decides and uses
+no ROS; the callbacks of the node convert, call and publish.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
-from rclpy.parameter import Parameter
+from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.errors import ControllerError, MbsError
-from mbs_dynamics.ros import parameters
-from mbs_dynamics.ros.compensation.command_watchdog import (
-    CommandWatchdog,
-    CommandWatchdogSettings,
-    Switch,
-    Watch,
+from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros.compensation.controllers import (
+    NOT_INSTALLED,
+    Controller,
+    ControllerManager,
+    find,
+    not_loaded,
+    pause,
 )
-from mbs_dynamics.ros.compensation.controller_manager import NOT_INSTALLED, ControllerManager, pause
+from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
 from mbs_dynamics.ros.messages import status
-from mbs_dynamics.ros.node_base import CarefulNode
+from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
 
+TICKS = 10
+"""Number of checks for silence within ``command_timeout``."""
+
+RETRY_PERIOD = 0.5
+"""Time in s from a failure to the next attempt."""
+
 ZEROS, ZERO_PERIOD = 12, 0.025
-"""How many commands of zero are sent, and how often in s: a new publisher is discovered late."""
+"""Number of commands of zero, and their period in s: a new publisher is discovered late."""
 
 INSPECTIONS = 5
-"""The controllers are listed once in so many seconds, and each second while one is missing."""
+"""Period in s at which the controllers are listed; 1 s while one is missing."""
 
 
-class CommandWatchdogNode(CarefulNode):
+class Watch(Enum):
+    """What the watchdog does."""
+
+    IDLE = "idle"
+    """No torque was commanded so far, or the last command was zero."""
+    WATCHING = "watching"
+    """Torques are commanded."""
+    DEACTIVATING = "deactivating"
+    """Commands have stopped, and the controller is to be deactivated."""
+    DEACTIVATED = "deactivated"
+    """It has been; until the next command."""
+
+
+class Switch(NamedTuple):
+    """What to ask the controller manager for."""
+
+    activate: tuple[str, ...]
+    deactivate: tuple[str, ...]
+    zeros: int
+    """The length of a command of zero to send before; 0 for none.
+
+    A forward_command_controller leaves its last command in the hardware's interface, and some
+    hardware goes on with it unless another controller takes over."""
+
+
+class CommandWatchdog:
+    """Decides whether commands have stopped under torque. Times are of one steady clock, in s."""
+
+    def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
+        self.settings = settings
+        self.state = Watch.IDLE
+        self.commands = 0
+        """How many commands have come."""
+        self.deactivations = 0
+        """How many times the controller was to be deactivated."""
+        self.attempts = 0
+        """How many calls of the controller manager have failed since the last deactivation."""
+        self.reason = ""
+        """Why the controller is to be deactivated, or was."""
+        self.failure = ""
+        """Why the latest attempt has failed."""
+        self.misfit = ""
+        """Which of the two controllers does not exist, as far as the manager has been asked."""
+        self._silence = 0.0
+        self._looked = now
+        self._heard: float | None = None
+        self._next = 0.0
+        self._alone = False
+
+    @property
+    def period(self) -> float:
+        """Seconds from one :meth:`look` to the next."""
+        return self.settings.command_timeout / TICKS
+
+    def since_command(self, now: float) -> float | None:
+        """Return the age of the last command in s; None if there was none."""
+        return None if self._heard is None else now - self._heard
+
+    def on_command(self, efforts: Iterable[float], now: float) -> None:
+        """Take a command: efforts in N m or N."""
+        self.commands += 1
+        self._heard, self._silence = now, 0.0
+        self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
+
+    def look(self, publishers: int, now: float) -> bool:
+        """Return whether to deactivate now; ``publishers`` is how many the command topic has.
+
+        To be called every :attr:`period`. A pause of this process itself counts as two periods,
+        as the commands that have come in it are yet to be read.
+        """
+        self._silence += min(now - self._looked, 2.0 * self.period)
+        self._looked = now
+        timeout = self.settings.command_timeout
+        if self.state is Watch.WATCHING:
+            if self._silence > timeout:
+                self._begin(f"no command for {timeout:g} s, the last one was not zero", now)
+            elif not publishers and self._silence > 3.0 * self.period:
+                self._begin("the command topic has lost its publisher under torque", now)
+        return self.state is Watch.DEACTIVATING and now >= self._next
+
+    def _begin(self, reason: str, now: float) -> None:
+        self.state, self.reason, self.failure = Watch.DEACTIVATING, reason, ""
+        self.deactivations += 1
+        self.attempts, self._next, self._alone = 0, now, False
+
+    def plan(self, controllers: Sequence[Controller]) -> Switch | None:
+        """Return what to ask for, given all loaded controllers; None if nothing is to be done.
+
+        Raises ControllerError if the controller is not loaded.
+        """
+        effort, position = self.settings.controller, self.settings.position_controller
+        controller = find(controllers, effort)
+        if controller is None:
+            raise ControllerError(not_loaded(controllers, effort))
+        if self.state is not Watch.DEACTIVATING or controller.state != "active":
+            return None
+        holder = find(controllers, position)
+        takes_over = holder is not None and holder.state == "inactive" and not self._alone
+        if takes_over:
+            return Switch((position,), (effort,), 0)
+        return Switch((), (effort,), len(controller.command_interfaces))
+
+    def succeed(self) -> None:
+        """Note that the controller is not active any more."""
+        if self.state is Watch.DEACTIVATING:
+            self.state, self.failure = Watch.DEACTIVATED, ""
+
+    def fail(self, reason: str, asked: Switch | None, now: float) -> None:
+        """Note that the manager could not be asked, or has refused what it was asked for.
+
+        The next attempt does without the position controller if this one was with it: that must
+        not keep torques from being ended.
+        """
+        self.attempts, self.failure = self.attempts + 1, reason
+        self._next = now + RETRY_PERIOD
+        self._alone = asked is not None and bool(asked.activate)
+
+    def inspect(self, controllers: Sequence[Controller]) -> None:
+        """Note whether the controllers exist, before they are needed."""
+        named = (self.settings.controller, self.settings.position_controller)
+        missing = [name for name in named if name and find(controllers, name) is None]
+        self.misfit = not_loaded(controllers, missing[0]) if missing else ""
+
+
+class CommandWatchdogNode(BaseNode):
     """The command watchdog; see docs/ros.md.
 
     Raises MbsError for settings that cannot be used, and without controller_manager_msgs.
     """
 
+    interface = COMMAND_WATCHDOG_NODE
+
     def __init__(self, **options: Any) -> None:
-        super().__init__("command_watchdog_node", **options)
-        settings = parameters.declare(self, CommandWatchdogSettings)
+        super().__init__(**options)
+        settings: CommandWatchdogSettings = self._settings
         self._core = CommandWatchdog(settings, time.monotonic())
         self._manager = ControllerManager(self, settings.controller_manager)
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False
-        self._told = 0
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._seconds = 0
+        topic = "<command_topic>"
         # reliable: the zero at the end of a ramp must not be lost
-        self._commands = self.create_subscription(
-            Float64MultiArray, settings.command_topic, self._on_command, 1
-        )
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(self._core.period, self._look, clock=self._steady)
-        self.create_timer(1.0, self._on_second, clock=self._steady)
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._apply_parameters)
+        self._commands = self.subscribe(topic, self._on_command, settings.command_topic)
+        self._timer = self._steady_timer(self._core.period, self._look)
+        self._steady_timer(1.0, self._on_second)
+        self._watch_parameters()
         holder = settings.position_controller
         self.get_logger().info(
             f"deactivates {settings.controller!r} of {self._manager.name}"
@@ -77,7 +204,7 @@ class CommandWatchdogNode(CarefulNode):
         before = self._core.state
         self._core.on_command(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
-            self.get_logger().warning("commands have come again before the controller was inactive")
+            self.get_logger().warning("commands resumed before the controller was inactive")
 
     def _look(self) -> None:
         before = self._core.state
@@ -109,16 +236,16 @@ class CommandWatchdogNode(CarefulNode):
             self._core.succeed()
         except ControllerError as error:
             self._core.fail(str(error), asked, time.monotonic())
-            self._warn(str(error), f"cannot deactivate: {error}")
+            self.warn(str(error), f"cannot deactivate: {error}")
         finally:
             self._asking = self._ending = False
 
     async def _end_torques(self, length: int) -> None:
-        """Command zero for a while, by a publisher that is there for no longer."""
+        """Command zero for a while, by a publisher that exists for no longer."""
         if not length:
             return
         self._ending = True
-        publisher = self.create_publisher(Float64MultiArray, self._commands.topic_name, 1)
+        publisher = self.advertise("<command_topic>", self._commands.topic_name)
         try:
             for _ in range(ZEROS):
                 if self._core.state is not Watch.DEACTIVATING:
@@ -144,16 +271,16 @@ class CommandWatchdogNode(CarefulNode):
         finally:
             self._asking = False
         if self._core.misfit:
-            self._warn(self._core.misfit, self._core.misfit)
+            self.warn(self._core.misfit, self._core.misfit)
 
     def _on_second(self) -> None:
-        due = self._told % INSPECTIONS == 0 or self._core.misfit
+        due = self._seconds % INSPECTIONS == 0 or self._core.misfit
         if due and self._manager.present():
             self._ask(self._inspect)
-        self._told += 1
-        self._diagnostics.publish(self._health())
+        self._seconds += 1
+        self._report([self._status()])
 
-    def _health(self) -> DiagnosticArray:
+    def _status(self) -> DiagnosticStatus:
         core, settings = self._core, self._core.settings
         publishers = self.count_publishers(self._commands.topic_name)
         present = self._manager.present()
@@ -183,30 +310,17 @@ class CommandWatchdogNode(CarefulNode):
             level, said = DiagnosticStatus.ERROR, f"can do nothing: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
             level, said = DiagnosticStatus.WARN, f"deactivated {settings.controller}: {core.reason}"
-        array = DiagnosticArray()
-        array.header.stamp = self.get_clock().now().to_msg()
-        name = self.get_fully_qualified_name().lstrip("/")
-        array.status = [status(f"{name}: watchdog", level, said, values)]
-        return array
+        return status("watchdog", level, said, values)
 
-    # -- parameters --------------------------------------------------------------------------------
-
-    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
-        try:
-            parameters.changed(self._core.settings, given)
-        except MbsError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
-
-    def _apply_parameters(self, given: list[Parameter]) -> None:
-        self._core.settings = parameters.changed(self._core.settings, given)
+    def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
+        self._core.settings = self._settings
         self.destroy_timer(self._timer)
-        self._timer = self.create_timer(self._core.period, self._look, clock=self._steady)
+        self._timer = self._steady_timer(self._core.period, self._look)
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    return run("command_watchdog_node", CommandWatchdogNode, args)
+    return run(COMMAND_WATCHDOG_NODE.node, CommandWatchdogNode, args)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that start nodes. Without a ROS 2 that they can use, they say so and end.
+"""The commands that start nodes, and the interface of each node by its name. No ROS is needed.
 
-With ``--help`` they print their parameters, and need no ROS.
+The commands need a supported ROS 2, and end with exit code 1 and a message without it. With
+``--help`` they print the parameters of the node.
 """
 
 from __future__ import annotations
@@ -11,24 +12,20 @@ import importlib
 import os
 import sys
 import textwrap
-from dataclasses import fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mbs_dynamics.ros.interface import Interface
 
 PACKAGE = __package__.partition(".")[0]
 
-SETTINGS = {
-    "command_watchdog_node": "compensation.command_watchdog:CommandWatchdogSettings",
-    "dynamics_node": "dynamics.settings:DynamicsSettings",
-    "gravity_compensation_node": "compensation.settings:GravityCompensationSettings",
-    "simulator_node": "simulator.settings:SimulatorSettings",
+INTERFACES = {
+    "command_watchdog_node": "compensation.interface:COMMAND_WATCHDOG_NODE",
+    "dynamics_node": "dynamics.interface:DYNAMICS_NODE",
+    "gravity_compensation_node": "compensation.interface:GRAVITY_COMPENSATION_NODE",
+    "simulator_node": "simulator.interface:SIMULATOR_NODE",
 }
-"""Where the parameters of each node are."""
-
-ABOUT = {
-    "command_watchdog_node": "Deactivates an effort controller whose commands have stopped.",
-    "dynamics_node": "Publishes torques, twists, Jacobians and contact forces of a robot.",
-    "gravity_compensation_node": "Holds an arm up against gravity, once its service enables it.",
-    "simulator_node": "Stands in for a robot: a URDF under forward dynamics in real time.",
-}
+"""Module and name of the interface of each node."""
 
 
 def command_watchdog_node() -> int:
@@ -76,31 +73,34 @@ def _run(node: str) -> int:
     return 1
 
 
+def interface_of(node: str) -> Interface:
+    """Return the parameters, topics and services of a node. Needs no ROS."""
+    module, _, name = INTERFACES[node].partition(":")
+    found: Interface = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return found
+
+
 def usage(node: str) -> str:
-    """Return what a node is, how it is started, and its parameters."""
-    module, _, name = SETTINGS[node].partition(":")
-    kind = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    """Return the help text of a node: what it does, how it is started, and its parameters."""
+    interface = interface_of(node)
     lines = [
         f"usage: ros2 run {PACKAGE} {node} --ros-args",
         "           [-p NAME:=VALUE ...] [--params-file FILE]",
         "",
-        ABOUT[node],
+        interface.description,
         "",
         "parameters:",
     ]
-    for item in fields(kind):
-        by_joint = "each_default" in item.metadata
-        default = item.metadata["each_default"] if by_joint else item.default
-        shown = list(default) if isinstance(default, tuple) else default
-        about = f"{item.metadata['description']} {item.metadata['constraints']}".strip()
-        each = ".<joint>" if by_joint else ".<link>" if "by_link" in item.metadata else ""
-        lines.append(f"  {item.name}{each} ({shown!r})")
+    for one in interface.parameters:
+        default = list(one.default) if isinstance(one.default, tuple) else one.default
+        about = f"{one.description} {one.remarks}".strip()
+        lines.append(f"  {one.full_name} ({default!r}{one.unit and ' ' + one.unit})")
         lines.append(textwrap.fill(about, 96, initial_indent="      ", subsequent_indent="      "))
     return "\n".join(lines)
 
 
 def _too_old() -> str | None:
-    """Return what is wrong with the version of ROS 2; None if nothing is."""
+    """Return the message that this version of ROS 2 is not supported; None if it is."""
     from rclpy.node import Node
 
     if hasattr(Node, "add_post_set_parameters_callback"):

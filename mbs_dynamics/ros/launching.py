@@ -27,25 +27,11 @@ from launch_ros.substitutions import FindPackageShare
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
-from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
-from mbs_dynamics.ros.settings import (
-    ALGORITHMS,
-    NodeSettings,
-    by_joint_fields,
-    by_link_fields,
-    whole_fields,
-)
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.interface import ALGORITHMS
 
 PACKAGE = "mbs_dynamics"
-
-SETTINGS: dict[str, type[NodeSettings]] = {
-    "dynamics_node": DynamicsSettings,
-    "gravity_compensation_node": GravityCompensationSettings,
-    "simulator_node": SimulatorSettings,
-}
 
 SWITCH = ["true", "false"]
 
@@ -346,9 +332,9 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_parameters(executable: str, given: Iterable[str]) -> None:
     """Raise UnknownParameterError for a name that no parameter of a node has."""
-    kind = SETTINGS[executable]
-    by_joint = [item.name for item in (*by_joint_fields(kind), *by_link_fields(kind))]
-    whole = [item.name for item in whole_fields(kind)]
+    parameters = interface_of(executable).parameters
+    by_joint = [one.name for one in parameters if one.per]
+    whole = [one.name for one in parameters if not one.per]
     for name in given:
         if name not in (*whole, "use_sim_time") and name.partition(".")[0] not in by_joint:
             raise UnknownParameterError(name, [*whole, *by_joint])

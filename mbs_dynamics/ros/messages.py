@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Between arrays and ROS messages.
+"""Converts between arrays and ROS messages.
 
-Here, and nowhere else, angular-first (as in the papers) becomes linear-first (as in ROS), and a
-matrix becomes a list. Outgoing messages are made once and filled again, in place, for each state:
+This module alone converts angular-first (as in the papers) to linear-first (as in ROS), and
+matrices to lists. Outgoing messages are created once and filled in place for each state, since
 publishing copies them.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -31,34 +32,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
-"""What the rows of a Jacobian message are."""
+"""Label of the rows of a Jacobian message."""
 
 ENERGIES = ("kinetic_J", "potential_J", "power_W")
-"""What an energy message holds, joined by commas; the power may be missing."""
-
-
-class LabelledArray:
-    """A Float64MultiArray whose first label says what it holds, of what, and of which time.
-
-    Labels are ``what; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
-    """
-
-    def __init__(self, shape: Sequence[int], what: Sequence[str], about: Mapping[str, str]) -> None:
-        strides = np.cumprod((1, *shape[::-1]))[:0:-1].tolist()
-        dimensions = [
-            MultiArrayDimension(label=label, size=size, stride=stride)
-            for label, size, stride in zip(what, shape, strides, strict=True)
-        ]
-        self._label = "; ".join([what[0], *(f"{key}={value}" for key, value in about.items())])
-        layout = MultiArrayLayout(dim=dimensions, data_offset=0)
-        self.message = Float64MultiArray(layout=layout, data=[0.0] * strides[0])
-        self._first, self._data = self.message.layout.dim[0], self.message.data
-
-    def filled(self, stamp: Time, values: bytes) -> Float64MultiArray:
-        """Return the message with the bytes of its numbers, row by row."""
-        self._first.label = f"{self._label}; stamp={stamp.sec}.{stamp.nanosec:09d}"
-        self._data[:] = array("d", values)
-        return self.message
+"""Labels of an energy message, joined by commas; the power may be missing."""
 
 
 class EffortMessage:
@@ -95,41 +72,41 @@ class StateMessage:
         return self.message
 
 
-class TwistMessage:
-    """A TwistStamped."""
+class ScrewMessage:
+    """A message with a twist or a wrench: angular part first here, linear part first in ROS."""
 
-    def __init__(self, frame_id: str) -> None:
-        self.message = TwistStamped()
-        self.message.header.frame_id = frame_id
-        self._header, twist = self.message.header, self.message.twist
-        self._linear, self._angular = twist.linear, twist.angular
+    def __init__(self, message: Any, angular: Any, linear: Any, frame_id: str) -> None:
+        self.message = message
+        message.header.frame_id = frame_id
+        self._header, self._angular, self._linear = message.header, angular, linear
 
-    def fill(self, stamp: Time, V: FloatArray) -> TwistStamped:
-        """Return the message with the twist V (6,), angular part first, in rad/s and m/s."""
+    def fill(self, stamp: Time, X: FloatArray) -> Any:
+        """Return the message with the twist or wrench X (6,), angular part first, SI units."""
         self._header.stamp = stamp
-        linear, angular = self._linear, self._angular
-        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = V.tolist()
+        angular, linear = self._angular, self._linear
+        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = X.tolist()
         return self.message
 
 
-class VelocityMessage:
-    """A VelocityStamped: a twist measured at the origin of ``frame_id`` and resolved in its axes.
+def twist_message(frame_id: str) -> ScrewMessage:
+    """Return a TwistStamped that is resolved in a frame."""
+    message = TwistStamped()
+    return ScrewMessage(message, message.twist.angular, message.twist.linear, frame_id)
 
-    It is that of the frame ``body`` seen from ``reference``. tf2 takes it to other frames.
+
+def velocity_message(body: str, reference: str, frame_id: str) -> ScrewMessage:
+    """Return a VelocityStamped of the frame ``body`` with respect to the frame ``reference``.
+
+    It is measured at the origin of ``frame_id`` and resolved in its axes; tf2 can transform it.
     """
+    message = VelocityStamped(body_frame_id=body, reference_frame_id=reference)
+    return ScrewMessage(message, message.velocity.angular, message.velocity.linear, frame_id)
 
-    def __init__(self, body: str, reference: str, frame_id: str) -> None:
-        self.message = VelocityStamped(body_frame_id=body, reference_frame_id=reference)
-        self.message.header.frame_id = frame_id
-        self._header, twist = self.message.header, self.message.velocity
-        self._linear, self._angular = twist.linear, twist.angular
 
-    def fill(self, stamp: Time, V: FloatArray) -> VelocityStamped:
-        """Return the message with the twist V (6,), angular part first, in rad/s and m/s."""
-        self._header.stamp = stamp
-        linear, angular = self._linear, self._angular
-        angular.x, angular.y, angular.z, linear.x, linear.y, linear.z = V.tolist()
-        return self.message
+def wrench_message(frame_id: str) -> ScrewMessage:
+    """Return a WrenchStamped at the origin of a frame and in its axes."""
+    message = WrenchStamped()
+    return ScrewMessage(message, message.wrench.torque, message.wrench.force, frame_id)
 
 
 class PointMessage:
@@ -147,60 +124,61 @@ class PointMessage:
         return self.message
 
 
-class JacobianMessage(LabelledArray):
-    """An array of 6 rows, linear part first, and one column per joint."""
+class LabelledArray:
+    """A Float64MultiArray, row by row, whose first label describes it.
 
-    def __init__(self, joint_names: Sequence[str], body: str, representation: str) -> None:
-        columns = ",".join(joint_names)
-        about = {"body": body, "representation": representation}
-        super().__init__((6, len(joint_names)), (JACOBIAN_ROWS, columns), about)
+    The label is ``contents; key=value; ...; stamp=<s>.<ns>``, since the message has no header.
+    """
 
-    def fill(self, stamp: Time, J: FloatArray) -> Float64MultiArray:
-        """Return the message with the Jacobian J (6, n), angular part first."""
-        rows = J.tobytes()
-        half = len(rows) // 2
-        return self.filled(stamp, rows[half:] + rows[:half])
+    def __init__(self, shape: Sequence[int], labels: Sequence[str], **about: str) -> None:
+        strides = np.cumprod((1, *shape[::-1]))[:0:-1].tolist()
+        dimensions = [
+            MultiArrayDimension(label=label, size=size, stride=stride)
+            for label, size, stride in zip(labels, shape, strides, strict=True)
+        ]
+        self._label = "; ".join([labels[0], *(f"{key}={value}" for key, value in about.items())])
+        layout = MultiArrayLayout(dim=dimensions, data_offset=0)
+        self.message = Float64MultiArray(layout=layout, data=[0.0] * strides[0])
+        self._first, self._data = self.message.layout.dim[0], self.message.data
 
-
-class WrenchMessage:
-    """A WrenchStamped."""
-
-    def __init__(self, frame_id: str) -> None:
-        self.message = WrenchStamped()
-        self.message.header.frame_id = frame_id
-        self._header, wrench = self.message.header, self.message.wrench
-        self._force, self._torque = wrench.force, wrench.torque
-
-    def fill(self, stamp: Time, W: FloatArray) -> WrenchStamped:
-        """Return the message with the wrench W (6,), moment first, in N m and N."""
-        self._header.stamp = stamp
-        force, torque = self._force, self._torque
-        torque.x, torque.y, torque.z, force.x, force.y, force.z = W.tolist()
+    def fill(self, stamp: Time, values: FloatArray) -> Float64MultiArray:
+        """Return the message with the numbers of an array."""
+        self._first.label = f"{self._label}; stamp={stamp.sec}.{stamp.nanosec:09d}"
+        self._data[:] = array("d", self._bytes(values))
         return self.message
 
-
-class MatrixMessage(LabelledArray):
-    """An array of n rows and n columns, both labelled with the joints."""
-
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        names = ",".join(joint_names)
-        super().__init__((len(joint_names),) * 2, (names, names), {})
-
-    def fill(self, stamp: Time, M: FloatArray) -> Float64MultiArray:
-        """Return the message with the matrix M (n, n)."""
-        return self.filled(stamp, M.tobytes())
+    def _bytes(self, values: FloatArray) -> bytes:
+        return values.tobytes()
 
 
-class EnergyMessage(LabelledArray):
-    """An array of the kinetic and potential energy, and of the power where it is known."""
+class JacobianMessage(LabelledArray):
+    """A Jacobian (6, n): angular part first in :meth:`fill`, linear part first in the message."""
 
-    def __init__(self, *, power: bool) -> None:
-        names = ENERGIES if power else ENERGIES[:2]
-        super().__init__((len(names),), (",".join(names),), {})
+    def __init__(self, joint_names: Sequence[str], body: str, representation: str) -> None:
+        labels = JACOBIAN_ROWS, ",".join(joint_names)
+        shape = 6, len(joint_names)
+        super().__init__(shape, labels, body=body, representation=representation)
+
+    def _bytes(self, values: FloatArray) -> bytes:
+        rows = values.tobytes()
+        half = len(rows) // 2
+        return rows[half:] + rows[:half]
+
+
+def matrix_message(joint_names: Sequence[str]) -> LabelledArray:
+    """Return an array of n rows and n columns, both labelled with the joints."""
+    return LabelledArray((len(joint_names),) * 2, (",".join(joint_names),) * 2)
+
+
+class EnergyMessage:
+    """An array of the kinetic and potential energy in J, and of the power in W if it is known."""
+
+    def __init__(self) -> None:
+        self._by_size = {k: LabelledArray((k,), (",".join(ENERGIES[:k]),)) for k in (2, 3)}
 
     def fill(self, stamp: Time, energies: FloatArray) -> Float64MultiArray:
-        """Return the message with the energies in J and the power in W."""
-        return self.filled(stamp, energies.tobytes())
+        """Return the message with two or three numbers."""
+        return self._by_size[energies.size].fill(stamp, energies)
 
 
 def wrench_of(message: WrenchStamped) -> FloatArray:
@@ -221,35 +199,35 @@ def stamp_of(stamp: Time) -> int:
 
 
 def link_of(frame_id: str, prefix: str) -> str:
-    """Return the link that a frame of TF is that of; names without the prefix are those of links.
+    """Return the link of a TF frame; a name without the prefix is that of a link itself.
 
-    A leading slash, as in tf before ROS 2, does not count.
+    A leading slash, as in tf before ROS 2, is ignored.
     """
     return frame_id.removeprefix("/").removeprefix(prefix)
 
 
 def gravity_of(message: Vector3Stamped, prefix: str = "") -> Gravity:
-    """Return what a message on ~/gravity asks for."""
+    """Return the gravity in a message on ~/gravity."""
     v = message.vector
     return Gravity(link_of(message.header.frame_id, prefix), (v.x, v.y, v.z))
 
 
-def said_of_gravity(gravity: Gravity) -> str:
-    """Return the log line that a gravity is in force."""
+def gravity_line(gravity: Gravity) -> str:
+    """Return the log line about a gravity that was accepted."""
     link, (x, y, z) = gravity
     where = f"in the axes of {link!r}" if link else "in the axes of the root link"
     return f"gravity in force: [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2 {where}"
 
 
-def said_of_payload(load: Load) -> str:
-    """Return the log line that a load is in force."""
+def payload_line(load: Load) -> str:
+    """Return the log line about a load that was accepted."""
     if load.mass == 0.0:
-        return f"payload taken off {load.link!r}"
+        return f"payload removed from {load.link!r}"
     return f"payload in force: {load.mass:.6g} kg at {load.link!r}"
 
 
 def load_of(message: InertiaStamped, prefix: str = "") -> Load:
-    """Return what a message on ~/payload asks for."""
+    """Return the load in a message on ~/payload."""
     I = message.inertia
     return Load(
         link_of(message.header.frame_id, prefix),
@@ -260,11 +238,11 @@ def load_of(message: InertiaStamped, prefix: str = "") -> Load:
 
 
 def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
-    """Return for each link the name under which its topics stand: a valid and visible one.
+    """Return a valid and visible topic name for each link.
 
-    What ROS does not allow in a topic becomes an underscore; a name that begins with a digit or an
-    underscore (which would hide the topic) gets ``link_`` (or another kind) in front; a name that
-    is taken gets a number behind.
+    Characters that ROS does not allow in a topic become underscores. A name that begins with a
+    digit or an underscore (which would hide the topic) gets the prefix ``link_`` (or another kind);
+    a name that is taken gets a number as suffix.
     """
     names: dict[str, str] = {}
     for link in links:
@@ -282,3 +260,16 @@ def status(name: str, level: bytes, message: str, values: Mapping[str, object]) 
     """Return one status of a node, its values as text."""
     pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)
+
+
+def environment_values(gravity: Iterable[float], loads: Iterable[Load]) -> dict[str, object]:
+    """Return the values of diagnostics about gravity (3,) in m/s^2 and loads."""
+    return {
+        "gravity [m/s^2]": ", ".join(f"{x:.6g}" for x in gravity),
+        "payloads": payloads_line(loads),
+    }
+
+
+def payloads_line(loads: Iterable[Load]) -> str:
+    """Return loads as diagnostics show them."""
+    return ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in loads) or "none"

@@ -25,7 +25,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros import parameters
+from mbs_dynamics.ros.node_base import misdirected_files
 
 N = TypeVar("N", bound=Any)
 
@@ -106,7 +106,7 @@ def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
     except (MbsError, ParameterException, InvalidNodeNameException) as error:
         get_logger(name).fatal(f"cannot start: {error}")
         return None
-    for message in parameters.misdirected_files(node, sys.argv if args is None else args):
+    for message in misdirected_files(node, sys.argv if args is None else args):
         node.get_logger().warning(message)
     return node
 

@@ -19,7 +19,7 @@ from mbs_dynamics.errors import MbsError, ModelError, ModelWarning, UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.settings import check_gravity
+from mbs_dynamics.ros.interface import check_gravity
 
 Vector = tuple[float, float, float]
 

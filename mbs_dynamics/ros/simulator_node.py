@@ -1,9 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The node that stands in for a robot: a URDF under forward dynamics, in real time.
+"""Simulates a robot: a URDF under forward dynamics, in real time.
 
-Topics, parameters and behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and
-publish.
+Behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and publish.
 """
 
 from __future__ import annotations
@@ -12,45 +11,48 @@ import os
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
-from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros import messages, parameters
+from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.node_base import LATCHED, CarefulNode
+from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import prefer_udp, run
 from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_description
-from mbs_dynamics.ros.simulator.commands import EffortCommands
-from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
-from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World, damping_of_drives, joint_forces
+from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
+from mbs_dynamics.ros.simulator.world import (
+    LONGEST_LAG,
+    EffortCommands,
+    Pace,
+    Pacer,
+    World,
+    damping_of_drives,
+    joint_forces,
+)
 
 
-class SimulatorNode(CarefulNode):
+class SimulatorNode(BaseNode):
     """The simulator; see docs/ros.md.
 
     Raises MbsError for a description or settings that cannot be used.
     """
 
+    interface = SIMULATOR_NODE
+
     def __init__(self, **options: Any) -> None:
-        super().__init__("simulator_node", **options)
-        settings = self._settings = parameters.declare(self, SimulatorSettings)
+        super().__init__(**options)
+        settings: SimulatorSettings = self._settings
         text = settings.robot_description or read_description(settings.robot_description_file)
         model = self._model(text)
         self._world = World(model, settings)
@@ -62,16 +64,25 @@ class SimulatorNode(CarefulNode):
         self._loads: deque[Load] = deque()
         self._hanging: tuple[Load, Future[Stepper]] | None = None
         self._compiler = ThreadPoolExecutor(1)  # the robot must not stand still meanwhile
-        self._advertise(text)
-        self._subscribe()
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._apply_parameters)
-        # a clock that others read starts at zero; else stamps are those of the system's clock
+        self._joint_states = self.advertise("joint_states")
+        self._clock_messages: Any = None
+        if settings.publish_clock:
+            self._clock_messages = self.advertise("/clock")
+        if settings.publish_description:
+            self._description = self.advertise("robot_description")
+            self._description.publish(String(data=text))
+        commands = self.subscribe("<command_topic>", self._on_commands, settings.command_topic)
+        self.subscribe("~/effort_commands", self._on_named_commands)
+        self.subscribe("~/disturbance", self._on_disturbance)
+        self.subscribe("~/payload", self._on_payload)
+        self.serve("~/reset", self._on_reset)
+        self.serve("~/brakes", self._on_brakes)
+        self._watch_parameters()
+        # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._pacer = Pacer(self._world.period, settings.realtime_factor, time.perf_counter())
-        self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
-        self.create_timer(1.0, self._publish_diagnostics, clock=self._steady)
+        self._timer = self._steady_timer(self._pacer.interval, self._tick)
+        self._steady_timer(1.0, self._publish_diagnostics)
         self.get_logger().info(
             f"model {model.name!r}: {model.n} joints, {settings.integrator}, "
             f"{self._world.steps} steps a period, {settings.rate:g} Hz"
@@ -85,7 +96,7 @@ class SimulatorNode(CarefulNode):
             )
         if self._world.braked:
             self.get_logger().info(
-                f"brakes hold the robot until commands on {self._command_topic} carry it, or "
+                f"brakes hold the robot until commands on {commands.topic_name} carry it, or "
                 f"{self.resolve_service_name('~/brakes')} releases it"
             )
 
@@ -96,40 +107,14 @@ class SimulatorNode(CarefulNode):
             self.get_logger().warning(message)
         return model
 
-    def _advertise(self, text: str) -> None:
-        # each event handler costs the executor time on every message
-        quiet = PublisherEventCallbacks(use_default_callbacks=False)
-        self._joint_states = self.create_publisher(
-            JointState, "joint_states", 10, event_callbacks=quiet
-        )
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._clock_messages: Any = None
-        if self._settings.publish_clock:
-            self._clock_messages = self.create_publisher(
-                ClockMessage, "/clock", 1, event_callbacks=quiet
-            )
-        if self._settings.publish_description:
-            self._description = self.create_publisher(String, "robot_description", LATCHED)
-            self._description.publish(String(data=text))
-
-    def _subscribe(self) -> None:
-        topic = self._settings.command_topic
-        heard = self.create_subscription(Float64MultiArray, topic, self._on_commands, 10)
-        self._command_topic = heard.topic_name
-        self.create_subscription(JointState, "~/effort_commands", self._on_named_commands, 10)
-        self.create_subscription(WrenchStamped, "~/disturbance", self._on_disturbance, 10)
-        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10)
-        self.create_service(Trigger, "~/reset", self._on_reset)
-        self.create_service(SetBool, "~/brakes", self._on_brakes)
-
-    # -- what it does ------------------------------------------------------------------------------
+    # -- simulation --------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         begin = time.perf_counter()
         self._hang_loads()
         done = 0
         for _ in range(self._pacer.due(begin)):
-            late = time.perf_counter() - begin > LONGEST_LAG  # others want the executor as well
+            late = time.perf_counter() - begin > LONGEST_LAG  # other callbacks need the executor
             if late or not self._advance():
                 break
             done += 1
@@ -155,36 +140,35 @@ class SimulatorNode(CarefulNode):
         self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
         return True
 
+    # -- input -------------------------------------------------------------------------------------
+
     def _on_commands(self, message: Float64MultiArray) -> None:
-        self._judge("commands", self._commands.set(message.data, self._world.time))
+        self._judge(self._commands.set(message.data, self._world.time))
 
     def _on_named_commands(self, message: JointState) -> None:
         now = self._world.time
-        self._judge("commands", self._commands.set_by_name(message.name, message.effort, now))
+        self._judge(self._commands.set_by_name(message.name, message.effort, now))
 
-    def _judge(self, what: str, rejection: Rejection | None) -> None:
+    def _judge(self, rejection: Rejection | None) -> None:
         if rejection is not None:
-            self._refuse(f"{what} {rejection.kind}", f"{what} refused: {rejection.reason}")
+            self._refuse(f"commands {rejection.kind}", f"commands refused: {rejection.reason}")
 
-    def _refuse(self, kind: str, said: str) -> None:
-        self._refused, self._last_refusal = self._refused + 1, said
-        self._warn(kind, said)
+    def _refuse(self, kind: str, message: str) -> None:
+        self._refused, self._last_refusal = self._refused + 1, message
+        super()._refuse(kind, message)
 
     def _on_disturbance(self, message: WrenchStamped) -> None:
-        try:
-            link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
-            self._world.push(link, messages.wrench_of(message))
-        except MbsError as error:
-            self._refuse("disturbance", f"disturbance refused: {error}")
-            return
-        if self._world.braked:
-            self._warn("braked", "the disturbance moves nothing: brakes hold the robot")
+        link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
+        wrench = messages.wrench_of(message)
+        accepted = self._try("disturbance", lambda: self._world.push(link, wrench))
+        if accepted and self._world.braked:
+            self.warn("braked", "the disturbance moves nothing: brakes hold the robot")
 
     def _on_payload(self, message: InertiaStamped) -> None:
         self._loads.append(messages.load_of(message, self._settings.frame_prefix))
 
     def _hang_loads(self) -> None:
-        """Take up loads, one after the other, each once what it needs is compiled."""
+        """Attach loads, one after the other, each once its kernels are compiled."""
         if self._hanging is None:
             if self._loads:
                 load = self._loads.popleft()
@@ -193,12 +177,8 @@ class SimulatorNode(CarefulNode):
         load, compiled = self._hanging
         if compiled.done():
             self._hanging = None
-            try:
-                self._world.hang(load, compiled.result())
-            except MbsError as error:
-                self._refuse("payload", f"payload refused: {error}")
-            else:
-                self._inform("payload accepted", messages.said_of_payload(load))
+            if self._try("payload", lambda: self._world.hang(load, compiled.result())):
+                self._inform("payload accepted", messages.payload_line(load))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._world.reset()
@@ -220,46 +200,89 @@ class SimulatorNode(CarefulNode):
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)
         refused, self._refused = self._refused, 0
-        self._diagnostics.publish(
-            simulator_diagnostics(
-                self.get_fully_qualified_name().lstrip("/"),
-                self.get_clock().now().to_msg(),
-                self._world,
-                self._commands,
-                self._pacer.report(time.perf_counter()),
-                refused,
-                self._last_refusal,
-            )
-        )
+        world, pace = self._world, self._pacer.report(time.perf_counter())
+        statuses = [
+            simulation_status(world, pace),
+            input_status(world, self._commands, refused, self._last_refusal),
+        ]
+        self._report(statuses, world.model.name)
 
     # -- parameters --------------------------------------------------------------------------------
 
-    def _check_parameters(self, given: list[Parameter]) -> SetParametersResult:
-        try:
-            settings = parameters.changed(self._settings, given)
-            if settings is not self._settings:  # else it is a parameter of rclpy
-                joint_forces(self._world.model, settings)
-        except MbsError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def _check(self, settings: SimulatorSettings) -> None:
+        joint_forces(self._world.model, settings)
 
-    def _apply_parameters(self, given: list[Parameter]) -> None:
-        before = self._settings
-        self._settings = parameters.changed(before, given)
-        if self._settings is before:
-            return
-        self._world.change(self._settings)
-        self._commands.timeout = self._settings.command_timeout
-        if self._settings.realtime_factor != before.realtime_factor:
-            self._pacer.change(self._settings.realtime_factor, time.perf_counter())
+    def _apply(self, before: SimulatorSettings, given: Sequence[str]) -> None:
+        settings = self._settings
+        self._world.change(settings)
+        self._commands.timeout = settings.command_timeout
+        if settings.realtime_factor != before.realtime_factor:
+            self._pacer.change(settings.realtime_factor, time.perf_counter())
             self.destroy_timer(self._timer)
-            self._timer = self.create_timer(self._pacer.interval, self._tick, clock=self._steady)
+            self._timer = self._steady_timer(self._pacer.interval, self._tick)
+
+
+def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
+    """Return the pace of the simulation, and why it halted."""
+    values: dict[str, object] = {
+        "model": world.model.name,
+        "simulated time [s]": f"{world.time:.3f}",
+        "rate [Hz]": f"{pace.rate:.1f}",
+        "wanted rate [Hz]": f"{pace.wanted:.1f}",
+        "real-time factor": f"{pace.rate * world.period:.3f}",
+        "load": f"{pace.load:.3f}",
+        "lost [s]": f"{pace.lost:.3f}",
+        "integrator": world.settings.integrator,
+        "algorithm": world.settings.algorithm,
+        **(world.cost().values() if not world.halted else {}),
+        "brakes": "hold the robot" if world.braked else "released",
+        "step [s]": f"{world.period / world.steps:.6g}",
+        "payloads": messages.payloads_line(world.loads),
+    }
+    level, summary = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
+    if world.halted:
+        level, summary = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
+    elif world.braked:
+        summary = f"brakes hold the robot; {summary}"
+    if pace.too_slow and not world.halted:
+        level = DiagnosticStatus.WARN
+        summary = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
+    return messages.status("simulation", level, summary, values)
+
+
+def input_status(
+    world: World, commands: EffortCommands, refused: int, last_refusal: str
+) -> DiagnosticStatus:
+    """Return the state of the commands; ``refused`` counts inputs since the status before."""
+    latest = commands.latest
+    saturated = ", ".join(world.saturated())
+    values: dict[str, object] = {
+        "commands accepted": commands.accepted,
+        "commands refused": commands.rejected,
+        "last refusal": last_refusal or "none",
+        "joints at their effort limit": saturated or "none",
+    }
+    if latest is not None:
+        values["since last command [s]"] = f"{world.time - latest:.3f}"
+    level, summary = DiagnosticStatus.OK, "commands in force"
+    if latest is None:
+        summary = "no command yet: efforts are zero"
+    elif commands.expired(world.time):
+        level = DiagnosticStatus.WARN
+        summary = f"no command for {world.time - latest:.1f} s: efforts are zero"
+    elif world.braked:
+        summary = "commands in force, which do not carry the robot: brakes hold it"
+    if saturated:
+        level, summary = DiagnosticStatus.WARN, f"at their effort limit: {saturated}"
+    if refused:
+        level, summary = DiagnosticStatus.WARN, f"{refused} messages refused: {last_refusal}"
+    return messages.status("input", level, summary, values)
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
     prefer_udp(os.environ)
-    return run("simulator_node", SimulatorNode, args)
+    return run(SIMULATOR_NODE.node, SimulatorNode, args)
 
 
 if __name__ == "__main__":

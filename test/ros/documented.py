@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
+
+from mbs_dynamics.ros.interface import parameters_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ros.md").read_text(encoding="utf-8")
 
@@ -27,11 +28,11 @@ def says(name, what):
 def missing_parameters(name, settings):
     """Return the parameters that the page lacks, or tells another default of."""
     missing = []
-    for item in fields(settings):
-        full = f"{item.name}.<link>" if "by_link" in item.metadata else item.name
+    for item in parameters_of(settings):
+        full = item.full_name
         default = list(item.default) if isinstance(item.default, tuple) else item.default
         said = (str(default) if isinstance(default, str) else str(default).lower()) or '""'
-        when = "no" if item.metadata["read_only"] else "yes"
+        when = "no" if item.read_only else "yes"
         row = rf"^\| `{full}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|"
         if not re.search(row, section(name), re.MULTILINE):
             missing.append(item.name)

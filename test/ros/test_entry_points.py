@@ -93,9 +93,12 @@ def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
     said = capsys.readouterr().out
     assert f"ros2 run mbs_dynamics {node} --ros-args" in said
     for name in {
-        "command_watchdog_node": ("command_timeout (1.0)", "effort_controller"),
-        "dynamics_node": ("representation ('hybrid')", "gravity ([0.0, 0.0, -9.81])"),
-        "gravity_compensation_node": ("damping.<joint> (0.0)", "compensates_itself (None)"),
+        "command_watchdog_node": ("command_timeout (1.0 s)", "effort_controller"),
+        "dynamics_node": ("representation ('hybrid')", "gravity ([0.0, 0.0, -9.81] m/s^2)"),
+        "gravity_compensation_node": (
+            "damping.<joint> (0.0 N m s/rad or N s/m)",
+            "compensates_itself (None)",
+        ),
         "simulator_node": ("brakes (True)", "drive_damping (0.2)"),
     }[node]:
         assert f"\n  {name}" in said

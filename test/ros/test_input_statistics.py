@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from mbs_dynamics.ros.input_statistics import InputStatistics, Latency, RateLimit, Throttle
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.performance import InputStatistics, Latency, RateLimit, Throttle
 
 pytestmark = pytest.mark.backend_independent
 

@@ -14,10 +14,10 @@ pytest.importorskip("rclpy")
 
 import rclpy
 
-from mbs_dynamics.ros import parameters
-from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.files import parameter_groups
+from mbs_dynamics.ros.node_base import declare, names
 
 pytestmark = pytest.mark.backend_independent
 
@@ -52,9 +52,9 @@ def test_the_parameters_of_a_recipe_load(page, tmp_path):
     try:
         for name in found:
             node = rclpy.create_node(name, context=context)
-            settings = parameters.declare(node, SETTINGS[name])  # raises for a bad value
+            settings = declare(node, SETTINGS[name])  # raises for a bad value
             given = set(node._parameter_overrides)
-            known = parameters.names(SETTINGS[name], getattr(settings, "joints", ()))
+            known = names(SETTINGS[name], getattr(settings, "joints", ()))
             assert given <= {*known, "use_sim_time"}
             assert len(given) > 0
             node.destroy_node()

@@ -4,22 +4,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from documented import missing_parameters
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
-from mbs_dynamics.ros.settings import check_gravity
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.interface import check_gravity, parameters_of
 
 pytestmark = pytest.mark.backend_independent
 
 
 def test_every_setting_is_described():
-    for item in fields(DynamicsSettings):
-        assert item.metadata["description"].endswith(".")
+    for item in parameters_of(DynamicsSettings):
+        assert item.description.endswith(".")
 
 
 def test_every_setting_is_documented_with_its_default():

@@ -15,7 +15,7 @@ from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
-from mbs_dynamics.ros.compensation.settings import RATE_SHARE, GravityCompensationSettings
+from mbs_dynamics.ros.compensation.interface import RATE_SHARE, GravityCompensationSettings
 from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot_description import Gravity, Load, root_gravity, under_load

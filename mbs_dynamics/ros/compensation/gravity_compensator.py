@@ -20,13 +20,13 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
-from mbs_dynamics.ros.compensation.settings import (
+from mbs_dynamics.ros.compensation.interface import (
     AT_REST_ONLY,
     GravityCompensationSettings,
     check_earthly,
 )
-from mbs_dynamics.ros.evaluation_cost import Cost
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.performance import Cost
 from mbs_dynamics.ros.robot_description import (
     Gravity,
     Load,

@@ -1,54 +1,67 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The topics on which gravity compensation commands, and the count of what went out on them."""
+"""What gravity_compensation_node publishes: commands, and its diagnostics."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
-from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.node import Node
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.compensation.command_policy import Limited
-from mbs_dynamics.ros.compensation.diagnostics import Traffic
-from mbs_dynamics.ros.messages import EffortMessage
+from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.compensation.command_policy import Limited, State
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
+from mbs_dynamics.ros.performance import Report
 
 FLUSH_TIMEOUT = Duration(seconds=0.5)
-"""How long to wait for the controller to have the last command."""
+"""Longest wait until the controller has received the last command."""
+
+
+class Traffic(NamedTuple):
+    """State of the command topic."""
+
+    topic: str
+    subscribers: int
+    rivals: int
+    """Other publishers on it."""
+    commands: int
+    """Number published since the report before."""
+    limited_effort: int
+    """How many of these were clipped by an effort limit."""
+    limited_rate: int
+    """How many of these were clipped by the rate limit."""
 
 
 class CommandOutputs:
-    """Publishes commands, and the same torques by name for those who listen."""
+    """Publishes commands, and the same torques by name if that topic has subscribers."""
 
-    def __init__(self, node: Node, topic: str, joints: Sequence[str]) -> None:
+    def __init__(self, node: Any, topic: str, joints: Sequence[str]) -> None:
         self._node = node
         self._topic = topic
         self._resolved = node.resolve_topic_name(topic)
         self._command = Float64MultiArray()
-        self._effort = EffortMessage(joints)
+        self._effort = messages.EffortMessage(joints)
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
         self._counts = [0, 0, 0]
 
     def open(self) -> None:
-        """Make the publishers."""
-        # each event handler costs the executor time on every message
-        quiet = PublisherEventCallbacks(use_default_callbacks=False)
-        make = self._node.create_publisher
-        self._commands = make(Float64MultiArray, self._topic, 1, event_callbacks=quiet)
-        self._torques = make(JointState, "~/commanded_torques", 10, event_callbacks=quiet)
+        """Create the publishers."""
+        self._commands = self._node.advertise("<command_topic>", self._topic)
+        self._torques = self._node.advertise("~/commanded_torques")
 
     def close(self) -> None:
-        """Destroy the publishers, once what was commanded last has arrived.
+        """Destroy the publishers, once the last command has arrived.
 
-        A subscriber discards what it has not yet received from a publisher that is gone, and a
+        A subscriber discards messages of a destroyed publisher that it has not yet received, and a
         controller would hold the command before.
         """
         self.flush()
@@ -60,13 +73,13 @@ class CommandOutputs:
     def send(
         self, command: Sequence[float] | None, limited: Limited, stamp: Time | None = None
     ) -> None:
-        """Publish a command (n,) in N m or N; None is silence. ``stamp`` is that of its cause."""
+        """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
         if command is None or self._commands is None or self._torques is None:
             return
         self._command.data = array("d", command)
         self._commands.publish(self._command)
         if self._torques.get_subscription_count():
-            when = stamp or self._node.get_clock().now().to_msg()
+            when = stamp or self._node.stamp_now()
             self._torques.publish(self._effort.fill(when, np.array(command)))
         counts = self._counts
         counts[0] += 1
@@ -74,18 +87,118 @@ class CommandOutputs:
         counts[2] += bool(limited.rate)
 
     def flush(self) -> None:
-        """Wait until what was commanded last has arrived."""
+        """Wait until the last command has arrived."""
         if self._commands is not None:
             self._commands.wait_for_all_acked(FLUSH_TIMEOUT)
 
     def rivals(self) -> int:
-        """Return how many others publish on the topic of the commands."""
+        """Return the number of other publishers on the command topic."""
         publishing: int = self._node.count_publishers(self._resolved)
         return max(0, publishing - (self._commands is not None))
 
     def traffic(self) -> Traffic:
-        """Return who listens and what went out, and begin to count anew."""
-        listening = self._commands.get_subscription_count() if self._commands is not None else 0
-        traffic = Traffic(self._resolved, listening, self.rivals(), *self._counts)
+        """Return the state of the command topic, and restart the counts."""
+        subscribers = self._commands.get_subscription_count() if self._commands is not None else 0
+        traffic = Traffic(self._resolved, subscribers, self.rivals(), *self._counts)
         self._counts = [0, 0, 0]
         return traffic
+
+
+# -- diagnostics -----------------------------------------------------------------------------------
+
+
+def model_status(core: GravityCompensator) -> DiagnosticStatus:
+    """Return the state of the model: in force, waiting or refused."""
+    arm, values = core.arm, {}
+    if arm is None:
+        level, summary = DiagnosticStatus.WARN, "no robot_description yet"
+    else:
+        level, summary = DiagnosticStatus.OK, f"model {arm.model.name!r} in force"
+        cost = core.cost()
+        values = {
+            "model": arm.model.name,
+            "joints": ", ".join(core.settings.joints),
+            "algorithm": arm.law.algorithm,
+            **(cost.values() if cost is not None else {}),
+            "backend": arm.backend,
+            "kernels called through": way_of_calling(arm.backend),
+            "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
+            "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
+            **messages.environment_values(arm.law.gravity.goal, core.loads),
+        }
+    if core.pending is not None:
+        level = DiagnosticStatus.WARN
+        summary = "a new robot_description waits until no torque is commanded or held"
+    if core.refused:
+        level = DiagnosticStatus.ERROR
+        summary = f"robot_description refused: {core.refused}"
+    return messages.status("model", level, summary, values)
+
+
+def input_status(
+    lifecycle: str, core: GravityCompensator, report: Report, now: float
+) -> DiagnosticStatus:
+    """Return the state of the input: rates, latencies and rejections."""
+    values: dict[str, object] = {
+        "lifecycle state": lifecycle,
+        "valid": report.total_answered,
+        **report.values(),
+    }
+    problem = "" if core.arm is None else core.input_problem(now)
+    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+    if lifecycle != "active":
+        summary = f"not active: {lifecycle}"
+    elif problem:
+        level, summary = DiagnosticStatus.ERROR, problem
+    elif report.rejected:
+        level = DiagnosticStatus.WARN
+        summary = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    return messages.status("input", level, summary, values)
+
+
+def command_status(
+    core: GravityCompensator, problems: Sequence[str], traffic: Traffic
+) -> DiagnosticStatus:
+    """Return the state of the commands; ``problems`` prevent enabling."""
+    policy = core.policy
+    fault = policy.fault
+    values: dict[str, object] = {
+        "state": policy.state.value,
+        "fault": fault.kind if fault else "none",
+        "fault reason": fault.reason if fault else "none",
+        "would be refused because": "; ".join(problems) or "nothing",
+        "on_fault": core.settings.on_fault,
+        "command topic": traffic.topic,
+        "subscribers": traffic.subscribers,
+        "other publishers": traffic.rivals,
+        "commands in the last second": traffic.commands,
+        "of these at an effort limit": traffic.limited_effort,
+        "of these at the rate limit": traffic.limited_rate,
+    }
+    for joint, torque in zip(core.settings.joints, policy.latest, strict=False):
+        values[f"last command: {joint}"] = f"{torque:.4f}"
+    level, summary = DiagnosticStatus.OK, policy.state.value
+    if policy.state is State.FAULT and fault is not None:
+        level, summary = DiagnosticStatus.ERROR, f"stopped by a fault: {fault.reason}"
+        if policy.holding:
+            summary += "; the controller holds the last torques until disabled or enabled"
+    elif policy.state is State.DISABLED:
+        if problems:
+            level, summary = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
+    elif traffic.subscribers == 0:
+        level = DiagnosticStatus.WARN
+        summary = f"{policy.state.value}, but {traffic.topic} has no subscriber"
+    elif traffic.limited_effort:
+        level = DiagnosticStatus.WARN
+        summary = f"{policy.state.value}, at the effort limit of {_limited(core)}"
+    elif traffic.limited_rate:
+        level, summary = DiagnosticStatus.WARN, f"{policy.state.value}, at the rate limit"
+    if traffic.rivals and level == DiagnosticStatus.OK:
+        level = DiagnosticStatus.WARN
+        summary += f"; {traffic.rivals} other publisher(s) on {traffic.topic}"
+    return messages.status("command", level, summary, values)
+
+
+def _limited(core: GravityCompensator) -> str:
+    joints = [core.settings.joints[k] for k in core.policy.limited.effort]
+    return ", ".join(joints) or "some joint, not just now"

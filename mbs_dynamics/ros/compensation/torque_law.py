@@ -25,7 +25,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.ros.evaluation_cost import Cost
+from mbs_dynamics.ros.performance import Cost
 
 SETTLING = 0.1
 """Seconds in which the settling damping takes a speed to a third."""

@@ -135,12 +135,12 @@ class MomentumObserver:
 
 
 class ToolWrench(NamedTuple):
-    """An estimate, and how much of it the joints can feel."""
+    """An estimate, and how much of it joint torques can show."""
 
     W: FloatArray
     """(6,) moment first, in N m and N."""
-    felt: int
-    """How many of six directions of wrenches the joints feel well; the others are damped or 0."""
+    observed: int
+    """How many of six directions of wrenches joint torques show well; others are damped or 0."""
     weakest: float
     """The smallest of six singular values of the Jacobian, lengths in m; 0 with fewer joints."""
 
@@ -151,7 +151,7 @@ def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrenc
     J (6, n) is the Jacobian of the link on which the wrench acts, torques (n,) in N m and N; joints
     with NaN, whose torque is not known, are left out. A direction of wrenches whose singular value
     s is below ``damping`` is weighted s / damping^2 in place of 1 / s. So the estimate is
-    continuous and stays finite where the arm is singular; it then lacks what no joint feels.
+    continuous and stays finite where the arm is singular; it then lacks what no joint shows.
     """
     known = np.isfinite(torques)
     if not known.all():

@@ -1,52 +1,188 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Feed-forward over ROS: desired points, trajectories and controller states, and their torques."""
+"""Feed-forward torques of desired points, trajectories and controller references."""
 
 from __future__ import annotations
 
-import importlib
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from builtin_interfaces.msg import Time
-from rclpy.qos import qos_profile_sensor_data
-from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.dynamics.desired import DesiredTorques
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
-from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.joint_input import LARGEST, Rejection
 from mbs_dynamics.ros.messages import EffortMessage
+from mbs_dynamics.ros.node_base import message_type
 
 TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques"
+CONTROLLER_STATE = "<controller_state>"
 
 
-def controller_state_type() -> Any:
-    """Return control_msgs' JointTrajectoryControllerState; ArgumentError if it is missing."""
-    try:
-        return importlib.import_module("control_msgs.msg").JointTrajectoryControllerState
-    except ImportError:
-        raise ArgumentError(
-            "controller_state needs the package control_msgs, which is not installed: "
-            "apt install ros-$ROS_DISTRO-control-msgs"
-        ) from None
+class Motion(NamedTuple):
+    """Positions, velocities and accelerations, each (n,), in the order of the model."""
+
+    q: FloatArray
+    qd: FloatArray
+    qdd: FloatArray
+
+
+class DesiredInput:
+    """Converts points of the joints ``desired_joints`` (empty: all) to motions of the robot."""
+
+    def __init__(self, joint_names: Sequence[str], desired_joints: Sequence[str] = ()) -> None:
+        self.names = tuple(desired_joints) or tuple(joint_names)
+        self.places = [tuple(joint_names).index(name) for name in self.names]
+        self._others = [name for name in joint_names if name not in self.names]
+        self._n = len(joint_names)
+
+    def read(
+        self,
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        accelerations: Sequence[float],
+        effort: Sequence[float],
+        measured: FloatArray | None,
+    ) -> Motion | Rejection:
+        """Return the motion of a point, or the reason to reject the point.
+
+        A point without accelerations moves at constant velocities; one without velocities stands
+        still. Joints that are not desired stand still at ``measured`` (n,), None if no fresh
+        measurement exists.
+        """
+        if len(effort):
+            return Rejection(
+                "effort",
+                "the point has efforts: valid are points without, as they are what is computed",
+            )
+        if len(accelerations) and not len(velocities):
+            return Rejection("velocity_length", "the point has accelerations but no velocities")
+        if self._others and measured is None:
+            return Rejection(
+                "not_measured",
+                f"no fresh joint_states of the other joints: {', '.join(self._others)}",
+            )
+        motion = Motion(*np.zeros((3, self._n)))
+        if measured is not None:
+            motion.q[:] = measured
+        given = {"position": positions, "velocity": velocities, "acceleration": accelerations}
+        for (what, values), x in zip(given.items(), motion, strict=True):
+            if len(values) != len(self.names) and (len(values) or what == "position"):
+                return Rejection(
+                    f"{what}_length",
+                    f"{len(self.names)} desired joints but {len(values)} {what} value(s)",
+                )
+            if len(values):
+                x[self.places] = values
+                bad = self._wild(what, values)
+                if bad is not None:
+                    return bad
+        return motion
+
+    def _wild(self, what: str, values: Sequence[float]) -> Rejection | None:
+        for name, value in zip(self.names, values, strict=True):
+            if not np.isfinite(value):
+                return Rejection("not_finite", f"desired {what} is not finite: {name} = {value}")
+            if abs(value) > LARGEST:
+                return Rejection("too_large", f"desired {what} is too large: {name} = {value:g}")
+        return None
+
+
+Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
+"""Positions, velocities, accelerations and efforts of a point."""
+
+
+class DesiredTorques:
+    """Computes the torques of desired points for one robot, and counts them."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._joints = robot.model.joint_names
+        own = DesiredInput(self._joints, robot.settings.desired_joints)
+        self.names = own.names
+        """The joints of points that come without names."""
+        self._inputs: dict[tuple[str, ...], DesiredInput] = {(): own}
+        self.answered = 0
+        self.rejected = 0
+        self.last_rejection = ""
+        self._reported = 0
+
+    def answers(
+        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
+    ) -> list[FloatArray] | Rejection:
+        """Return for each point the torques of its joints in N m or N; see :class:`DesiredInput`.
+
+        ``names`` are the joints of the points, ``desired_joints`` if empty. One bad point rejects
+        them all.
+        """
+        found = self._motions(names, points, measured)
+        if isinstance(found, Rejection):
+            self.rejected += 1
+            self.last_rejection = found.reason
+            return found
+        self.answered += len(points)
+        places = self._inputs[tuple(names)].places
+        return [self.robot.torques_for(*motion)[places] for motion in found]
+
+    def _motions(
+        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
+    ) -> list[Motion] | Rejection:
+        if not points:
+            return Rejection("no_points", "the trajectory has no points")
+        source = self._input(tuple(names))
+        if isinstance(source, Rejection):
+            return source
+        motions = []
+        for k, point in enumerate(points):
+            motion = source.read(*point, measured)
+            if isinstance(motion, Rejection):
+                which = f"point {k}: " if len(points) > 1 else ""
+                return motion._replace(reason=which + motion.reason)
+            motions.append(motion)
+        return motions
+
+    def _input(self, names: tuple[str, ...]) -> DesiredInput | Rejection:
+        if names not in self._inputs:
+            unknown = [name for name in names if name not in self._joints]
+            if unknown:
+                return Rejection(
+                    "unknown_joint",
+                    f"the robot has no joint {unknown[0]!r}; its joints are: "
+                    + ", ".join(self._joints),
+                )
+            if len(set(names)) < len(names):
+                return Rejection("duplicate_joints", f"a joint is named twice: {', '.join(names)}")
+            self._inputs[names] = DesiredInput(self._joints, names)
+        return self._inputs[names]
+
+    def rejected_since_report(self) -> int:
+        """Return how many points were rejected since the call before."""
+        rejected, self._reported = self.rejected - self._reported, self.rejected
+        return rejected
 
 
 def check_feed_forward(settings: DynamicsSettings) -> None:
     """Raise ArgumentError for settings that need a package that is not installed."""
     if settings.publish_desired_torques and settings.controller_state:
-        controller_state_type()
+        try:
+            message_type("control_msgs/msg/JointTrajectoryControllerState")
+        except ImportError:
+            raise ArgumentError(
+                "controller_state needs the package control_msgs, which is not installed: "
+                "apt install ros-$ROS_DISTRO-control-msgs"
+            ) from None
 
 
 class FeedForward:
-    """The topics of desired motions, as long as somebody wants them answered.
+    """The topics of desired motions, while the settings ask for them.
 
-    ``in_force`` returns the robot as it is now; ``measured`` the latest positions (n,), None if
-    they are stale; ``warn`` logs a warning of a kind.
+    ``in_force`` returns the present robot; ``measured`` the latest positions (n,), None if they
+    are stale.
     """
 
     def __init__(
@@ -54,58 +190,46 @@ class FeedForward:
         node: Any,
         in_force: Callable[[], Robot | None],
         measured: Callable[[], FloatArray | None],
-        warn: Callable[[str, str], None],
     ) -> None:
-        self._node, self._in_force, self._measured, self._warn = node, in_force, measured, warn
+        self._node, self._in_force, self._measured = node, in_force, measured
         self.torques: DesiredTorques | None = None
-        """What answers; None without a robot, or if nobody wants it."""
+        """None without a robot, or if the settings do not ask for torques."""
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
         self._messages: dict[tuple[str, ...], EffortMessage] = {}
         self._asked = ("", False)
 
     def adopt(self, robot: Robot | None) -> None:
-        """Answer for another robot, or for none."""
+        """Compute for another robot, or for none."""
         self._messages.clear()
         wanted = robot is not None and robot.settings.publish_desired_torques
         self.torques = DesiredTorques(robot) if wanted and robot is not None else None
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
-        """Have the topics that the settings ask for, in an active node."""
+        """Create the topics that the settings ask for in an active node, or destroy them."""
         asked = settings.controller_state, active and settings.publish_desired_torques
         if asked == self._asked:
             return
-        self.close()
-        self._asked = asked
-        if not asked[1]:
-            return
-        make = self._node.create_publisher
-        self._publishers = {
-            TORQUES: make(JointState, TORQUES, 10),
-            TRAJECTORY_TORQUES: make(JointTrajectory, TRAJECTORY_TORQUES, 10),
-        }
-        subscribe = self._node.create_subscription
-        self._subscriptions = [
-            subscribe(JointTrajectoryPoint, "~/desired", self._on_point, 10),
-            subscribe(JointTrajectory, "~/desired_trajectory", self._on_trajectory, 10),
-        ]
-        if settings.controller_state:
-            self._subscriptions.append(
-                subscribe(
-                    controller_state_type(),
-                    settings.controller_state,
-                    self._on_controller_state,
-                    qos_profile_sensor_data,
-                )
-            )
-
-    def close(self) -> None:
-        """Have no topics."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         while self._publishers:
             self._node.destroy_publisher(self._publishers.popitem()[1])
-        self._asked = ("", False)
+        self._asked = asked
+        if not asked[1]:
+            return
+        self._publishers = {
+            topic: self._node.advertise(topic) for topic in (TORQUES, TRAJECTORY_TORQUES)
+        }
+        subscribe = self._node.subscribe
+        self._subscriptions = [
+            subscribe("~/desired", self._on_point),
+            subscribe("~/desired_trajectory", self._on_trajectory),
+        ]
+        if settings.controller_state:
+            topic = settings.controller_state
+            self._subscriptions.append(
+                subscribe(CONTROLLER_STATE, self._on_controller_state, topic)
+            )
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
         tau = self._answer("point", (), [message])
@@ -123,7 +247,7 @@ class FeedForward:
     def _on_controller_state(self, message: Any) -> None:
         names = tuple(message.joint_names)
         desired = message.reference
-        desired.effort = []  # what the controller commands, not what is asked
+        desired.effort = []  # a command of the controller, no request
         tau = self._answer("controller state", names, [desired])
         if tau is not None:
             self._publish(message.header.stamp, names, tau[0])
@@ -134,13 +258,13 @@ class FeedForward:
         """Return the torques of points, or None, and a log line, if one is rejected."""
         robot = self._in_force()
         if self.torques is None or robot is None:
-            self._warn("desired", f"desired {what} rejected: there is no model yet")
+            self._node.warn("desired", f"desired {what} rejected: there is no model yet")
             return None
-        self.torques.robot = robot  # under the gravity and loads of now
+        self.torques.robot = robot  # under the present gravity and loads
         asked = [(p.positions, p.velocities, p.accelerations, p.effort) for p in points]
         answers = self.torques.answers(names, asked, self._measured())
         if isinstance(answers, Rejection):
-            self._warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
+            self._node.warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
             return None
         return answers
 

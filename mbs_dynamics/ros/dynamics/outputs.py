@@ -1,192 +1,255 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The topics on which the dynamics node publishes, and what goes out on them."""
+"""What dynamics_node publishes: results of the robot, and its diagnostics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TwistStamped, VelocityStamped, WrenchStamped
-from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.node import Node
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from visualization_msgs.msg import MarkerArray
 
+from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
+from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.markers import Markers
-from mbs_dynamics.ros.dynamics.robot import Results, Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.joint_input import Reading
-from mbs_dynamics.ros.messages import (
-    EffortMessage,
-    EnergyMessage,
-    JacobianMessage,
-    MatrixMessage,
-    PointMessage,
-    TwistMessage,
-    VelocityMessage,
-    WrenchMessage,
-    topic_names,
-)
+from mbs_dynamics.ros.performance import Cost, Report
 
 MARKERS = "~/markers"
+EXTERNAL, WRENCH = "~/external_torques", "~/tool_wrench"
 
-DEPTH = 10
-"""Depth of the publishers' queues; they are reliable, so that any subscriber matches."""
+
+class Channel(NamedTuple):
+    """A topic of results, and the message that is filled for it."""
+
+    declared: str
+    """Name in the interface, with placeholders."""
+    name: str
+    message: Any
+    select: Callable[[Results], Any]
+    """Returns what the message holds; None if there is nothing to publish."""
 
 
 class Outputs:
-    """The publishers of one node. Those that a change of robot does not touch stay as they are."""
+    """The publishers of one node. A change of robot keeps those that it does not affect."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Any) -> None:
         self._node = node
         self._publishers: dict[str, Publisher] = {}
 
     def arrange(self, robot: Robot) -> None:
-        """Make the publishers and messages that this robot and its settings ask for."""
-        settings, model = robot.settings, robot.model
-        links = topic_names(robot.bodies)
-        joints = topic_names(settings.joint_wrenches, "joint")
-        topics = _plain_topics(settings)
-        for body in robot.bodies:
-            if settings.publish_twists:
-                topics[f"~/twist/{links[body]}"] = TwistStamped
-            if settings.publish_velocities:
-                topics[f"~/velocity/{links[body]}"] = VelocityStamped
-            if settings.publish_jacobians:
-                topics[f"~/jacobian/{links[body]}"] = Float64MultiArray
-        for joint in settings.joint_wrenches:
-            topics[f"~/joint_wrench/{joints[joint]}"] = WrenchStamped
-        self._advertise(topics)
-        self._mass_matrix = MatrixMessage(model.joint_names)
-        self._energies = {size: EnergyMessage(power=size == 3) for size in (2, 3)}
-        prefix, rep = settings.frame_prefix, settings.body_representation
-        self._root = root = prefix + robot.root
-        self._gravity = EffortMessage(model.joint_names, root)
-        self._bias = EffortMessage(model.joint_names, root)
-        self._external = EffortMessage(model.joint_names, root)
-        self._center_of_mass = PointMessage(root)
-        self._tool_wrench = WrenchMessage(prefix + robot.tool_body)
-        self._twists = [
-            (f"~/twist/{links[body]}", TwistMessage(prefix + robot.twist_frame(body)))
-            for body in robot.bodies
-        ]
-        self._velocities = [
-            (
-                f"~/velocity/{links[body]}",
-                VelocityMessage(prefix + body, root, prefix + robot.velocity_frame(body)),
-            )
-            for body in robot.bodies
-        ]
-        self._jacobians = [
-            (f"~/jacobian/{links[body]}", JacobianMessage(model.joint_names, body, rep))
-            for body in robot.bodies
-        ]
-        self._markers = Markers(robot) if settings.publish_markers else None
-        self._joint_wrenches = [
-            (f"~/joint_wrench/{joints[joint]}", WrenchMessage(prefix + model.bodies[i].name))
-            for joint, i in zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)
-        ]
+        """Create the publishers and messages for this robot and its settings."""
+        settings, prefix = robot.settings, robot.settings.frame_prefix
+        self._root = prefix + robot.root
+        on = {
+            topic.name
+            for topic in DYNAMICS_NODE.published
+            if getattr(settings, topic.condition, False)
+        }
+        self._channels = [one for one in _channels(robot) if one.declared in on]
+        wanted = {one.name: one.declared for one in self._channels}
+        wanted |= {name: name for name in (EXTERNAL, WRENCH, MARKERS) if name in on}
+        for name in set(self._publishers) - set(wanted):
+            self._node.destroy_publisher(self._publishers.pop(name))
+        for name, declared in wanted.items():
+            if name not in self._publishers:
+                self._publishers[name] = self._node.advertise(declared, name)
+        self._external = messages.EffortMessage(robot.model.joint_names, self._root)
+        self._tool_wrench = messages.wrench_message(prefix + robot.tool_body)
+        self._markers = Markers(robot) if MARKERS in on else None
 
-    def _advertise(self, topics: dict[str, Any]) -> None:
-        for topic in set(self._publishers) - set(topics):
-            self._node.destroy_publisher(self._publishers.pop(topic))
-        for topic, kind in topics.items():
-            if topic not in self._publishers:
-                self._publishers[topic] = self._node.create_publisher(
-                    kind,
-                    topic,
-                    DEPTH,
-                    # each event handler costs the executor time on every message
-                    event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
-                )
+    def filled(
+        self, stamp: Time, results: Results, contact: Contact | None = None
+    ) -> list[tuple[Publisher, Any]]:
+        """Return publishers with the messages to publish, for topics with subscribers.
 
-    def filled(self, stamp: Time, results: Results) -> list[tuple[Any, Any]]:
-        """Return publishers and the messages to publish with them, for topics that are heard."""
-        ready = _Ready(self._publishers)
-        if results.gravity_torques is not None:
-            ready.add("~/gravity_torques", self._gravity.fill, stamp, results.gravity_torques)
-        if results.bias_torques is not None:
-            ready.add("~/bias_torques", self._bias.fill, stamp, results.bias_torques)
-        if results.twists is not None:
-            for (topic, twist), V in zip(self._twists, results.twists, strict=True):
-                ready.add(topic, twist.fill, stamp, V)
-        if results.velocities is not None:
-            for (topic, velocity), V in zip(self._velocities, results.velocities, strict=True):
-                ready.add(topic, velocity.fill, stamp, V)
-        for (topic, jacobian), J in zip(self._jacobians, results.jacobians, strict=False):
-            ready.add(topic, jacobian.fill, stamp, J)
-        if results.center_of_mass is not None:
-            ready.add("~/center_of_mass", self._center_of_mass.fill, stamp, results.center_of_mass)
-        if results.mass_matrix is not None:
-            ready.add("~/mass_matrix", self._mass_matrix.fill, stamp, results.mass_matrix)
-        if results.energy is not None:
-            ready.add("~/energy", self._energies[results.energy.size].fill, stamp, results.energy)
-        if results.joint_wrenches is not None:
-            for (topic, wrench), W in zip(
-                self._joint_wrenches, results.joint_wrenches, strict=True
-            ):
-                ready.add(topic, wrench.fill, stamp, W)
-        return ready.messages
+        ``contact`` is what the momentum observer has found, if it runs.
+        """
+        ready: list[tuple[Publisher, Any]] = []
+        for channel in self._channels:
+            value = channel.select(results)
+            if value is not None:
+                publisher = self._publishers[channel.name]
+                if publisher.get_subscription_count():
+                    ready.append((publisher, channel.message.fill(stamp, value)))
+        if contact is not None:
+            ready += self._filled_contact(stamp, contact)
+        return ready
 
-    def filled_contact(self, stamp: Time, contact: Contact) -> list[tuple[Any, Any]]:
-        """Return the same for what the momentum observer sees."""
-        ready = _Ready(self._publishers)
-        if contact.torques is not None:
+    def _filled_contact(self, stamp: Time, contact: Contact) -> Iterator[tuple[Publisher, Any]]:
+        if contact.torques is not None and self._has_subscribers(EXTERNAL):
             if tuple(self._external.message.name) != contact.joints:
-                self._external = EffortMessage(contact.joints, self._root)
-            ready.add("~/external_torques", self._external.fill, stamp, contact.torques)
-        wrench = contact.wrench if ready.hears("~/tool_wrench") else None
+                self._external = messages.EffortMessage(contact.joints, self._root)
+            yield self._publishers[EXTERNAL], self._external.fill(stamp, contact.torques)
+        wrench = contact.wrench if self._has_subscribers(WRENCH) else None
         if wrench is not None:
-            ready.add("~/tool_wrench", self._tool_wrench.fill, stamp, wrench.W)
-        return ready.messages
+            yield self._publishers[WRENCH], self._tool_wrench.fill(stamp, wrench.W)
 
-    def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
-        """Publish markers, if somebody looks."""
-        publisher = self._publishers.get(MARKERS)
-        if publisher is None or self._markers is None or not publisher.get_subscription_count():
-            return
-        publisher.publish(self._markers.message(stamp, reading.q, reading.qd, contact.wrench))
-
-    def clear(self) -> None:
-        """Destroy all publishers."""
-        for publisher in self._publishers.values():
-            self._node.destroy_publisher(publisher)
-        self._publishers.clear()
-
-
-class _Ready:
-    """Messages that are filled, each only if its topic is published and somebody subscribes."""
-
-    def __init__(self, publishers: dict[str, Publisher]) -> None:
-        self._publishers = publishers
-        self.messages: list[tuple[Any, Any]] = []
-
-    def hears(self, topic: str) -> bool:
-        """Return whether somebody hears what is published on a topic."""
+    def _has_subscribers(self, topic: str) -> bool:
         publisher = self._publishers.get(topic)
         return publisher is not None and publisher.get_subscription_count() > 0
 
-    def add(self, topic: str, fill: Callable[..., Any], *values: Any) -> None:
-        """Fill a message for a topic, if somebody hears it."""
-        if self.hears(topic):
-            self.messages.append((self._publishers[topic], fill(*values)))
+    def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
+        """Publish markers, if the topic has subscribers."""
+        if self._markers is not None and self._has_subscribers(MARKERS):
+            drawn = self._markers.message(stamp, reading.q, reading.qd, contact.wrench)
+            self._publishers[MARKERS].publish(drawn)
+
+    def clear(self) -> None:
+        """Destroy all publishers."""
+        while self._publishers:
+            self._node.destroy_publisher(self._publishers.popitem()[1])
 
 
-def _plain_topics(settings: DynamicsSettings) -> dict[str, Any]:
-    """Return the topics that are one of a kind, with their types."""
-    wanted = {
-        "~/gravity_torques": (settings.publish_gravity_torques, JointState),
-        "~/bias_torques": (settings.publish_bias_torques, JointState),
-        "~/mass_matrix": (settings.publish_mass_matrix, Float64MultiArray),
-        "~/center_of_mass": (settings.publish_center_of_mass, PointStamped),
-        MARKERS: (settings.publish_markers, MarkerArray),
-        "~/energy": (settings.publish_energy, Float64MultiArray),
-        "~/external_torques": (settings.publish_external_torques, JointState),
-        "~/tool_wrench": (settings.publish_tool_wrench, WrenchStamped),
+def _channels(robot: Robot) -> Iterator[Channel]:
+    """Yield all topics of results that a robot can have."""
+    settings, model, joints = robot.settings, robot.model, robot.model.joint_names
+    prefix, rep = settings.frame_prefix, settings.body_representation
+    root = prefix + robot.root
+    for name in ("gravity_torques", "bias_torques"):
+        yield _whole(name, messages.EffortMessage(joints, root))
+    names = messages.topic_names(robot.bodies)
+    for k, body in enumerate(robot.bodies):
+        twist = messages.twist_message(prefix + robot.twist_frame(body))
+        yield _row("~/twist/<body>", names[body], "twists", k, twist)
+        frame = prefix + robot.velocity_frame(body)
+        velocity = messages.velocity_message(prefix + body, root, frame)
+        yield _row("~/velocity/<body>", names[body], "velocities", k, velocity)
+        jacobian = messages.JacobianMessage(joints, body, rep)
+        yield _row("~/jacobian/<body>", names[body], "jacobians", k, jacobian)
+    yield _whole("center_of_mass", messages.PointMessage(root))
+    yield _whole("mass_matrix", messages.matrix_message(joints))
+    yield _whole("energy", messages.EnergyMessage())
+    names = messages.topic_names(settings.joint_wrenches, "joint")
+    for k, (joint, i) in enumerate(zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)):
+        wrench = messages.wrench_message(prefix + model.bodies[i].name)
+        yield _row("~/joint_wrench/<joint>", names[joint], "joint_wrenches", k, wrench)
+
+
+def _whole(field: str, message: Any) -> Channel:
+    """Return the channel of one of the results."""
+    return Channel(f"~/{field}", f"~/{field}", message, lambda results: getattr(results, field))
+
+
+def _row(declared: str, owner: str, field: str, k: int, message: Any) -> Channel:
+    """Return the channel of one entry of the results."""
+
+    def select(results: Results) -> Any:
+        rows = getattr(results, field)
+        return None if rows is None else rows[k]
+
+    return Channel(declared, f"{declared.partition('<')[0]}{owner}", message, select)
+
+
+# -- diagnostics -----------------------------------------------------------------------------------
+
+
+def model_status(manager: ModelManager, cost: Cost | None = None) -> DiagnosticStatus:
+    """Return the state of the model; ``cost`` is that of an answer."""
+    robot = manager.robot
+    values: dict[str, object] = {}
+    if robot is None:
+        level, summary = DiagnosticStatus.WARN, "no robot_description yet"
+    else:
+        level, summary = DiagnosticStatus.OK, f"model {robot.model.name!r} in force"
+        values = {
+            "model": robot.model.name,
+            "joints": robot.model.n,
+            "joint names": ", ".join(robot.model.joint_names),
+            "bodies": ", ".join(robot.bodies),
+            "representation": robot.settings.representation,
+            "algorithm": robot.settings.algorithm,
+            **(cost.values() if cost is not None else {}),
+            "backend": robot.backend,
+            "kernels called through": way_of_calling(robot.backend),
+            **messages.environment_values(robot.model.gravity, manager.loads),
+        }
+    if manager.refused:
+        level = DiagnosticStatus.ERROR
+        kept = "the model before it stays in force" if robot else "there is no model"
+        summary = f"robot_description refused, {kept}: {manager.refused}"
+    return messages.status("model", level, summary, values)
+
+
+def input_status(
+    state: str,
+    settings: DynamicsSettings,
+    report: Report,
+    stale_for: float | None,
+    stale_joints: Sequence[str],
+) -> DiagnosticStatus:
+    """Return the state of the input: rates, latencies and rejections.
+
+    ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints.
+    """
+    values: dict[str, object] = {
+        "lifecycle state": state,
+        "answered": report.total_answered,
+        "skipped by max_rate": report.total_skipped,
+        "repeated stamps": report.total_repeated,
+        "joints not fresh": ", ".join(stale_joints) or "none",
+        **report.values(),
     }
-    return {topic: kind for topic, (on, kind) in wanted.items() if on}
+    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+    if state != "active":
+        summary = f"not active: {state}"
+    elif stale_for is not None:
+        level = DiagnosticStatus.ERROR
+        summary = f"stale: no valid joint_states for {stale_for:.1f} s"
+        if report.rejected:
+            summary += f"; {report.rejected} rejected: {report.last_rejection}"
+    elif report.rejected:
+        level = DiagnosticStatus.WARN
+        summary = f"{report.rejected} joint_states rejected: {report.last_rejection}"
+    elif report.without_velocity:
+        level = DiagnosticStatus.WARN
+        summary = f"no {' and '.join(settings.needing_velocity)}: {report.without_velocity}"
+    return messages.status("input", level, summary, values)
+
+
+def effort_status(
+    settings: DynamicsSettings, contact: Contact, missing: str, answered: int
+) -> DiagnosticStatus:
+    """Return the state of what depends on efforts; ``missing`` says why something is missing."""
+    level = DiagnosticStatus.OK
+    summary = "efforts of all joints" if answered else "nothing received yet"
+    values: dict[str, object] = {}
+    if settings.observes:
+        values["external torques of"] = ", ".join(contact.joints) or "none"
+        if contact.torques is not None:
+            values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
+    wrench = contact.wrench
+    if wrench is not None:
+        values["wrench directions observed"] = f"{wrench.observed} of 6"
+        values["smallest singular value"] = f"{wrench.weakest:.3g}"
+        if wrench.observed < 6:
+            level = DiagnosticStatus.WARN
+            summary = (
+                f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "
+                "is partial"
+            )
+    missing = contact.why_not or missing
+    if missing:
+        level, summary = DiagnosticStatus.WARN, missing
+    return messages.status("effort", level, summary, values)
+
+
+def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
+    """Return how many desired points were answered or rejected."""
+    rejected = desired.rejected_since_report()
+    level, summary = DiagnosticStatus.OK, f"{desired.answered} desired points answered"
+    if rejected:
+        level = DiagnosticStatus.WARN
+        summary = f"{rejected} desired points rejected: {desired.last_rejection}"
+    values = {
+        "answered": desired.answered,
+        "rejected": desired.rejected,
+        "last rejection": desired.last_rejection or "none",
+    }
+    return messages.status("desired", level, summary, values)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates a grasped load from still poses, and offers it; it applies nothing."""
+"""Estimates a grasped load from still poses and publishes it, without applying it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from geometry_msgs.msg import InertiaStamped
 from std_srvs.srv import Trigger
 
 from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Reading
 
 if TYPE_CHECKING:
@@ -23,56 +23,54 @@ if TYPE_CHECKING:
 TOPIC = "~/payload_estimate"
 
 STILL = 0.5
-"""Seconds for which an arm must stand still; its torques are the mean over them."""
+"""Time in s for which an arm must stand still; its torques are averaged over it."""
 
 SLOW = 0.01
 """An arm stands still while no joint is faster than this, in rad/s or m/s."""
 
 
 class PayloadEstimation:
-    """The services that take still poses, and the topic on which the load is offered.
+    """The services that take still poses, and the topic of the estimated load.
 
-    ``in_force`` returns the robot as it is now.
+    ``in_force`` returns the present robot.
     """
 
     def __init__(self, node: Any, in_force: Callable[[], Robot | None]) -> None:
         self._node, self._in_force = node, in_force
-        self._ends: list[Any] = []
+        self._services: list[Any] = []
         self._publisher: Any = None
         self._latest: deque[tuple[float, Reading]] = deque()
         self._poses: StillPoses | None = None
 
     @property
     def listens(self) -> bool:
-        """Whether states are of use."""
+        """Whether states are used."""
         return self._publisher is not None
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
-        """Have the services and the topic, if the settings ask for them, in an active node."""
+        """Create the services and the topic if the settings ask for them in an active node."""
         wanted = active and settings.estimate_payload
         if wanted == self.listens:
             return
         if not wanted:
-            self.close()
+            self._close()
             return
-        self._publisher = self._node.create_publisher(InertiaStamped, TOPIC, 1)
-        serve = self._node.create_service
-        self._ends = [
-            serve(Trigger, f"{TOPIC}/take", self._on_take),
-            serve(Trigger, f"{TOPIC}/restart", self._on_restart),
+        self._publisher = self._node.advertise(TOPIC)
+        self._services = [
+            self._node.serve(f"{TOPIC}/take", self._on_take),
+            self._node.serve(f"{TOPIC}/restart", self._on_restart),
         ]
 
-    def close(self) -> None:
-        """Have no services and no topic, and forget all poses."""
-        while self._ends:
-            self._node.destroy_service(self._ends.pop())
-        if self._publisher is not None:
-            self._node.destroy_publisher(self._publisher)
+    def _close(self) -> None:
+        """Destroy the services and the topic, and forget all poses."""
+        while self._services:
+            self._node.destroy_service(self._services.pop())
+        self._node.destroy_publisher(self._publisher)
         self._publisher, self._poses = None, None
         self._latest.clear()
 
     def note(self, now: float, reading: Reading) -> None:
-        """Take a state in, at a time in s."""
+        """Store a state that was received at a time in s."""
         if reading.qd is None or np.abs(reading.qd).max() > SLOW:
             self._latest.clear()
             return
@@ -90,7 +88,7 @@ class PayloadEstimation:
         return response
 
     def _take(self) -> tuple[bool, str]:
-        """Take the present pose; return whether it was taken, and what is known then."""
+        """Take the present pose; return whether it was taken, and the estimate in words."""
         from mbs_dynamics.identification.still_payload import StillPoses
 
         robot = self._in_force()

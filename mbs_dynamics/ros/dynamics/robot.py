@@ -1,8 +1,7 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node computes with: a model under its gravity and loads, and its kernels.
-
-Knows no ROS.
+"""The robot of dynamics_node: a model under gravity and loads with its kernels, kept in force while
+descriptions, settings, gravity and loads change. No ROS is needed.
 """
 
 from __future__ import annotations
@@ -17,13 +16,25 @@ from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.errors import ModelError, SingularError, UnknownJointError
+from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
-from mbs_dynamics.ros.evaluation_cost import Cost
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.interface import check_gravity
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
-from mbs_dynamics.ros.robot_description import fixed_links
+from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.robot_description import (
+    Gravity,
+    Load,
+    check_load,
+    fixed_links,
+    loads_of,
+    model_of,
+    replaced,
+    under_gravity,
+    under_load,
+)
 
 if TYPE_CHECKING:
     from mbs_dynamics.integrate import JointForces
@@ -70,7 +81,7 @@ class Results(NamedTuple):
     """(k, 6), one row per body, angular part first, about the origin of ``velocity_frame``."""
     center_of_mass: FloatArray | None = None
     """(3,) in m, in the frame of the root link."""
-    why_less: str = ""
+    missing: str = ""
     """Why something is missing for want of efforts."""
 
 
@@ -92,7 +103,9 @@ class Robot:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
         self.tool_body = settings.tool_body or self.bodies[0]
         if model.frame(self.tool_body).body == GROUND:
-            raise ModelError(f"tool_body {self.tool_body!r} does not move: no joint feels a wrench")
+            raise ModelError(
+                f"tool_body {self.tool_body!r} does not move: no joint torque shows a wrench on it"
+            )
         for joint in settings.desired_joints:
             if joint not in model.joint_names:
                 raise UnknownJointError(joint, model.joint_names)
@@ -204,12 +217,12 @@ class Robot:
         """
         q, qd, efforts = reading.q, reading.qd, reading.efforts
         qdd: FloatArray | None = self._rest
-        why_less = ""
+        missing = ""
         if qd is not None and self.settings.needs_effort:
-            why_less = efforts.why_not
+            missing = efforts.why_not
             if self.settings.accelerates:
                 qdd, failed = self._accelerations(q, qd, efforts)
-                why_less = failed or why_less
+                missing = failed or missing
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
         g, M, J, com, h, V, Vs, T, U, p, rate, W = [values[k] for k in self._places]
@@ -222,7 +235,7 @@ class Robot:
         if W is not None:
             W = None if qdd is None else W[self.wrench_bodies]
         Js = values[: self._jacobians]
-        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, why_less)
+        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, missing)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only where the observer runs."""
@@ -270,3 +283,94 @@ def _energy(
     if efforts.complete:
         energies.append(efforts.tau @ qd)
     return np.array(energies, dtype=float)
+
+
+class ModelManager:
+    """The robot in force, and everything that must survive a change of it.
+
+    Every method either does all that it is asked for, or raises MbsError and changes nothing.
+    """
+
+    def __init__(self, settings: DynamicsSettings) -> None:
+        self.settings = settings
+        self.robot: Robot | None = None
+        self.refused = ""
+        """Why the latest description was refused; empty if it was not."""
+        self.remarks: list[str] = []
+        """Warnings about the robot in use, and what could not be carried over to it."""
+        self.gravity = Gravity("", settings.gravity)
+        self.loads: list[Load] = []
+        self._text: str | None = None
+
+    def describe(self, text: str) -> bool:
+        """Put the robot of a URDF in force. False if the text is the same as the one before."""
+        if text == self._text:
+            return False
+        self._text = text
+        self._build(text)
+        return True
+
+    def retry(self) -> bool:
+        """Try a refused description again, under settings that may suit it; False if none is."""
+        if not self.refused or self._text is None:
+            return False
+        self._build(self._text)
+        return True
+
+    def check(self, settings: DynamicsSettings) -> None:
+        """Raise MbsError if these settings do not fit the robot in force."""
+        if self.robot is not None:
+            Robot(self.robot.model, settings)
+
+    def configure(self, settings: DynamicsSettings) -> None:
+        """Put other settings in force, except for gravity."""
+        if self.robot is not None:
+            self.robot = Robot(self.robot.model, settings)
+        self.settings = settings
+
+    def set_gravity(self, gravity: Gravity) -> None:
+        """Put another gravity in force. Nothing is compiled again.
+
+        Without a robot it waits for one.
+        """
+        check_gravity("gravity", gravity.vector)
+        if self.robot is not None:
+            self.robot = self.robot.under(under_gravity(self.robot.model, gravity))
+        self.gravity = gravity
+
+    def set_load(self, load: Load) -> None:
+        """Put a load in force, in place of the present one of the same link.
+
+        The first load at a body compiles once, another one there does not. Without a robot it waits
+        for one.
+        """
+        check_load(load)
+        if self.robot is not None:
+            self.robot = self.robot.under(under_load(self.robot.model, load))
+        self.loads = replaced(self.loads, load)
+
+    def _build(self, text: str) -> None:
+        try:
+            settings = self.settings
+            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            remarks = warnings_about(model)
+            gravity, loads = self.gravity, []
+            try:
+                model = under_gravity(model, gravity)
+            except MbsError as error:
+                remarks.append(f"the gravity in force before is dropped: {error}")
+                gravity = Gravity("", self.settings.gravity)
+                model = under_gravity(model, gravity)
+            for load in self.loads:
+                try:
+                    model = under_load(model, load)
+                    loads.append(load)
+                except MbsError as error:
+                    remarks.append(f"the payload at {load.link!r} is dropped: {error}")
+            robot = Robot(model, self.settings)
+        except MbsError as error:
+            self.refused = str(error)
+            raise
+        self.refused = ""
+        self.robot, self.remarks = robot, remarks
+        self.gravity, self.loads = gravity, loads

@@ -1,37 +1,46 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot under forward dynamics: its state, its loads and what pushes it. Knows no ROS."""
+"""A simulated robot: its dynamics, its commands, and its pace in real time. No ROS is needed."""
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.ros.evaluation_cost import Cost
+from mbs_dynamics.ros.joint_input import LARGEST, Rejection
+from mbs_dynamics.ros.performance import Cost
 from mbs_dynamics.ros.robot_description import Load, replaced, under_load
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
-"""A position or velocity above this, in rad, m, rad/s or m/s, is a simulation gone wrong."""
+"""A simulation with a larger position or velocity, in rad, m, rad/s or m/s, halts."""
 
 LARGEST_WRENCH = 1e6
-"""A force or moment above this, in N or N m, is taken for a mistake."""
+"""Largest force or moment of a disturbance, in N or N m."""
 
 BENT, SHARE = 0.5, 0.25
-"""A robot starts so far, in rad or m, from the middle of each joint's range, and at most so much of
-the range, unless it is told where: bent, with its weight on the motors."""
+"""Default distance of a joint from the middle of its range at the start, in rad or m, and its
+largest share of the range: a bent posture, in which motors carry weight."""
 
 CARRIED, SLIGHT = 0.1, 0.05
 """Commands carry the robot when they leave it no more than this share of the acceleration that it
 has without them, or no more than this acceleration, in rad/s^2 or m/s^2."""
+
+LONGEST_LAG = 0.1
+"""Largest lag in s of simulated time that is caught up."""
+
+SLOW = 0.97
+"""Share of the wanted rate below which a simulation is too slow."""
 
 
 class World:
@@ -278,3 +287,159 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
         stops=settings.joint_stops,
         stop_time=settings.stop_time,
     )
+
+
+class EffortCommands:
+    """The commands in force, by joint; zero until the first one comes.
+
+    ``joints`` (empty: all) gives the order of commands without names. ``timeout`` in s of simulated
+    time: after that long without a valid command there is none; 0 holds the last one for ever.
+
+    Raises UnknownJointError if ``joints`` has a name that is not among ``joint_names``.
+    """
+
+    def __init__(
+        self, joint_names: Sequence[str], joints: Sequence[str] = (), timeout: float = 0.0
+    ) -> None:
+        self.joint_names = tuple(joint_names)
+        self.joints = tuple(joints) or self.joint_names
+        self.timeout = timeout
+        self.accepted = 0
+        self.rejected = 0
+        self.latest: float | None = None
+        """Simulated time in s of the latest valid command; None if there was none."""
+        self._places = {name: k for k, name in enumerate(self.joint_names)}
+        for name in self.joints:
+            if name not in self._places:
+                raise UnknownJointError(name, self.joint_names)
+        self._efforts = np.zeros(len(self.joint_names))
+
+    def reset(self) -> None:
+        """Forget all commands."""
+        self._efforts = np.zeros(len(self.joint_names))
+        self.latest = None
+
+    def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
+        """Take efforts in the order of ``joints``, or return why they are refused."""
+        if len(efforts) != len(self.joints):
+            return self._refuse(
+                "length",
+                f"{len(efforts)} efforts for {len(self.joints)} joints: {', '.join(self.joints)}",
+            )
+        return self._take(self.joints, efforts, now)
+
+    def set_by_name(
+        self, names: Sequence[str], efforts: Sequence[float], now: float
+    ) -> Rejection | None:
+        """Take efforts by name; joints that are not named keep theirs. Or return why not."""
+        if len(efforts) != len(names) or not names:
+            return self._refuse("length", f"{len(names)} joint names but {len(efforts)} efforts")
+        unknown = [name for name in names if name not in self._places]
+        if unknown:
+            return self._refuse(
+                "unknown_joints",
+                f"no joints {', '.join(unknown)}; the joints are: {', '.join(self.joint_names)}",
+            )
+        twice = sorted({name for name in names if list(names).count(name) > 1})
+        if twice:
+            return self._refuse("duplicate_joints", f"named more than once: {', '.join(twice)}")
+        return self._take(names, efforts, now)
+
+    def at(self, now: float) -> FloatArray:
+        """Return the efforts (n,) in force at a simulated time in s."""
+        if self.expired(now):
+            return np.zeros(len(self.joint_names))
+        return self._efforts
+
+    def expired(self, now: float) -> bool:
+        """Return whether the commands have lapsed."""
+        return self.latest is not None and 0.0 < self.timeout < now - self.latest
+
+    def _take(self, names: Sequence[str], efforts: Sequence[float], now: float) -> Rejection | None:
+        for name, effort in zip(names, efforts, strict=True):
+            if not math.isfinite(effort):
+                return self._refuse("not_finite", f"effort is not finite: {name} = {effort}")
+            if abs(effort) > LARGEST:
+                return self._refuse("too_large", f"effort is too large: {name} = {effort:g}")
+        if self.expired(now):
+            self._efforts = np.zeros(len(self.joint_names))
+        for name, effort in zip(names, efforts, strict=True):
+            self._efforts[self._places[name]] = effort
+        self.accepted += 1
+        self.latest = now
+        return None
+
+    def _refuse(self, kind: str, reason: str) -> Rejection:
+        self.rejected += 1
+        return Rejection(kind, reason)
+
+
+class Pace(NamedTuple):
+    """How fast a simulation went since the report before."""
+
+    rate: float
+    """Periods per second of real time."""
+    wanted: float
+    """The same, as asked for."""
+    load: float
+    """Part of the time that was spent computing and publishing."""
+    lost: float
+    """Seconds that were given up."""
+
+    @property
+    def too_slow(self) -> bool:
+        """Whether simulated time fell behind."""
+        return self.lost > 0.0 or self.rate < SLOW * self.wanted
+
+
+class Pacer:
+    """Says how many periods of simulated time are due. Times are those of one steady clock, in s.
+
+    ``period`` is simulated, ``factor`` says how many simulated seconds a second has. Periods that
+    come late are caught up, so that jitter changes nothing; but at most LONGEST_LAG.
+    """
+
+    def __init__(self, period: float, factor: float, now: float) -> None:
+        self.period = period
+        self._factor = factor
+        self._start, self._done = now, 0
+        self._since, self._periods, self._busy, self._lost = now, 0, 0.0, 0.0
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two periods."""
+        return self.period / self._factor
+
+    def change(self, factor: float, now: float) -> None:
+        """Go at another pace from now on."""
+        self._factor = factor
+        self._start, self._done = now, 0
+        self._since, self._periods, self._busy, self._lost = now, 0, 0.0, 0.0
+
+    def due(self, now: float) -> int:
+        """Return how many periods are due now, the one that is nearest included."""
+        due = math.floor((now - self._start) / self.interval + 0.5) - self._done
+        most = max(1, math.ceil(LONGEST_LAG / self.interval))
+        if due > most:
+            self._lost += (due - most) * self.interval
+            self._done += due - most
+            due = most
+        return max(due, 0)
+
+    def did(self, periods: int, seconds: float) -> None:
+        """Note that periods were simulated, and how long that took."""
+        self._done += periods
+        self._periods += periods
+        self._busy += seconds
+
+    def report(self, now: float) -> Pace:
+        """Return how it went, and begin the next report."""
+        elapsed = max(now - self._since, 1e-9)
+        pace = Pace(
+            rate=self._periods / elapsed,
+            wanted=1.0 / self.interval,
+            load=self._busy / elapsed,
+            lost=self._lost,
+        )
+        self._since, self._periods, self._busy, self._lost = now, 0, 0.0, 0.0
+        return pace

@@ -15,14 +15,20 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.ros.compensation.command_policy import Limited
+from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
+from mbs_dynamics.ros.node_base import BaseNode
 
 pytestmark = pytest.mark.backend_independent
 
 
+class Commander(BaseNode):
+    interface = GRAVITY_COMPENSATION_NODE._replace(node="commander")
+
+
 @pytest.fixture
 def node(ros):
-    node = rclpy.create_node("commander", namespace="outputs")
+    node = Commander(namespace="outputs")
     yield node
     node.destroy_node()
 

@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
+
+pytest.importorskip("rclpy")
+
 from documented import missing_parameters
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mbs_dynamics.errors import ArgumentError, ControllerError
-from mbs_dynamics.ros.compensation.command_watchdog import (
+from mbs_dynamics.ros.command_watchdog_node import (
     RETRY_PERIOD,
     CommandWatchdog,
     CommandWatchdogSettings,
@@ -20,6 +21,7 @@ from mbs_dynamics.ros.compensation.command_watchdog import (
     Watch,
 )
 from mbs_dynamics.ros.compensation.controllers import Controller
+from mbs_dynamics.ros.interface import parameters_of
 
 pytestmark = pytest.mark.backend_independent
 
@@ -204,7 +206,7 @@ def test_a_named_controller_needs_no_name_in_the_topic():
 
 
 def test_every_setting_is_described_and_documented_with_its_default():
-    assert all(i.metadata["description"].endswith(".") for i in fields(CommandWatchdogSettings))
+    assert all(i.description.endswith(".") for i in parameters_of(CommandWatchdogSettings))
     assert missing_parameters("command_watchdog_node", CommandWatchdogSettings) == []
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("ros2launch")
 from launch_bench import launch_command, make_installation
 from test_command_watchdog_node import TOPIC, Arm, WatchdogProcess
 
-from mbs_dynamics.ros.compensation.command_watchdog import Watch
+from mbs_dynamics.ros.command_watchdog_node import Watch
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 

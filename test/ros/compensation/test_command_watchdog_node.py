@@ -19,7 +19,7 @@ from documented import found, missing_parameters, qualities, rows, says
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.compensation.command_watchdog import CommandWatchdogSettings, Watch
+from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogSettings, Watch
 
 pytestmark = [
     pytest.mark.backend_independent,

@@ -6,15 +6,19 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import ARM7, JOINTS, Bench, Q
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.compensation.diagnostics import Traffic, diagnostics, model_status
-from mbs_dynamics.ros.input_statistics import InputStatistics
+from mbs_dynamics.ros.compensation.outputs import (
+    Traffic,
+    command_status,
+    input_status,
+    model_status,
+)
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 TRAFFIC = Traffic(
@@ -27,21 +31,16 @@ def said(bench, part, lifecycle="active", controller="", rejection=None, **traff
     statistics = InputStatistics(bench.now - 1.0)
     if rejection:
         statistics.rejected(rejection)
-    array = diagnostics(
-        "comp",
-        Time(sec=3),
-        lifecycle,
-        bench.core,
-        controller,
-        statistics.report(bench.now),
-        TRAFFIC._replace(**traffic),
-        bench.now,
-    )
-    assert array.header.stamp.sec == 3
-    assert [one.name for one in array.status] == ["comp: model", "comp: input", "comp: command"]
-    model = bench.core.arm.model.name if bench.core.arm else ""
-    assert {one.hardware_id for one in array.status} == {model}
-    one = array.status[["model", "input", "command"].index(part)]
+    problems = bench.core.problems(bench.now, traffic.get("rivals", 0))
+    problems += [controller] if controller else []
+    one = {
+        "model": lambda: model_status(bench.core),
+        "input": lambda: input_status(
+            lifecycle, bench.core, statistics.report(bench.now), bench.now
+        ),
+        "command": lambda: command_status(bench.core, problems, TRAFFIC._replace(**traffic)),
+    }[part]()
+    assert one.name == part
     return one.level, one.message, {pair.key: pair.value for pair in one.values}
 
 
@@ -106,7 +105,7 @@ def test_command_while_disabled_says_why_it_cannot_be_enabled():
     ("traffic", "expected"),
     [
         ({}, (OK, "enabled")),
-        ({"subscribers": 0}, (WARN, "enabled, but nobody subscribes to /commands")),
+        ({"subscribers": 0}, (WARN, "enabled, but /commands has no subscriber")),
         ({"subscribers": 2}, (OK, "enabled")),
         ({"limited_rate": 3}, (WARN, "enabled, at the rate limit")),
         (

@@ -20,9 +20,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import ControllerError
-from mbs_dynamics.ros.compensation import controller_manager
-from mbs_dynamics.ros.compensation.controller_manager import ControllerManager
-from mbs_dynamics.ros.compensation.controllers import Controller
+from mbs_dynamics.ros.compensation import controllers
+from mbs_dynamics.ros.compensation.controllers import Controller, ControllerManager
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -177,7 +176,7 @@ def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(ben
 
 
 def test_without_the_messages_presence_is_seen_and_calls_raise(bench, monkeypatch):
-    monkeypatch.setattr(controller_manager, "_services", lambda: None)
+    monkeypatch.setattr(controllers, "_services", lambda: None)
     manager = ControllerManager(bench.node)
     assert not manager.installed
     bench.stand_in()

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("rclpy")
+
 from mbs_dynamics.ros.compensation.controllers import Controller, controller_of, problem
 
 pytestmark = pytest.mark.backend_independent

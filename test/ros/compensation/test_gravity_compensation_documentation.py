@@ -17,12 +17,11 @@ from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
-from mbs_dynamics.ros.compensation.settings import AT_REST_ONLY, GravityCompensationSettings
-from mbs_dynamics.ros.parameters import names
-from mbs_dynamics.ros.settings import by_joint_fields, by_link_fields, whole_fields
+from mbs_dynamics.ros.compensation.interface import AT_REST_ONLY, GravityCompensationSettings
+from mbs_dynamics.ros.interface import parameters_of
+from mbs_dynamics.ros.node_base import names
 
-WHOLE = whole_fields(GravityCompensationSettings)
-BY_JOINT = by_joint_fields(GravityCompensationSettings)
+DECLARED = parameters_of(GravityCompensationSettings)
 
 pytestmark = pytest.mark.backend_independent
 
@@ -34,28 +33,24 @@ PROSE = " ".join(PAGE.split())
 
 def told(item):
     """Return the beginning of the row about a parameter."""
-    each = "each" in item.metadata
-    default = item.metadata["each_default"] if each else item.default
-    default = list(default) if isinstance(default, tuple) else default
+    default = list(item.default) if isinstance(item.default, tuple) else item.default
     said = (str(default) if isinstance(default, str) else str(default).lower()) or '""'
     when = "at rest" if item.name in AT_REST_ONLY else "yes"
-    when = "no" if item.metadata["read_only"] else when
-    limits = item.metadata["range"] or item.metadata.get("each")
-    limits = re.escape(f" {limits[0]:g} to {limits[1]:g}. ") if limits else " "
-    name = f"{item.name}.<joint>" if each else item.name
-    return rf"\| `{re.escape(name)}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|{limits}"
+    when = "no" if item.read_only else when
+    limits = re.escape(f" {item.range[0]:g} to {item.range[1]:g}. ") if item.range else " "
+    return (
+        rf"\| `{re.escape(item.full_name)}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|{limits}"
+    )
 
 
-@pytest.mark.parametrize("item", [*WHOLE, *BY_JOINT], ids=lambda item: item.name)
+@pytest.mark.parametrize("item", DECLARED, ids=lambda item: item.name)
 def test_every_parameter_stands_there_with_default_range_and_when_it_changes(item):
     assert re.search(told(item), SECTION)
 
 
 def test_no_parameter_stands_there_that_does_not_exist():
     table = re.findall(r"^\| `([\w.<>]+)` \| [a-z ]+ \| `[^`]*` \|", SECTION, re.MULTILINE)
-    each = [f"{item.name}.<joint>" for item in BY_JOINT]
-    each += [f"{item.name}.<link>" for item in by_link_fields(GravityCompensationSettings)]
-    assert sorted(table) == sorted([*(item.name for item in WHOLE), *each])
+    assert sorted(table) == sorted(item.full_name for item in DECLARED)
     known = {name.partition(".")[0] for name in names(GravityCompensationSettings, ["x"])}
     settings = re.findall(r"`(\w+)(?:\.<joint>)?: [^`]+`", PAGE)
     assert set(settings) <= known | {"use_sim_time"}

@@ -20,11 +20,12 @@ from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.settings import GravityCompensationSettings
-from mbs_dynamics.ros.settings import by_joint_fields, whole_fields
+from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.interface import parameters_of
 
-WHOLE = whole_fields(GravityCompensationSettings)
-BY_JOINT = by_joint_fields(GravityCompensationSettings)
+DECLARED = parameters_of(GravityCompensationSettings)
+WHOLE = [item for item in DECLARED if not item.per]
+BY_JOINT = [item for item in DECLARED if item.per == "joint"]
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -227,11 +228,11 @@ def test_parameters_take_effect_and_some_wait_for_rest(arm):
 def test_every_parameter_is_described(arm):
     names = [item.name for item in WHOLE] + [f"{item.name}.joint3" for item in BY_JOINT]
     for item, descriptor in zip([*WHOLE, *BY_JOINT], arm.described(*names), strict=True):
-        assert descriptor.description == item.metadata["description"]
-        assert descriptor.read_only == item.metadata["read_only"]
+        unit = f" Unit: {item.unit}." if item.unit else ""
+        assert descriptor.description == item.description + unit
+        assert descriptor.read_only == item.read_only
         ranges = [(r.from_value, r.to_value) for r in descriptor.floating_point_range]
-        expected = item.metadata["range"] or item.metadata.get("each")
-        assert ranges == ([expected] if expected else [])
+        assert ranges == ([item.range] if item.range else [])
 
 
 # -- nodes of their own ----------------------------------------------------------------------------
@@ -252,7 +253,7 @@ def test_enabling_is_refused_until_all_is_in_order(ros):
         arm.node.destroy_subscription(
             next(s for s in arm.node.subscriptions if s.topic_name.endswith("/commands"))
         )
-        arm.waits(lambda: "nobody subscribes to" in arm.said("command"))
+        arm.waits(lambda: "has no subscriber" in arm.said("command"))
         assert arm.level("command") == DiagnosticStatus.WARN
 
 

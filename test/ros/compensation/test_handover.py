@@ -8,12 +8,13 @@ import asyncio
 
 import numpy as np
 import pytest
+
+pytest.importorskip("rclpy")
 from gravity_bench import JOINTS, Bench, G
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.compensation.controllers import Controller
-from mbs_dynamics.ros.compensation.handover import Handover
+from mbs_dynamics.ros.compensation.controllers import Controller, Handover
 
 EFFORTS = tuple(f"{name}/effort" for name in JOINTS)
 POSITIONS = tuple(f"{name}/position" for name in JOINTS)

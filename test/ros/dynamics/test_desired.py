@@ -9,9 +9,9 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.desired import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.dynamics.feed_forward import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.joint_input import Rejection
 
 ALL = DesiredInput(("a", "b"))
@@ -86,8 +86,8 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     np.testing.assert_allclose(tau, expected, rtol=1e-12)
     desired.answers((), [([np.nan, 0.0], [], [], [])], measured)
     assert (desired.answered, desired.rejected) == (1, 1)
-    assert desired.rejected_lately() == 1
-    assert desired.rejected_lately() == 0
+    assert desired.rejected_since_report() == 1
+    assert desired.rejected_since_report() == 0
 
 
 def test_points_with_names_are_those_of_their_joints():

@@ -9,20 +9,23 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import ToolWrench
-from mbs_dynamics.ros.dynamics.desired import DesiredTorques
-from mbs_dynamics.ros.dynamics.diagnostics import desired_status, diagnostics, effort_status
-from mbs_dynamics.ros.dynamics.model_manager import ModelManager
-from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
-from mbs_dynamics.ros.input_statistics import InputStatistics
+from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.outputs import (
+    desired_status,
+    effort_status,
+    input_status,
+    model_status,
+)
+from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
@@ -44,24 +47,22 @@ def statistics():
     return made
 
 
-def said(manager, statistics, state="active", stale_for=None, joints=(), more=()):
+def said(manager, statistics, state="active", stale_for=None, joints=()):
     """Return level, message and values of each status."""
     report = statistics.report(10.0)
-    array = diagnostics("dyn", Time(sec=4), state, manager, report, stale_for, joints, more)
-    assert array.header.stamp.sec == 4
-    assert [one.name for one in array.status[:2]] == ["dyn: model", "dyn: input"]
+    found = [
+        model_status(manager),
+        input_status(state, manager.settings, report, stale_for, joints),
+    ]
+    assert [one.name for one in found] == ["model", "input"]
     return [
-        (one.level, one.message, {pair.key: pair.value for pair in one.values})
-        for one in array.status
+        (one.level, one.message, {pair.key: pair.value for pair in one.values}) for one in found
     ]
 
 
 def test_good_input(manager, statistics):
-    extra = DiagnosticStatus(name="more")
-    model, given, _ = said(manager, statistics, more=[extra])
-    assert extra.name == "dyn: more"
-    assert extra.hardware_id == manager.robot.model.name
-    assert model[:2] == (OK, f"model {extra.hardware_id!r} in force")
+    model, given = said(manager, statistics)
+    assert model[:2] == (OK, f"model {manager.robot.model.name!r} in force")
     assert (model[2]["joints"], model[2]["payloads"]) == ("7", "none")
     assert given[:2] == (OK, "5.0 Hz")
     assert (given[2]["answered"], given[2]["joints not fresh"]) == ("50", "none")
@@ -101,22 +102,22 @@ def test_models_that_are_missing_or_refused(manager, statistics):
         assert message.startswith(f"robot_description refused, {kept}")
 
 
-@pytest.mark.parametrize(("felt", "level"), [(4, WARN), (6, OK)])
-def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_felt(felt, level):
+@pytest.mark.parametrize(("observed", "level"), [(4, WARN), (6, OK)])
+def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_observed(observed, level):
     contact = SimpleNamespace(
         joints=("joint1", "joint3"),
         torques=np.array([2.0, -3.5]),
-        wrench=ToolWrench(np.ones(6), felt, 0.25),
+        wrench=ToolWrench(np.ones(6), observed, 0.25),
         why_not="",
     )
     wanted = DynamicsSettings(publish_external_torques=True)
     found = effort_status(wanted, contact, "", 1)
     assert found.level == level
-    assert ("it is partial" in found.message) == (felt < 6)
+    assert ("it is partial" in found.message) == (observed < 6)
     assert {pair.key: pair.value for pair in found.values} == {
         "external torques of": "joint1, joint3",
         "largest external torque [N m]": "3.5",
-        "wrench directions felt": f"{felt} of 6",
+        "wrench directions observed": f"{observed} of 6",
         "smallest singular value": "0.25",
     }
 
@@ -129,7 +130,7 @@ def test_efforts_that_are_missing_or_not_heard_yet_are_said():
     assert {pair.key: pair.value for pair in found.values} == {"external torques of": "none"}
     contact.why_not = ""
     assert effort_status(wanted, contact, "of the robot", 1).message == "of the robot"
-    assert effort_status(wanted, contact, "", 0).message == "nothing heard yet"
+    assert effort_status(wanted, contact, "", 0).message == "nothing received yet"
     assert effort_status(wanted, contact, "", 1).message == "efforts of all joints"
 
 

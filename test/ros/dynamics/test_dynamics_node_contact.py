@@ -24,8 +24,9 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.node_base import message_type
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -62,7 +63,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
             again=lambda: probe.send(JOINTS, Q, QD),
         )
         assert "the message holds no efforts" in probe.said("effort")
-        assert "not all that takes efforts is published" in process.log
+        assert "something that needs efforts is not published" in process.log
 
 
 def test_a_push_shows_and_joints_without_effort_are_said():
@@ -143,7 +144,7 @@ def test_desired_points_are_answered_and_malformed_ones_refused():
         # some joints only: the others stand where joint_states say
         assert probe.set(desired_joints=["joint3", "joint2"]) == ""
         point(q=(0.1, 0.2), qd=(), qdd=())
-        probe.until(lambda: "no fresh joint_states say where" in process.log)
+        probe.until(lambda: "no fresh joint_states of the other joints" in process.log)
         standing = Q.copy()
         standing[[2, 1]] = 0.1, 0.2
 
@@ -206,16 +207,17 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
     monkeypatch.setitem(sys.modules, "control_msgs.msg", there)
     topics, published, warned = {}, [], []
     node = SimpleNamespace(
-        create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=published.append),
-        create_subscription=lambda kind, topic, hear, qos: topics.update({topic: (kind, hear)}),
+        advertise=lambda declared: SimpleNamespace(publish=published.append),
+        subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
+        warn=lambda *line: warned.append(line),
     )
     asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
     robot = Robot(MODEL, asked)
-    feed = FeedForward(node, lambda: robot, lambda: Q, lambda *line: warned.append(line))
+    feed = FeedForward(node, lambda: robot, lambda: Q)
     feed.adopt(robot)
     feed.listen(asked, True)
-    heard, answer = topics["jtc/controller_state"]
-    assert heard is kind
+    answer = topics["jtc/controller_state"]
+    assert message_type("control_msgs/msg/JointTrajectoryControllerState") is kind
     state = kind()
     state.header = Header(stamp=Time(sec=77))
     state.joint_names = ["joint7", "joint2"]

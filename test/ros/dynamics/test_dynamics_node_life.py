@@ -17,8 +17,8 @@ from rclpy.parameter import parameter_value_to_python
 from ros_bench import NodeProcess, Probe
 
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
-from mbs_dynamics.ros.settings import whole_fields
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.interface import parameters_of
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -68,14 +68,16 @@ def test_bad_parameters_are_refused_with_the_reason(arm, values, said):
 
 
 def test_every_parameter_is_described(arm):
-    items = whole_fields(DynamicsSettings)
+    items = [item for item in parameters_of(DynamicsSettings) if not item.per]
     for item, descriptor in zip(items, arm.described(*(i.name for i in items)), strict=True):
         assert descriptor.name == item.name
-        assert descriptor.description == item.metadata["description"]
-        assert descriptor.read_only == item.metadata["read_only"]
+        unit = f" Unit: {item.unit}." if item.unit else ""
+        assert descriptor.description == item.description + unit
+        assert descriptor.additional_constraints == item.remarks
+        assert descriptor.read_only == item.read_only
         assert not descriptor.dynamic_typing
         ranges = [(r.from_value, r.to_value) for r in descriptor.floating_point_range]
-        assert ranges == ([item.metadata["range"]] if item.metadata["range"] else [])
+        assert ranges == ([item.range] if item.range else [])
 
 
 def test_outputs_are_switched_at_run_time(arm):
@@ -182,7 +184,7 @@ def test_does_not_start_with_bad_parameters(ros, parameters, said):
 def test_the_parameter_file_holds_the_defaults(ros):
     file = Path(__file__).parents[3] / "config" / "dynamics.yaml"
     with NodeProcess("--params-file", str(file)) as process, Probe(process) as probe:
-        for item in whole_fields(DynamicsSettings):
+        for item in [item for item in parameters_of(DynamicsSettings) if not item.per]:
             value = parameter_value_to_python(probe.get(item.name))
             if item.default == ():
                 value = [name for name in value if name]

@@ -17,9 +17,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import ToolWrench
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.markers import Markers
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.view.layers import LARGEST_DISC, PER_NEWTON, SMALLEST_DISC
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))

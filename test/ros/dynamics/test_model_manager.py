@@ -13,9 +13,8 @@ from readings import reading
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.model_manager import ModelManager
-from mbs_dynamics.ros.dynamics.robot import Results
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.robot import ModelManager, Results
 from mbs_dynamics.ros.joint_input import Efforts
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
@@ -124,7 +123,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
     screws = model.screws().screws[[1, 5]]
     torques = np.einsum("ij,ij->i", screws, found.joint_wrenches)
     np.testing.assert_allclose(torques, found.bias_torques[[1, 5]], atol=1e-10)
-    assert found.why_less == ""
+    assert found.missing == ""
 
 
 @pytest.mark.parametrize("joint_friction", [False, True])
@@ -146,7 +145,7 @@ def test_without_efforts_there_is_no_power_and_no_wrench_that_takes_them():
         found = made.robot.evaluate(reading(q, q, efforts))
         assert len(found.energy) == 2
         assert found.joint_wrenches is None
-        assert said in found.why_less
+        assert said in found.missing
     found = made.robot.evaluate(reading(q, None))
     assert found.mass_matrix is not None
     assert found.energy is None

@@ -217,7 +217,7 @@ def test_the_tool_wrench_is_found_from_its_torques():
     J = mbs.jacobian(ARM, START, "tool", representation="body_fixed")
     found = tool_wrench(J, J.T @ PUSH, 0.02)
     np.testing.assert_allclose(found.W, PUSH, rtol=1e-9)
-    assert found.felt == 6
+    assert found.observed == 6
     assert found.weakest > 0.02
 
 
@@ -228,7 +228,7 @@ def test_joints_without_torque_are_left_out_of_the_tool_wrench():
     np.testing.assert_allclose(tool_wrench(J, torques, 1e-6).W, PUSH, rtol=1e-9)
     torques[:] = np.nan
     nothing = tool_wrench(J, torques, 0.05)
-    assert nothing.felt == 0
+    assert nothing.observed == 0
     np.testing.assert_array_equal(nothing.W, 0.0)
 
 
@@ -238,7 +238,7 @@ def test_where_the_arm_is_singular_the_estimate_stays_finite_and_says_so(damping
     J = mbs.jacobian(ARM, q, "tool", representation="body_fixed")
     torques = J.T @ PUSH
     found = tool_wrench(J, torques + 1e-3, damping)
-    assert found.felt < 6
+    assert found.observed < 6
     assert found.weakest < 1e-9
     assert np.isfinite(found.W).all()
     felt = tool_wrench(J, torques, max(damping, 1e-9))
@@ -299,4 +299,4 @@ def test_fewer_than_six_joints_do_not_feel_all_of_a_tool_wrench():
     for torques in (np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan])):
         found = tool_wrench(J[:, : len(torques)], torques, 0.02)
         assert found.weakest == 0.0
-        assert found.felt <= 5
+        assert found.observed <= 5

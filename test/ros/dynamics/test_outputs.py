@@ -14,15 +14,15 @@ import pytest
 pytest.importorskip("rclpy")
 
 from builtin_interfaces.msg import Time
-from rclpy.node import Node
 from readings import reading
 from sensor_msgs.msg import JointState
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
+from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -37,7 +37,7 @@ def waits(condition):
 
 
 def test_topics_without_subscribers_are_not_filled():
-    node = Node("outputs_test")
+    node = DynamicsNode()
     model = mbs.Model.from_urdf(robot_path("arm7"))
     robot = Robot(model, DynamicsSettings(publish_energy=True, publish_gravity_torques=True))
     outputs = Outputs(node)
@@ -63,9 +63,9 @@ class PublishersOnly:
     def __init__(self):
         self.topics = {}
 
-    def create_publisher(self, kind, topic, depth, event_callbacks):
+    def advertise(self, declared, topic):
         made = SimpleNamespace(topic=topic, get_subscription_count=lambda: 1)
-        self.topics[topic] = kind
+        self.topics[topic] = declared
         return made
 
     def destroy_publisher(self, publisher):
@@ -132,10 +132,10 @@ def test_external_torques_are_published_for_the_joints_that_have_them():
     asked = {**NOTHING, "publish_external_torques": True, "publish_tool_wrench": True}
     outputs.arrange(Robot(model, DynamicsSettings(**asked)))
     contact = SimpleNamespace(joints=(), torques=None, wrench=None)
-    assert outputs.filled_contact(Time(sec=1), contact) == []
+    assert outputs.filled(Time(sec=1), Results(None, None, None, ()), contact) == []
     contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
     contact.wrench = SimpleNamespace(W=np.arange(6.0))
-    (_, torques), (_, wrench) = outputs.filled_contact(Time(sec=1), contact)
+    (_, torques), (_, wrench) = outputs.filled(Time(sec=1), Results(None, None, None, ()), contact)
     assert list(torques.name) == ["joint2", "joint5"]
     np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
     assert wrench.header.frame_id == Robot(model, DynamicsSettings(**asked)).tool_body

@@ -14,10 +14,10 @@ from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.integrate.joint_forces import passive_torques
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import MomentumObserver
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.dynamics.settings import DynamicsSettings
 from mbs_dynamics.ros.robot_description import Load
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, damping_of_drives
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.ros.simulator.commands import EffortCommands
-from mbs_dynamics.ros.simulator.pacing import LONGEST_LAG, Pacer
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.world import LONGEST_LAG, EffortCommands, Pacer
 
 pytestmark = pytest.mark.backend_independent
 

@@ -7,16 +7,13 @@ import pytest
 pytest.importorskip("rclpy")
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.simulator.commands import EffortCommands
-from mbs_dynamics.ros.simulator.diagnostics import simulator_diagnostics
-from mbs_dynamics.ros.simulator.pacing import Pace
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings
-from mbs_dynamics.ros.simulator.world import World
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import EffortCommands, Pace, World
+from mbs_dynamics.ros.simulator_node import input_status, simulation_status
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 IN_TIME = Pace(rate=500.0, wanted=500.0, load=0.25, lost=0.0)
@@ -31,13 +28,13 @@ def world():
 
 def said(world, commands, pace=IN_TIME, refused=0, last=""):
     """Return level, message and values of the simulation and of its input."""
-    array = simulator_diagnostics("sim", Time(sec=3), world, commands, pace, refused, last)
-    assert array.header.stamp.sec == 3
-    assert [one.name for one in array.status] == ["sim: simulation", "sim: input"]
-    assert {one.hardware_id for one in array.status} == {world.model.name}
+    statuses = [
+        simulation_status(world, pace),
+        input_status(world, commands, refused, last),
+    ]
+    assert [one.name for one in statuses] == ["simulation", "input"]
     return [
-        (one.level, one.message, {pair.key: pair.value for pair in one.values})
-        for one in array.status
+        (one.level, one.message, {pair.key: pair.value for pair in one.values}) for one in statuses
     ]
 
 

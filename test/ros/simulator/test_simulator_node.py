@@ -24,7 +24,7 @@ from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.simulator.settings import SimulatorSettings
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 

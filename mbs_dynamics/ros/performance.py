@@ -1,17 +1,46 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counts, rates and latencies of the node's input, and when to say something again. No ROS here."""
+"""Counts, rates, latencies and costs that diagnostics show, and rate limits. No ROS is needed."""
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections import Counter, deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.ros.joint_input import Rejection
 
 KEPT_DURATIONS = 1024
 """Latencies are those of at most this many latest messages."""
+
+RUNS = 5
+"""Number of timed evaluations; the shortest counts, without what other processes add."""
+
+
+class Cost(NamedTuple):
+    """Operations and time of one evaluation of a kernel."""
+
+    operations: str
+    seconds: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, *arguments: Any) -> Cost:
+        """Measure a kernel with valid arguments."""
+        shortest = float("inf")
+        for _ in range(RUNS):
+            begin = time.perf_counter()
+            kernel.call(*arguments)
+            shortest = min(shortest, time.perf_counter() - begin)
+        return cls(str(kernel.operations), shortest)
+
+    def values(self) -> dict[str, object]:
+        """Return the values that diagnostics show, by name."""
+        return {
+            "operations": self.operations,
+            "evaluation time [us]": f"{1e6 * self.seconds:.2f}",
+        }
 
 
 class Latency(NamedTuple):
@@ -22,7 +51,7 @@ class Latency(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What happened since the report before, except where it says otherwise."""
+    """Counts and durations since the report before, except where stated otherwise."""
 
     rate: float
     """Messages answered per second."""
@@ -42,10 +71,10 @@ class Report(NamedTuple):
     """By kind."""
     last_rejection: str
     without_velocity: str
-    """Why the latest message gave no velocities; empty if it did."""
+    """Why the latest message had no velocities; empty if it had."""
 
     def values(self) -> dict[str, object]:
-        """Return what the diagnostics of every node show of it, by name."""
+        """Return the values that the diagnostics of every node show, by name."""
         shown: dict[str, object] = {
             "rate [Hz]": f"{self.rate:.1f}",
             "rejected": sum(self.total_rejected.values()),
@@ -63,7 +92,7 @@ class Report(NamedTuple):
 
 
 class InputStatistics:
-    """Keeps count. Times are those of one steady clock, in s."""
+    """Counters of the messages of an input. Times are those of one steady clock, in s."""
 
     def __init__(self, now: float) -> None:
         self.total_answered = 0
@@ -79,7 +108,7 @@ class InputStatistics:
         self._before = (0, 0, 0)
 
     def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
-        """Count a message that was answered; ``why_not`` says why it gave no velocities."""
+        """Count a message that was answered; ``why_not`` says why it has no velocities."""
         self.total_answered += 1
         self.last_valid = begin
         self.without_velocity = why_not
@@ -96,7 +125,7 @@ class InputStatistics:
         self.last_valid = begin
 
     def repeated(self) -> None:
-        """Count a message that repeats an earlier measurement; it keeps nothing fresh."""
+        """Count a message that repeats an earlier measurement; it does not count as valid."""
         self.total_repeated += 1
 
     def wait(self, since: float | None) -> None:
@@ -137,21 +166,21 @@ class InputStatistics:
 
 
 class Throttle:
-    """Says whether something of one kind may be logged again, and how often it was held back."""
+    """Limits how often something of one kind is logged, and counts what is withheld."""
 
     def __init__(self, period: float) -> None:
         self.period = period
         self._last: dict[str, float] = {}
-        self._held: Counter[str] = Counter()
+        self._withheld: Counter[str] = Counter()
 
     def due(self, kind: str, now: float) -> int | None:
-        """Return how many were held back since the last that was due, or None to hold this one."""
+        """Return how many were withheld since the last that was due; None to withhold this one."""
         last = self._last.get(kind)
         if last is not None and now - last < self.period:
-            self._held[kind] += 1
+            self._withheld[kind] += 1
             return None
         self._last[kind] = now
-        return self._held.pop(kind, 0)
+        return self._withheld.pop(kind, 0)
 
 
 class RateLimit:

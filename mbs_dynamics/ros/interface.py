@@ -1,0 +1,335 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Declares the parameters, topics and services of nodes, as tables that need no ROS.
+
+The tables of each node are one :class:`Interface`, in the module ``interface`` of its package
+(``dynamics``, ``compensation``, ``simulator``); ``entry_points.interface_of`` returns it by the
+name of the node. :mod:`mbs_dynamics.ros.node_base` creates parameters, publishers, subscriptions
+and services from these tables only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS
+
+LARGEST_GRAVITY = 100.0
+"""Largest length of a free-fall acceleration that is accepted, in m/s^2."""
+
+ALGORITHMS = (AUTO, *REPRESENTATIONS)
+"""Valid values of ``algorithm``."""
+
+S = TypeVar("S", bound="NodeSettings")
+
+# -- topics and services ---------------------------------------------------------------------------
+
+
+class Quality(NamedTuple):
+    """Quality of service of a topic."""
+
+    reliability: str
+    durability: str
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{self.reliability}, {self.durability}, depth {self.depth}".replace("_", " ")
+
+
+RELIABLE = Quality("reliable", "volatile", 10)
+LATEST = Quality("reliable", "volatile", 1)
+LATCHED = Quality("reliable", "transient_local", 1)
+SENSOR_DATA = Quality("best_effort", "volatile", 5)
+
+
+class Topic(NamedTuple):
+    """A topic that a node publishes or subscribes to."""
+
+    name: str
+    """With placeholders: ``<body>``, ``<joint>``, or a parameter that holds the whole name."""
+    type: str
+    """Such as ``sensor_msgs/msg/JointState``."""
+    description: str
+    quality: Quality = RELIABLE
+    condition: str = ""
+    """The boolean parameter, or the sentence, that says when the topic exists; empty: always."""
+
+
+class Service(NamedTuple):
+    """A service of a node, in addition to those of parameters and of the lifecycle."""
+
+    name: str
+    type: str
+    description: str
+    condition: str = ""
+    """As for a topic."""
+
+
+class Interface(NamedTuple):
+    """All that a node offers."""
+
+    node: str
+    description: str
+    settings: type[NodeSettings]
+    subscribed: tuple[Topic, ...]
+    published: tuple[Topic, ...]
+    services: tuple[Service, ...] = ()
+    lifecycle: bool = False
+    """Whether it is a lifecycle node."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of their declaration."""
+        return parameters_of(self.settings)
+
+
+DIAGNOSTICS = Topic(
+    "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", "State of the node, once a second."
+)
+DESCRIPTION = Topic(
+    "robot_description",
+    "std_msgs/msg/String",
+    "URDF of the robot. A new one replaces the robot without a restart.",
+    LATCHED,
+    "unless robot_description or robot_description_file is set",
+)
+JOINT_STATES = Topic(
+    "joint_states",
+    "sensor_msgs/msg/JointState",
+    "State of the robot. Joints are matched by name, in any order and over several messages.",
+    SENSOR_DATA,
+)
+GRAVITY = Topic(
+    "~/gravity",
+    "geometry_msgs/msg/Vector3Stamped",
+    "Free-fall acceleration in m/s^2, in the axes of the fixed link header.frame_id.",
+)
+PAYLOAD = Topic(
+    "~/payload",
+    "geometry_msgs/msg/InertiaStamped",
+    "Load on the link header.frame_id. A mass of zero removes it.",
+)
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+class Parameter(NamedTuple):
+    """Declaration of a parameter, or of one parameter for each joint or link."""
+
+    name: str
+    type: str
+    """bool, double, string, double_array or string_array."""
+    default: Any
+    """None if a value must be set."""
+    description: str
+    unit: str = ""
+    range: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    constraints: str = ""
+    read_only: bool = False
+    """Whether it can be set at the start only."""
+    per: str = ""
+    """joint or link: parameters ``<name>.<joint>`` or ``<name>.<link>``."""
+
+    @property
+    def full_name(self) -> str:
+        """The name with a placeholder for the joint or link."""
+        return f"{self.name}.<{self.per}>" if self.per else self.name
+
+    @property
+    def remarks(self) -> str:
+        """Constraints on the value, as sentences."""
+        choices = f"One of {', '.join(self.choices)}." if self.choices else ""
+        return f"{choices} {self.constraints}".strip()
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ArgumentError for a value that is out of range or not among the choices."""
+        if self.range is not None:
+            low, high = self.range
+            if not low <= checks.number(name, value) <= high:
+                raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
+        if self.choices and value not in self.choices:
+            raise ArgumentError(f"{name} is {value!r}; valid is one of {', '.join(self.choices)}")
+
+
+TYPES = {bool: "bool", float: "double", str: "string"}
+
+
+def setting(
+    default: Any,
+    description: str,
+    unit: str = "",
+    *,
+    type: str = "",
+    range: tuple[float, float] | None = None,
+    choices: Iterable[str] = (),
+    constraints: str = "",
+    read_only: bool = False,
+    per: str = "",
+) -> Any:
+    """Return a dataclass field that carries the declaration of a parameter.
+
+    ``type`` is needed where the default does not show it: for an empty array and for None. A field
+    per joint holds one number for each joint of the field ``joints``; one per link holds pairs of
+    a link and its numbers.
+    """
+    element = default[0] if isinstance(default, tuple) and default else default
+    known = type or TYPES[element.__class__] + ("_array" if isinstance(default, tuple) else "")
+    declared = Parameter(
+        "", known, default, description, unit, range, tuple(choices), constraints, read_only, per
+    )
+    return field(default=() if per else default, metadata={"parameter": declared})
+
+
+def algorithm_setting(computed: str, constraints: str = "") -> Any:
+    """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
+    return setting(
+        AUTO,
+        f"Representation of the recursion that computes {computed}. The results agree to rounding; "
+        "the time differs. auto: the one with the fewest operations.",
+        choices=ALGORITHMS,
+        constraints=constraints,
+    )
+
+
+def parameters_of(kind: type[NodeSettings]) -> tuple[Parameter, ...]:
+    """Return the declarations of all parameters of these settings."""
+    return tuple(item.metadata["parameter"]._replace(name=item.name) for item in fields(kind))
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """Values of the parameters of a node. Raises ArgumentError for values that are not valid."""
+
+    def __post_init__(self) -> None:
+        for parameter in parameters_of(type(self)):
+            name, value = parameter.name, getattr(self, parameter.name)
+            if parameter.per == "joint":
+                joints = getattr(self, "joints", ())
+                each = value or (parameter.default,) * len(joints)
+                numbers = checks.numbers(name, each, (len(joints),)).tolist()
+                for joint, number in zip(joints, numbers, strict=True):
+                    parameter.check(f"{name}.{joint}", number)
+                object.__setattr__(self, name, tuple(numbers))
+            elif not parameter.per:
+                parameter.check(name, value)
+
+    def changed(self: S, values: Mapping[str, Any]) -> S:
+        """Return the settings with some values replaced, checked as a whole."""
+        return replace(self, **values)
+
+
+@dataclass(frozen=True)
+class RobotSettings(NodeSettings):
+    """Parameters of every node that computes with a robot."""
+
+    loads: tuple[tuple[str, tuple[float, ...]], ...] = setting(
+        (),
+        "Load that this link always carries, such as a tool: mass in kg, centre of mass x, y, z in "
+        "m, and, unless it is a point mass, ixx, ixy, ixz, iyy, iyz, izz about it in kg m^2, in "
+        "the frame of the link. Payloads are added to it.",
+        type="double_array",
+        read_only=True,
+        per="link",
+    )
+    frame_prefix: str = setting(
+        "",
+        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for link, numbers in self.loads:
+            if len(numbers) not in (4, 10):
+                raise ArgumentError(
+                    f"loads.{link} has {len(numbers)} number(s); valid are 4 (mass and centre of "
+                    "mass) or 10 (the tensor as well)"
+                )
+
+
+@dataclass(frozen=True)
+class DescribedSettings(RobotSettings):
+    """Parameters of a node that subscribes to the description and the state of a robot."""
+
+    root: str = setting(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = setting(
+        "",
+        "Last link of the chain to take out of the URDF. Empty: the whole tree.",
+        read_only=True,
+    )
+    robot_description: str = setting(
+        "",
+        "Text of a URDF. Empty: robot_description_file or the topic is used.",
+        read_only=True,
+    )
+    robot_description_file: str = setting(
+        "",
+        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
+        read_only=True,
+    )
+    fixed_joints: tuple[str, ...] = setting(
+        (),
+        "Joints that no driver reports in joint_states. They are taken to stand at "
+        "fixed_positions.",
+        type="string_array",
+        constraints="Names of joints, each at most once.",
+        read_only=True,
+    )
+    fixed_positions: tuple[float, ...] = setting(
+        (),
+        "Positions of fixed_joints, in their order.",
+        "rad or m",
+        type="double_array",
+        constraints="As many finite numbers as fixed_joints has names.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.robot_description and self.robot_description_file:
+            raise ArgumentError(
+                "robot_description and robot_description_file are both given; valid is one of them"
+            )
+        check_once("fixed_joints", "joint", self.fixed_joints)
+        joints, positions = len(self.fixed_joints), len(self.fixed_positions)
+        if joints != positions:
+            raise ArgumentError(
+                f"fixed_joints has {joints} name(s) but fixed_positions has {positions} number(s); "
+                "valid is one position for each joint"
+            )
+        checks.numbers("fixed_positions", self.fixed_positions, (joints,))
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """Positions in rad or m of the joints that no driver reports, by name."""
+        return dict(zip(self.fixed_joints, self.fixed_positions, strict=True))
+
+
+def check_once(name: str, kind: str, given: Iterable[str]) -> None:
+    """Raise ArgumentError if a parameter names a joint or link twice."""
+    given = list(given)
+    twice = sorted({one for one in given if given.count(one) > 1})
+    if twice:
+        raise ArgumentError(f"{name} must name each {kind} once; got twice: {', '.join(twice)}")
+
+
+def check_gravity(name: str, value: Any) -> checks.FloatArray:
+    """Return a free-fall acceleration (3,) in m/s^2, or raise ArgumentError."""
+    gravity = checks.numbers(name, value, (3,))
+    length = float(np.linalg.norm(gravity))
+    if length > LARGEST_GRAVITY:
+        raise ArgumentError(
+            f"{name} has a length of {length:g} m/s^2; valid is at most {LARGEST_GRAVITY:g}"
+        )
+    return gravity

@@ -1,0 +1,240 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters, topics and services of simulator_node. No ROS is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mbs_dynamics import checks
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate.joints import STEPS
+from mbs_dynamics.ros.interface import (
+    DIAGNOSTICS,
+    JOINT_STATES,
+    LATCHED,
+    LATEST,
+    PAYLOAD,
+    RELIABLE,
+    Interface,
+    RobotSettings,
+    Service,
+    Topic,
+    algorithm_setting,
+    check_gravity,
+    check_once,
+    setting,
+)
+
+ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."
+
+
+@dataclass(frozen=True)
+class SimulatorSettings(RobotSettings):
+    """Values of the parameters of simulator_node. Raises ArgumentError for invalid values."""
+
+    robot_description: str = setting(
+        "", "Text of a URDF. Empty: robot_description_file is used.", read_only=True
+    )
+    robot_description_file: str = setting(
+        "", "Path of a URDF file. Empty: robot_description is used.", read_only=True
+    )
+    joints: tuple[str, ...] = setting(
+        (),
+        "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
+        type="string_array",
+        constraints="Names of joints, each at most once.",
+        read_only=True,
+    )
+    command_topic: str = setting(
+        "/forward_effort_controller/commands",
+        "Topic of efforts in the order of joints, as forward_command_controller takes them.",
+        read_only=True,
+    )
+    rate: float = setting(
+        500.0,
+        "Joint states per second of simulated time.",
+        "Hz",
+        range=(1.0, 10000.0),
+        read_only=True,
+    )
+    step: float = setting(
+        0.001,
+        "Largest step of the integrator; the time between two joint states is divided into equal "
+        "steps no longer than this.",
+        "s",
+        range=(1e-5, 0.1),
+        read_only=True,
+    )
+    integrator: str = setting(
+        "semi_implicit_euler",
+        "Integration scheme of a step.",
+        choices=STEPS,
+        read_only=True,
+    )
+    algorithm: str = algorithm_setting("accelerations")
+    realtime_factor: float = setting(
+        1.0, "Simulated seconds per second of real time.", range=(0.01, 100.0)
+    )
+    gravity: tuple[float, float, float] = setting(
+        (0.0, 0.0, -9.81),
+        "Free-fall acceleration in the root link's frame.",
+        "m/s^2",
+        constraints="Three finite numbers, a length of at most 100.",
+        read_only=True,
+    )
+    joint_damping: tuple[float, ...] = setting(
+        (),
+        "Viscous damping. Empty: that of the description, or that of geared drives, see "
+        "drive_damping.",
+        "N m s/rad or N s/m",
+        type="double_array",
+        constraints=f"{ONE_OR_EACH} None is negative.",
+    )
+    joint_friction: tuple[float, ...] = setting(
+        (),
+        "Coulomb friction. Empty: that of the description.",
+        "N m or N",
+        type="double_array",
+        constraints=f"{ONE_OR_EACH} None is negative.",
+    )
+    drive_damping: float = setting(
+        0.2,
+        "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
+        "geared drive, where the description states less damping. 0: that of the description.",
+        range=(0.0, 10.0),
+        read_only=True,
+    )
+    friction_speed: float = setting(
+        0.05,
+        "Speed at which Coulomb friction reaches three quarters of its value; it is smooth at "
+        "zero, so that a joint under load creeps.",
+        "rad/s or m/s",
+        range=(1e-4, 10.0),
+    )
+    joint_stops: bool = setting(
+        True, "Simulate stiff stops at the position limits of the description.", read_only=True
+    )
+    stop_time: float = setting(
+        0.01, "Time constant of the joint stops.", "s", range=(1e-3, 1.0), read_only=True
+    )
+    limit_efforts: bool = setting(
+        True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
+    )
+    initial_positions: tuple[float, ...] = setting(
+        (),
+        "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
+        "each range, at most a quarter of the range.",
+        "rad or m",
+        type="double_array",
+        constraints=ONE_OR_EACH,
+        read_only=True,
+    )
+    initial_velocities: tuple[float, ...] = setting(
+        (),
+        "Velocities at the start and after ~/reset. Empty: zero.",
+        "rad/s or m/s",
+        type="double_array",
+        constraints=ONE_OR_EACH,
+        read_only=True,
+    )
+    brakes: bool = setting(
+        True,
+        "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
+        "until the commands carry it or ~/brakes releases it.",
+    )
+    command_timeout: float = setting(
+        0.0,
+        "Simulated time without a valid command after which all efforts are zero. 0: the last "
+        "command holds indefinitely, as that of a forward_command_controller does.",
+        "s",
+        range=(0.0, 3600.0),
+    )
+    disturbance_duration: float = setting(
+        0.2,
+        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it.",
+        "s",
+        range=(1e-3, 3600.0),
+    )
+    publish_clock: bool = setting(
+        False,
+        "Publish simulated time on /clock, from zero, and stamp joint states with it.",
+        read_only=True,
+    )
+    publish_description: bool = setting(
+        True, "Publish the URDF on robot_description, latched.", read_only=True
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.robot_description) == bool(self.robot_description_file):
+            came = "both are given" if self.robot_description else "neither is given"
+            raise ArgumentError(
+                "robot_description (the text of a URDF) or robot_description_file (its path) must "
+                f"be given, and not both; {came}"
+            )
+        check_once("joints", "joint", self.joints)
+        check_gravity("gravity", self.gravity)
+        for name in ("joint_damping", "joint_friction"):
+            values = getattr(self, name)
+            if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
+                raise ArgumentError(f"{name} must not be negative; got {list(values)}")
+
+
+def for_each(name: str, values: tuple[float, ...], n: int) -> checks.FloatArray | None:
+    """Return one number for each of n joints, or None for none; ArgumentError for another count."""
+    if not values:
+        return None
+    return checks.numbers(name, values * n if len(values) == 1 else values, (n,))
+
+
+SIMULATOR_NODE = Interface(
+    "simulator_node",
+    "Simulates a robot: a URDF under forward dynamics in real time.",
+    SimulatorSettings,
+    subscribed=(
+        Topic(
+            "<command_topic>",
+            "std_msgs/msg/Float64MultiArray",
+            "Efforts in N m or N, in the order of joints.",
+        ),
+        Topic(
+            "~/effort_commands",
+            "sensor_msgs/msg/JointState",
+            "Efforts in N m or N by name. Joints that are not named keep theirs.",
+        ),
+        Topic(
+            "~/disturbance",
+            "geometry_msgs/msg/WrenchStamped",
+            "Wrench in N and N m on the link header.frame_id, in its origin and axes.",
+        ),
+        PAYLOAD,
+    ),
+    published=(
+        JOINT_STATES._replace(
+            description="Positions, velocities and efforts, in the order of the model.",
+            quality=RELIABLE,
+        ),
+        Topic(
+            "robot_description",
+            "std_msgs/msg/String",
+            "The URDF as it was given.",
+            LATCHED,
+            "publish_description",
+        ),
+        Topic("/clock", "rosgraph_msgs/msg/Clock", "Simulated time.", LATEST, "publish_clock"),
+        DIAGNOSTICS,
+    ),
+    services=(
+        Service(
+            "~/reset",
+            "std_srvs/srv/Trigger",
+            "Return to the initial state, brakes included, without efforts and disturbances.",
+        ),
+        Service(
+            "~/brakes",
+            "std_srvs/srv/SetBool",
+            "true: brakes hold the robot where it is. false: they release it.",
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of parameters, topics and services that pages and nodes are made from."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from documented import rows, section
+
+from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
+
+pytestmark = pytest.mark.backend_independent
+
+NODES = sorted(INTERFACES)
+
+
+def test_the_tables_need_no_ros():
+    code = (
+        "import sys; from mbs_dynamics.ros.entry_points import *;"
+        f"[interface_of(node).parameters for node in {NODES}];"
+        "print([name for name in sys.modules if name.endswith('_msgs') or name == 'rclpy'])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_every_entry_is_complete(node):
+    interface = interface_of(node)
+    assert interface.node == node
+    for one in (*interface.subscribed, *interface.published, *interface.services):
+        assert one.description.endswith(".")
+        kind = "srv" if one in interface.services else "msg"
+        assert re.fullmatch(rf"\w+/{kind}/\w+", one.type)
+    names = [one.name for one in interface.parameters]
+    for one in interface.parameters:
+        assert one.description.endswith(".")
+        assert one.type in ("bool", "double", "string", "double_array", "string_array")
+    for one in (*interface.subscribed, *interface.published):
+        parameter = one.name[1:-1] if one.name.startswith("<") else None
+        assert parameter is None or parameter in names
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_topics_and_services_are_those_of_the_page_with_their_quality(node):
+    interface = interface_of(node)
+    page = {
+        name.replace("/forward_effort_controller/commands", "<command_topic>"): (kind, rest)
+        for name, kind, rest in rows(node)
+    }
+    tables = (*interface.subscribed, *interface.published, *interface.services)
+    declared = {one.name: one for one in tables if one.name != "<controller_state>"}
+    assert set(page) <= set(declared)
+    assert all(f"`{name.strip('<>')}`" in section(node) for name in set(declared) - set(page))
+    for name, (kind, rest) in page.items():
+        assert re.sub("/(msg|srv)/", "/", declared[name].type) == kind
+        quality = str(getattr(declared[name], "quality", ""))
+        assert not rest.startswith((" reliable", " best effort")) or quality in rest
