@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.batches import View
 from mbs_dynamics.compiler.runtime.buffers import Buffers
-from mbs_dynamics.compiler.runtime.machine import Machine, Vector
+from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table
-from mbs_dynamics.compiler.runtime.views import View
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -45,46 +47,42 @@ def _in_lanes(lanes: int) -> None:
     """Evaluate each state as several equal ones, of which all must get the same results."""
     one_by_one = Machine.one_by_one
 
-    def together(machine: Machine, states: int, views: Sequence[View]) -> int:
+    def as_several(machine: Machine, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
+        several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in inputs]
+        several += [np.full((lanes + 1, x.size), np.nan) for x in outputs]
+        views = [View(x, 8 * x.shape[1]) for x in several]
         if lanes == 1:
-            return one_by_one(machine, states, views)
-        with machine._lock:
-            if machine.vector is None:
-                machine.vector = Vector(machine.program, lanes)
-        return machine.vector.evaluate(states, views)
-
-    def one(machine: Machine, buffers: Buffers) -> int:
-        return as_several(machine, buffers.arrays)
-
-    def as_several(machine: Machine, arrays: Sequence[Any]) -> int:
-        program = machine.program
-        several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in arrays[: len(program.inputs)]]
-        several += [np.full((lanes + 1, port.size), np.nan) for port in program.outputs]
-        status = together(machine, lanes + 1, [View(x, 8 * x.shape[1]) for x in several])
+            status = one_by_one(machine, 0, lanes + 1, views)
+        else:
+            status = machine.vector(lanes).evaluate(lanes + 1, views)
         if status:
-            assert 0 < status <= len(program.guards), "the first state was not the first to fail"
+            guards = len(machine.program.guards)
+            assert 0 < status <= guards, "the first state was not the first to fail"
             return status
-        outputs = slice(len(program.inputs), None)
-        for array, found in zip(arrays[outputs], several[outputs], strict=True):
+        for array, found in zip(outputs, several[len(inputs) :], strict=True):
             np.testing.assert_array_equal(found, np.broadcast_to(found[0], found.shape))
             array.reshape(-1)[:] = found[0]
         return 0
 
-    def one_after_the_other(machine: Machine, states: int, views: Sequence[View]) -> int:
+    def one(machine: Machine, buffers: Buffers) -> int:
+        return as_several(machine, buffers.inputs, buffers.outputs)
+
+    def one_after_the_other(machine: Machine, first: int, last: int, views: Sequence[View]) -> int:
         ports = (*machine.program.inputs, *machine.program.outputs)
         tables = [
-            as_strided(view.array, (states, port.size), (view.by_state, view.by_entry))
+            as_strided(view.array, (last, port.size), (view.by_state, 8))
             for view, port in zip(views, ports, strict=True)
         ]
-        for k in range(states):
-            status = as_several(machine, [table[k] for table in tables])
+        inputs = len(machine.program.inputs)
+        for k in range(first, last):
+            state = [table[k] for table in tables]
+            status = as_several(machine, state[:inputs], state[inputs:])
             if status:
                 return k * len(machine.program.guards) + status
         return 0
 
     Machine.one, Machine.one_by_one = one, one_after_the_other
     if lanes == 1:
-        Machine.several = one_by_one
-        Machine.several_at_once = lambda machine, states: False
+        strategy.LEAST_STATES = sys.maxsize
     else:
         machine_code.vector_lanes = lambda: lanes

@@ -39,6 +39,4 @@ def fortran(x: Any) -> Any:
     return np.asfortranarray(x)
 
 
-STRIDED = (part_of_wider, every_other)
-SIDE_BY_SIDE = (transposed, part_of_longer)
-OTHERS = (backwards, spread, fortran)
+LAYOUTS = (part_of_wider, every_other, transposed, part_of_longer, backwards, spread, fortran)

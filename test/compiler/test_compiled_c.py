@@ -25,8 +25,8 @@ from mbs_dynamics.compiler.codegen import c
 from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.jit import cache
 from mbs_dynamics.compiler.passes import pipeline
-from mbs_dynamics.compiler.runtime import compiled_c, tiles
-from mbs_dynamics.compiler.runtime.compiled_c import CompiledC, emit_library
+from mbs_dynamics.compiler.runtime import batches, compiled_c
+from mbs_dynamics.compiler.runtime.compiled_c import emit_library
 from mbs_dynamics.errors import ArgumentError, BackendError, SingularError
 
 pytestmark = pytest.mark.backend_independent  # the back end is c
@@ -179,7 +179,7 @@ def test_names_that_mean_something_in_c():
 
 @needs_compiler
 def test_threads_share_the_states(monkeypatch):
-    monkeypatch.setattr(tiles, "STATES_PER_THREAD", 100)
+    monkeypatch.setattr(batches, "STATES_PER_THREAD", 100)
     monkeypatch.setenv("MBS_THREADS", "3")
     states = np.random.default_rng(0).uniform(0.5, 1.0, (1000, 3))
     kernel = Kernel(trace(guarded, {"x": (3,)}, name="f"), backend="c")
@@ -233,11 +233,6 @@ def test_results_do_not_depend_on_fused_operations():
     traced = trace(lambda x, y: x * x - y, {"x": (5,), "y": (5,)}, name="f")
     x = np.random.default_rng(1).normal(size=5)
     np.testing.assert_array_equal(Kernel(traced, backend="c")(x, x * x), 0.0)
-
-
-@needs_compiler
-def test_there_is_no_vector_code():
-    assert not CompiledC(program()).several_at_once(10**6)
 
 
 @needs_compiler

@@ -211,10 +211,14 @@ def test_out_may_overlap_an_input(backend):
     np.testing.assert_array_equal(batch, [[6, 4, 2, 0], [4, 5, 6, 7]])
 
 
-def test_an_unaligned_out(kernel):
-    out = np.zeros(17, dtype=np.uint8)[1:].view(np.float64)
-    assert kernel(Q, A, S, out=out) is out
-    np.testing.assert_array_equal(out, kernel(Q, A, S))
+def test_out_of_another_layout(kernel):
+    unaligned = np.zeros(17, dtype=np.uint8)[1:].view(np.float64)
+    for out in (unaligned, np.zeros(4)[::2]):
+        assert kernel(Q, A, S, out=out) is out
+        np.testing.assert_array_equal(out, kernel(Q, A, S))
+    q, out = np.linspace(0.0, 1.0, 12).reshape(4, 3), np.zeros((2, 4)).T
+    assert kernel(q, A, S, out=out) is out
+    np.testing.assert_array_equal(out, kernel(q, A, S))
 
 
 def read_only(shape):
@@ -229,7 +233,6 @@ WRONG_OUT = [
     (np.zeros(2, dtype=np.float32), "float32 (2,)"),
     (np.zeros(2, dtype=">f8"), ">f8 (2,)"),
     (np.zeros(2, dtype=object), "object (2,)"),
-    (np.zeros(4)[::2], "float64 (2,)"),
     (read_only(2), "float64 (2,)"),
     ([0.0, 0.0], "<class 'list'>"),
     (3.0, "<class 'float'>"),
@@ -238,17 +241,15 @@ WRONG_OUT = [
 
 @pytest.mark.parametrize(("out", "came"), WRONG_OUT)
 def test_wrong_out(kernel, out, came):
-    message = "f: out must be a writeable C-contiguous float64 array of shape (2,); got " + came
+    message = "f: out must be a writeable float64 array of shape (2,); got " + came
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         kernel(Q, A, S, out=out)
 
 
 def test_wrong_out_for_a_batch(kernel):
     q = np.zeros((4, 3))
-    message = "out must .* of shape \\(4, 2\\), or one whose batch axes come last in memory; got "
-    for out, came in ((np.zeros(2), "(2,)"), (np.zeros((4, 4))[:, ::2], "(4, 2)")):
-        with pytest.raises(ArgumentError, match=message + re.escape(f"float64 {came}")):
-            kernel(q, A, S, out=out)
+    with pytest.raises(ArgumentError, match=r"out must .* of shape \(4, 2\); got float64 \(2,\)"):
+        kernel(q, A, S, out=np.zeros(2))
 
 
 # -- what is refused ------------------------------------------------------------------------------

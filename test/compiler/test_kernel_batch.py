@@ -17,9 +17,8 @@ from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, si
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.batches import View, thread_count, view_of
 from mbs_dynamics.compiler.runtime.machine import Vector
-from mbs_dynamics.compiler.runtime.tiles import thread_count
-from mbs_dynamics.compiler.runtime.views import View, view_of
 from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
@@ -72,10 +71,7 @@ def evaluated(vector: Vector, arrays: Any, threads: int = 1) -> tuple[int, list[
     everything = [*arrays, DEFAULTS["g"]]
     outputs = [np.full((*batch, *port.shape), np.nan) for port in PROGRAM.outputs]
     ports = (*PROGRAM.inputs, *PROGRAM.outputs)
-    rows = [
-        view_of(x, port, batch, True)
-        for x, port in zip([*everything, *outputs], ports, strict=True)
-    ]
+    rows = [view_of(x, port, batch) for x, port in zip([*everything, *outputs], ports, strict=True)]
     return vector.evaluate(batch[0], rows, threads), outputs
 
 
@@ -120,9 +116,7 @@ def test_nothing_is_written_beyond_the_states(vector):
     whole = [np.full((23, *port.shape), 7.0) for port in PROGRAM.outputs]
     ports = (*PROGRAM.inputs, *PROGRAM.outputs)
     inside = [x[1:-1] for x in whole]
-    rows = [
-        view_of(x, port, (21,), True) for x, port in zip([*everything, *inside], ports, strict=True)
-    ]
+    rows = [view_of(x, port, (21,)) for x, port in zip([*everything, *inside], ports, strict=True)]
     assert vector.evaluate(21, rows) == 0
     for x in whole:
         assert (x[[0, -1]] == 7.0).all()
@@ -165,7 +159,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     angles = critical_angles()[::5].copy()
     program = trace(lambda x: {"s": sin(x), "c": cos(x)}, {"x": ()}, name="f")
     found = [np.empty(angles.size) for _ in range(2)]
-    rows = [View(x, 8, 0) for x in (angles, *found)]
+    rows = [View(x, 8) for x in (angles, *found)]
     assert Vector(program, vector.lanes).evaluate(angles.size, rows) == 0
     worst = 0.0
     for x, s, c in zip(angles, *found, strict=True):
@@ -175,7 +169,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     tiny = np.array(
         [5e-324, -1e-310, 2.3e-308, 1e-8, 0.0, -0.0, math.inf, -math.inf, math.nan, 2e8]
     )
-    rows = [View(x, 8, 0) for x in (tiny, found[0], found[1])]
+    rows = [View(x, 8) for x in (tiny, found[0], found[1])]
     assert Vector(program, vector.lanes).evaluate(tiny.size, rows) == 0
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
@@ -193,9 +187,9 @@ def watched(monkeypatch):
     ran: list[int] = []
     evaluate = Vector.evaluate
 
-    def counting(self: Vector, states: int, rows: Any, threads: int = 1) -> int:
+    def counting(self: Vector, states: int, rows: Any) -> int:
         ran.append(states)
-        return evaluate(self, states, rows, threads)
+        return evaluate(self, states, rows)
 
     monkeypatch.setattr(Vector, "evaluate", counting)
     return ran
@@ -244,19 +238,16 @@ def test_layouts(kernel, layout):
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_layout_with_the_batch_last_is_not_copied():
+def test_what_is_contiguous_is_not_copied():
     port, batch = Port("x", (3, 2)), (5, 4)
-    last = np.moveaxis(np.zeros((3, 2, 5, 4)), (0, 1), (2, 3))
-    rows = view_of(last, port, batch, True)
-    assert rows == View(rows.array, 8, 160)
-    assert np.shares_memory(rows.array, last)
-    assert view_of(last, port, batch, False)[1:] == (48, 8, 0)
-    wide = np.zeros((5, 4, 3, 9))
-    assert view_of(wide[..., :2], port, batch, True)[1:] == (48, 8, 0)  # copied
-    assert view_of(wide.reshape(20, 27)[:, 3:9], Port("x", (6,)), (20,), False)[1:] == (216, 8, 0)
-    assert view_of(np.zeros(20), Port("x", ()), (20,), True)[1:] == (8, 0, 0)
-    assert view_of(np.zeros(20), Port("x", ()), (20,), False)[1:] == (8, 8, 0)
-    assert view_of(np.zeros((1, 1, 3, 2)), port, batch, True).by_state == 0
+    for shape, by_state in (((5, 4, 3, 2), 48), ((3, 2), 0)):
+        array = np.zeros(shape)
+        assert view_of(array, port, batch) == (array, by_state)
+        assert view_of(array, port, batch).array is array
+    for array in (np.zeros((3, 2, 5, 4)).T.swapaxes(0, 1).swapaxes(2, 3), np.zeros((1, 1, 3, 2))):
+        view = view_of(array, port, batch)
+        assert (view.array.shape, view.by_state) == ((5, 4, 3, 2), 48)
+        assert view.array.flags.c_contiguous
 
 
 def test_batch_axes_broadcast_in_large_batches(kernel):

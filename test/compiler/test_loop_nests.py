@@ -45,7 +45,7 @@ from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.transposition import transposed
-from mbs_dynamics.compiler.runtime.views import aligned
+from mbs_dynamics.compiler.runtime.batches import aligned
 
 pytestmark = pytest.mark.backend_independent
 

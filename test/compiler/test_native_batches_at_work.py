@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layouts import OTHERS, SIDE_BY_SIDE, STRIDED, transposed
+from layouts import LAYOUTS, transposed
 from native_bench import (
     SHAPES,
     new_kernel,
@@ -108,8 +108,7 @@ def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
         given = [x[:n] for x, n in zip(states(200, k), lengths, strict=True)]
         one = one_state(k)
         given = [x if rng.random() < 0.7 else y for x, y in zip(given, one, strict=True)]
-        layouts = (*STRIDED, *SIDE_BY_SIDE, *OTHERS)
-        for i, layout in enumerate(rng.choice(np.array([None, *layouts]), 4, p=CHANCE)):
+        for i, layout in enumerate(rng.choice(np.array([None, *LAYOUTS]), 4, p=CHANCE)):
             if layout is not None and given[i].ndim > len(list(SHAPES.values())[i]):
                 given[i] = layout(given[i])
         if rng.random() < 0.05:

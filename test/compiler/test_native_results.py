@@ -17,7 +17,8 @@ import pytest
 from native_bench import in_threads
 
 from mbs_dynamics.compiler import Kernel, positive, trace
-from mbs_dynamics.compiler.runtime.native import layout, table
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
@@ -278,7 +279,7 @@ def test_a_call_that_fails_changes_no_result_that_is_held():
 
 
 def test_large_results_are_not_kept(monkeypatch):
-    monkeypatch.setattr(table, "LARGEST_RECYCLED", 8 * 4)
+    monkeypatch.setattr(strategy, "LARGEST_RECYCLED", 8 * 4)
     kept, not_kept = kernel_of(4), kernel_of(5)
     first, second = kept(x_of(0, 4)), not_kept(x_of(0, 5))
     assert sys.getrefcount(first) == sys.getrefcount(second) + 1

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of vector code: states in tiles of as many as a vector has lanes.
 
-Arrays hold the entries of one state side by side, or one entry of all states. A vector body takes
-the second within a tile. So each tile is transposed on its way in and out, in registers, between
-the arrays and a scratch area that stays in the first cache.
+Arrays hold the entries of one state side by side. A vector body takes one entry of all states side
+by side. So each tile is transposed on its way in and out, in registers, between the arrays and a
+scratch area that stays in the first cache.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     PTR,
     VOID,
     Function,
+    Inline,
     Pointer,
     Prototype,
     Struct,
@@ -28,23 +29,27 @@ from mbs_dynamics.compiler.codegen.builder import (
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
 
-BATCH_PORT = Struct.of_words(
-    address=Pointer(DOUBLE),
-    by_state=I64,
-    by_entry=I64,
-    size=I64,
-    scratch=Pointer(DOUBLE),
-    order=Pointer(I32),
-)
-"""What the driver's table says of each port: the address of the first entry of state 0, the bytes
-from one state to the next (0: constant), and from one entry to the next, the number of entries, and
-the address of its scratch area, with room for at least ``lanes`` entries. ``order`` is, for an
-output, the address of at least ``lanes`` integers: where each entry stands in the scratch area, in
-bytes. Equal entries may stand there once."""
+TILE_PORT = Struct.of_words(size=I64, scratch=Pointer(DOUBLE), order=Pointer(I32))
+"""What the driver knows of each port: the number of entries; the address of its scratch area, with
+room for at least ``lanes`` entries; and, for an output, the address of at least ``lanes`` integers:
+where each entry stands in the scratch area, in bytes. Equal entries may stand there once."""
 
-DRIVER = Prototype("", I64, BODY, I64, I64, Pointer(BATCH_PORT), I64, I64, Pointer(PTR), I64)
-LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(BATCH_PORT), I64)
-STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(BATCH_PORT), I64)
+VECTOR = Struct.of_words(
+    function=BODY,
+    inputs=I64,
+    count=I64,
+    guards=I64,
+    scratch=Pointer(PTR),
+    driver=PTR,
+    ports=Inline(TILE_PORT),
+)
+"""Vector code with its memory, which serves one call at a time: its function; the numbers of
+inputs, of ports and of guards; the addresses of all scratch areas, and of one for the status of
+each lane; the driver, for calls in machine code; and the ports."""
+
+DRIVER = Prototype("", I64, Pointer(VECTOR), I64, I64, Pointer(Pointer(DOUBLE)), Pointer(I64))
+LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(TILE_PORT), Pointer(DOUBLE), I64)
+STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(TILE_PORT), Pointer(DOUBLE), I64)
 
 MINIMUM = Prototype("llvm.smin.i64", I64, I64, I64)
 
@@ -55,30 +60,36 @@ def emit_batch(lanes: int) -> str:
 
 
 def driver(lanes: int) -> Function:
-    """Return ``i64 mbs.batch(function, first, last, table, inputs, ports, pointers, guards)``.
+    """Return ``i64 mbs.batch(vector, first, last, pointers, strides)``.
 
     Its name ends with the number of lanes. It evaluates the states from ``first`` to ``last`` - 1,
     at least ``lanes`` of them: what is left over at the end is done again together with states
-    before it. ``pointers`` are the addresses of the scratch areas, and of one for the status of
-    each lane. Returns what the loop over single states does (see :mod:`codegen.llvm_shared`).
+    before it. ``pointers`` are those of state 0 in each port, ``strides`` the bytes from one state
+    to the next (0: all share the same one). Returns what the loop over single states does (see
+    :mod:`codegen.llvm_shared`).
     """
     f = Function(Prototype(f"mbs.batch{lanes}", DRIVER.returns, *DRIVER.parameters), exported=True)
-    function, first, last, table, inputs, ports, pointers, guards = f.parameters
-    numbers = pointers[ports].to(Pointer(I32))
+    vector, first, last, pointers, strides = f.parameters
+    inputs, count, ports, scratch = vector.inputs, vector.count, vector.ports, vector.scratch
+    with f.loop(inputs) as k, f.if_(strides[k] == 0):
+        entry = pointers[k]
+        with f.loop(ports[k].size) as i, f.loop(lanes) as lane:
+            ports[k].scratch[i * lanes + lane] = entry[i]
+    numbers = scratch[count].to(Pointer(I32))
     final = last - lanes
     tile = f.variable(I64, first)
     with f.forever() as tiles:
         state = tile.value
-        with f.loop(inputs) as k:
-            f.call(LOAD_TILE, table[k], state)
-        status = f.call(function, pointers)
+        with f.loop(inputs) as k, f.if_(strides[k] != 0):
+            f.call(LOAD_TILE, ports[k], pointers[k].byte(state * strides[k]), strides[k])
+        status = f.call(vector.function, scratch)
         with f.if_(status != 0):
             with f.if_(status < 0):
                 f.ret(-1)
             with f.loop(lanes) as lane, f.if_(numbers[lane] != 0):
-                f.ret((state + lane) * guards + numbers[lane].to(I64))
-        with f.loop(inputs, ports) as k:
-            f.call(STORE_TILE, table[k], state)
+                f.ret((state + lane) * vector.guards + numbers[lane].to(I64))
+        with f.loop(inputs, count) as k:
+            f.call(STORE_TILE, ports[k], pointers[k].byte(state * strides[k]), strides[k])
         tiles.leave_unless(state < final)
         tile.value = f.call(MINIMUM, state + lanes, final)
     f.ret(0)
@@ -86,15 +97,15 @@ def driver(lanes: int) -> Function:
 
 
 def load_tile(lanes: int) -> Function:
-    """Return ``void mbs.load_tile(port, state)``: from the array to the scratch area."""
+    """Return ``void mbs.load_tile(port, states, stride)``: from the array to the scratch area."""
     vector = f"<{lanes} x {DOUBLE}>"
     name = f"llvm.masked.load.v{lanes}f64.p0"
     masked = Prototype(name, vector, PTR, I32, f"<{lanes} x {I1}>", vector)
     f = Function(LOAD_TILE)
     scratch = f.parameters[0].scratch.to(Pointer(vector))
 
-    def load_entry(at: Value, entry: Value) -> None:
-        scratch.at(entry).store(at.load(vector, 8), 8 * lanes)
+    def load_entry(at: Value) -> None:
+        scratch.store(at.load(vector, 8), 8 * lanes)
 
     def load_block(rows: Sequence[Value], first: Value, mask: Value | None) -> None:
         if mask is None:
@@ -110,7 +121,7 @@ def load_tile(lanes: int) -> Function:
 
 
 def store_tile(lanes: int) -> Function:
-    """Return ``void mbs.store_tile(port, state)``: from the scratch area to the array."""
+    """Return ``void mbs.store_tile(port, states, stride)``: from the scratch area to the array."""
     vector = f"<{lanes} x {DOUBLE}>"
     name = f"llvm.masked.store.v{lanes}f64.p0"
     masked = Prototype(name, VOID, vector, PTR, I32, f"<{lanes} x {I1}>")
@@ -121,8 +132,8 @@ def store_tile(lanes: int) -> Function:
     def placed(at: Value) -> Value:
         return scratch.byte(at[0].to(I64)).load(vector, 8 * lanes)
 
-    def store_entry(at: Value, entry: Value) -> None:
-        at.store(placed(order.at(entry)), 8)
+    def store_entry(at: Value) -> None:
+        at.store(placed(order), 8)
 
     def store_block(rows: Sequence[Value], first: Value, mask: Value | None) -> None:
         columns = [placed(order.at(first).at(k)) for k in range(lanes)]
@@ -139,26 +150,23 @@ def store_tile(lanes: int) -> Function:
 def _move_tile(
     f: Function,
     lanes: int,
-    move_entry: Callable[[Value, Value], None],
+    move_entry: Callable[[Value], None],
     move_block: Callable[[Sequence[Value], Value, Value | None], None],
 ) -> None:
-    """Emit the moves of a tile: vectors of one entry of all states, or square blocks of rows.
+    """Emit the moves of a tile: square blocks of rows, or a vector if states have one entry each.
 
     ``move_block`` moves the columns of rows that a mask selects, or all, and is given the number of
     the first one. The last block of a row that is longer than a vector ends where the row does.
     """
-    port, state = f.parameters
-    by_state, by_entry, size = port.by_state, port.by_entry, port.size
+    port, base, stride = f.parameters
+    size = port.size
     with f.block() as tile:
-        tile.leave_if(by_state == 0)
-        base = port.address.byte(state * by_state)
-        with f.if_(by_entry != 8):
-            with f.loop(size) as k:
-                move_entry(base.byte(k * by_entry), k)
+        with f.if_((size == 1) & (stride == 8)):
+            move_entry(base)
             tile.leave()
         rows = [base]
         for _ in range(lanes - 1):
-            rows.append(rows[-1].byte(by_state))
+            rows.append(rows[-1].byte(stride))
         with f.if_(size < lanes):
             move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
             tile.leave()

@@ -38,31 +38,12 @@ PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 """C type of a program's function, for one state."""
 
-LOOP = ctypes.CFUNCTYPE(
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
-"""C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter
-lock."""
+_WORD, _AT = ctypes.c_int64, ctypes.c_void_p
 
-BATCH = ctypes.CFUNCTYPE(
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-)
+LOOP = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT, _WORD, _WORD, _AT, _AT)
+"""C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter lock."""
+
+BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _WORD, _AT, _AT)
 """C type of the driver of :mod:`codegen.llvm_batch`."""
 
 _lock = threading.Lock()

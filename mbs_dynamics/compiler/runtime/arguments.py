@@ -56,19 +56,6 @@ class Signature:
         returned = shapes[0] if len(shapes) == 1 else f"({', '.join(named)})"
         return inspect.Signature([*parameters, out], return_annotation=returned)
 
-    def unconverted(self, args: tuple[Any, ...]) -> tuple[FloatArray, ...] | None:
-        """Return all inputs of one state if there is nothing to be converted, else None."""
-        if len(args) == self.required:
-            args = args + self.defaults
-        if len(args) != len(self.inputs):
-            return None
-        for x, port in zip(args, self.inputs, strict=True):
-            if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape != port.shape:
-                return None
-            if not (x.flags.c_contiguous and x.flags.aligned):
-                return None
-        return args
-
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Return all inputs in order, from positional and named arguments and defaults."""
         if len(args) > len(self.inputs):
@@ -122,7 +109,7 @@ class Signature:
     def targets(self, out: Any, batch: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Return the arrays for results of this batch; ArgumentError if they cannot take them."""
         if len(self.outputs) == 1:
-            self._check_target("out", out, batch + self.outputs[0].shape, len(batch))
+            self._check_target("out", out, batch + self.outputs[0].shape)
             return (out,)
         if not isinstance(out, tuple) or len(out) != len(self.outputs):
             came = f"{len(out)} of them" if isinstance(out, tuple) else repr(type(out))
@@ -132,24 +119,17 @@ class Signature:
                 f"{names}; got {came}"
             )
         for k, (target, port) in enumerate(zip(out, self.outputs, strict=True)):
-            self._check_target(f"out[{k}] ({port.name})", target, batch + port.shape, len(batch))
+            self._check_target(f"out[{k}] ({port.name})", target, batch + port.shape)
         return out
 
-    def _check_target(self, what: str, out: Any, shape: tuple[int, ...], batch_axes: int) -> None:
+    def _check_target(self, what: str, out: Any, shape: tuple[int, ...]) -> None:
         good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not (_is_contiguous(out, batch_axes) and out.flags.writeable):
+        if not good or not out.flags.writeable:
             came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
-            transposed = ", or one whose batch axes come last in memory" if batch_axes else ""
             raise ArgumentError(
-                f"{self.name}: {what} must be a writeable C-contiguous float64 array of shape "
-                f"{shape}{transposed}; got {came}"
+                f"{self.name}: {what} must be a writeable float64 array of shape {shape}; "
+                f"got {came}"
             )
-
-
-def _is_contiguous(out: FloatArray, batch_axes: int) -> bool:
-    """Whether an array is C-contiguous, or would be if its batch axes came last."""
-    order = (*range(batch_axes, out.ndim), *range(batch_axes))
-    return out.flags.c_contiguous or out.transpose(order).flags.c_contiguous
 
 
 def _as_floats(name: str, port: Port, value: Any) -> FloatArray:

@@ -20,14 +20,11 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from mbs_dynamics.compiler.codegen.c import c_function
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import cache
+from mbs_dynamics.compiler.runtime.batches import Addresses, Evaluator, View
 from mbs_dynamics.compiler.runtime.buffers import Buffers
-from mbs_dynamics.compiler.runtime.tiles import in_threads, thread_count
-from mbs_dynamics.compiler.runtime.views import View, address
 from mbs_dynamics.errors import BackendError
 
 COMPILER = "cc"
@@ -86,8 +83,8 @@ def emit_library(program: Program) -> str:
     return f"{included}\n{function.definition}{loop}"
 
 
-class CompiledC:
-    """A program as a shared object. Evaluates states that have been checked."""
+class CompiledC(Evaluator):
+    """A program as a shared object."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -95,27 +92,14 @@ class CompiledC:
         self._loop = LOOP(self._library.address("mbs_loop"))
 
     def one(self, buffers: Buffers) -> int:
-        """Evaluate the state in these buffers. Returns the status."""
+        """Evaluate the state in these buffers."""
         return self._loop(1, buffers.pointers, buffers.no_strides, 0)  # type: ignore[no-any-return]
 
-    def several_at_once(self, states: int) -> bool:
-        """Whether so many states are worth vector code, which there is none of."""
-        return False
-
-    takes_transposed = several_at_once
-
-    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
-        """Evaluate states; see :meth:`Kernel.evaluate`. Entries of a state lie side by side."""
-        strides = np.array([view.by_state for view in views], dtype=np.int64)
-        starts = np.array([address(view.array) for view in views], dtype=np.int64)
-        guards = len(self.program.guards)
-
-        def part(first: int, last: int) -> int:
-            pointers = starts + first * strides
-            status = self._loop(last - first, pointers.ctypes.data, strides.ctypes.data, guards)
-            return int(status + first * guards if status > 0 else status)
-
-        return in_threads(states, 1 if in_turn else thread_count(states), part)
+    def one_by_one(self, first: int, last: int, views: Sequence[View]) -> int:
+        """Evaluate one state after the other."""
+        at, guards = Addresses(views, first), len(self.program.guards)
+        status = int(self._loop(last - first, at.pointers, at.strides, guards))
+        return status + first * guards if status > 0 else status
 
 
 class _Library:
@@ -124,41 +108,43 @@ class _Library:
     def __init__(self, source: str) -> None:
         name = cache.key(source, *_compiler(), *FLAGS)
         kept = cache.load(name)
-        with tempfile.TemporaryDirectory(prefix="mbs_dynamics-") as folder:
-            place = Path(folder)  # of this user alone
-            if kept is None or not self._opened(place, kept):
-                code = _compiled(source, place)
-                if not self._opened(place, code):
+        with tempfile.TemporaryDirectory(prefix="mbs_dynamics-") as folder:  # of this user alone
+            try:
+                library = kept and _opened(folder, kept)
+            except OSError:  # what was kept is damaged
+                library = None
+            if not library:
+                code = _compiled(source, Path(folder))
+                try:
+                    library = _opened(folder, code)
+                except OSError as error:
                     raise BackendError(
-                        f"what {COMPILER} compiled cannot be loaded: {self._why}{_remedy(place)}"
-                    )
+                        f"what {COMPILER} compiled cannot be loaded: {error}{_remedy(folder)}"
+                    ) from None
                 cache.store(name, code)
-        weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
-
-    def _opened(self, folder: Path, code: bytes) -> bool:
-        """Load a shared object; a name is never used twice, for the loader knows files by names."""
-        handle, path = tempfile.mkstemp(".so", dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        try:
-            self._library = ctypes.CDLL(path)
-        except OSError as error:
-            self._why = error
-            return False
-        return True
+        self._library = library
+        weakref.finalize(self, _ctypes.dlclose, library._handle).atexit = False
 
     def address(self, name: str) -> int:
         """Return the address of a function."""
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
 
-def _remedy(folder: Path) -> str:
+def _opened(folder: str, code: bytes) -> ctypes.CDLL:
+    """Load a shared object; a name is never used twice, for the loader knows files by names."""
+    handle, path = tempfile.mkstemp(".so", dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(code)
+    return ctypes.CDLL(path)
+
+
+def _remedy(folder: str) -> str:
     """Return what to do where the system runs no code from files in a folder."""
     if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return ""
     return (
-        f"; {folder.parent} does not permit execution (it is mounted noexec): set TMPDIR to a "
-        "folder that does"
+        f"; {Path(folder).parent} does not permit execution (it is mounted noexec): set TMPDIR to "
+        "a folder that does"
     )
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Port
-from mbs_dynamics.compiler.runtime.views import View
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.runtime.batches import View
 from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _run(
     """Fill in the trajectory; return step, member and guard of the first failure, if any."""
     failure = None
     guards = len(kernel.guards)
-    if kernel.several_at_once(members):
+    if members >= LEAST_STATES:
         for step in range(steps):
             views = [View(x.flat[step * x.step :], 8 * x.member) for x in series]
             status = kernel.evaluate(members, views)

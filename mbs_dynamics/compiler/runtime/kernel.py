@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
 from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.arguments import Signature
+from mbs_dynamics.compiler.runtime.batches import Evaluator, View, aligned, view_of
 from mbs_dynamics.compiler.runtime.buffers import BufferPool
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
@@ -26,12 +28,7 @@ from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.compiler.runtime.result_types import result_type
-from mbs_dynamics.compiler.runtime.views import View, aligned, view_of
 from mbs_dynamics.errors import SingularError, UnknownBackendError
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
-    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
 BACKENDS = ("llvm", "c", "python")
 
@@ -97,13 +94,12 @@ class Kernel:
     does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
     therefore takes ``refcheck=False``.
 
-    ``out`` receives the result and is returned. It must be a writeable, C-contiguous float64 array
-    of the right shape, or one whose batch axes come last in memory, such as ``np.empty((n, N)).T``;
-    for a program with several outputs, a tuple of such arrays. The back end llvm reads and writes
-    large batches of that layout as they are, and evaluates large batches of any layout as vector
-    code. Very large ones run in threads in llvm and c (see MBS_THREADS in
-    :func:`runtime.tiles.thread_count`). NaN and infinities in the input are computed
-    with, as in NumPy, except where something has to be positive.
+    ``out`` receives the result and is returned: a writeable float64 array of the right shape, or a
+    tuple of them for a program with several outputs. Large batches are evaluated as vector code by
+    the back end llvm, and very large ones in threads by llvm and c (see MBS_THREADS in
+    :func:`runtime.batches.thread_count`); both read and write C-contiguous arrays, and copy others.
+    NaN and infinities in the input are computed with, as in NumPy, except where something has to be
+    positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -139,30 +135,17 @@ class Kernel:
         """The named tuple that a call returns; None for a program with one output."""
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
-        self._machine: Machine | CompiledC | PlainPython
-        self._native: Any = None
-        self._pool: BufferPool | PlainPython | None = None
         warn_if_long(program.expanded if self.backend == "c" else program, self.backend)
-        if self.backend == "python":
-            from mbs_dynamics.compiler.runtime.plain_python import PlainPython
-
-            self._machine = self._pool = PlainPython(program, self.signature, self.result_type)
-            return
-        if self.backend == "c":
-            # what it imports to start a compiler takes as long as to load some ten kernels
-            from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
-
-            self._machine = CompiledC(program)
-            self._pool = BufferPool(program, self.defaults, self._machine.one)
-            return
-        machine = self._machine = Machine(program)
-        if vectorcall.is_callable_type(type(self)):
-            self._native = table.kernel_table(
-                program, machine.function, self.defaults, Kernel.__call__, self.result_type
+        self._evaluator = _evaluator(self.backend, program)
+        self._buffers: BufferPool | None = None
+        if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
+            self._evaluator.table = table.KernelTable(
+                *(program, self._evaluator.function, self.defaults),
+                *(Kernel.__call__, self.result_type),
             )
-            vectorcall.attach(self, self._native.words, "mbs.call", emit_call)
+            vectorcall.attach(self, self._evaluator.table.words, "mbs.call", emit_call)
         else:
-            self._pool = BufferPool(program, self.defaults, machine.one)
+            self._buffers = BufferPool(program, self._evaluator.one)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
@@ -231,10 +214,11 @@ class Kernel:
         self, *args: Any, out: FloatArray | tuple[FloatArray, ...] | None = None, **named: Any
     ) -> Any:
         """Evaluate the kernel; see the class."""
-        if self._pool is not None and out is None and not named:
-            results = self._pool.call(args)
+        if self._buffers is not None and out is None and not named:
+            given = args + self.defaults if len(args) == self.required else args
+            results = self._buffers.call(given)
             if results is not None:
-                return results
+                return self._returned(results)
         return self._slow(*self.signature.bound(args, named), out=out)
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
@@ -258,18 +242,15 @@ class Kernel:
     def _slow(self, *values: Any, out: FloatArray | tuple[FloatArray, ...] | None = None) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
-        states = math.prod(batch)
-        empty = aligned if self.several_at_once(states) else np.empty
-        transposed = self._machine.takes_transposed(states)
         targets = () if out is None else self.signature.targets(out, batch)
-        outputs: list[FloatArray] = []
+        states, outputs = math.prod(batch), list[FloatArray]()
+        empty = aligned if states >= LEAST_STATES else np.empty
         for port, target in itertools.zip_longest(self.outputs, targets):
-            direct = target is not None and _is_direct(target, transposed, (*arrays, *outputs))
+            direct = target is not None and _is_direct(target, (*arrays, *outputs))
             outputs.append(target if direct else empty(batch + port.shape))
         ports = (*self.inputs, *self.outputs)
         views = [
-            view_of(array, port, batch, transposed)
-            for array, port in zip((*arrays, *outputs), ports, strict=True)
+            view_of(x, port, batch) for x, port in zip((*arrays, *outputs), ports, strict=True)
         ]
         status = self.evaluate(states, views)
         if status:
@@ -279,35 +260,20 @@ class Kernel:
         for target, output in zip(targets, outputs, strict=False):
             if target is not output:
                 target[...] = output
-        if out is not None:
-            return out
+        return self._returned(outputs) if out is None else out
+
+    def _returned(self, outputs: Sequence[FloatArray]) -> Any:
         return outputs[0] if self.result_type is None else self.result_type._make(outputs)
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.
 
-        ``views`` are those of the inputs, then those of the outputs. ``in_turn`` says that a state
-        may depend on the one before. Returns 0, or for the first state i at which the guard k,
-        counted from 1, fails, i times the number of guards, plus k.
+        See :meth:`runtime.batches.Evaluator.evaluate`. Raises MemoryError.
         """
-        status = self._machine.evaluate(states, views, in_turn=in_turn)
+        status = self._evaluator.evaluate(states, views, in_turn=in_turn)
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for its intermediate values")
-        if self._native is not None and "_native_vector" not in self.__dict__:
-            self._connect_vector()
         return status
-
-    def _connect_vector(self) -> None:
-        """Let calls in machine code run vector code too, if there is any by now."""
-        vector = self._machine.vector if isinstance(self._machine, Machine) else None
-        if vector is not None:
-            made = vector.words()
-            if self.__dict__.setdefault("_native_vector", made) is made:  # of all threads, once
-                self._native.set_vector(made[0])
-
-    def several_at_once(self, states: int) -> bool:
-        """Whether vector code would evaluate so many states; for this package."""
-        return self._machine.several_at_once(states)
 
     def singular(
         self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
@@ -322,7 +288,20 @@ def _made(program: Program, backend: str, defaults: Mapping[str, FloatArray]) ->
     return Kernel(program, backend=backend, defaults=defaults)
 
 
-def _is_direct(target: FloatArray, transposed: bool, others: Sequence[FloatArray]) -> bool:
+def _evaluator(backend: str, program: Program) -> Evaluator:
+    if backend == "llvm":
+        return Machine(program)
+    if backend == "python":
+        from mbs_dynamics.compiler.runtime.plain_python import PlainPython
+
+        return PlainPython(program)
+    # what it imports to start a compiler takes as long as to load some ten kernels
+    from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
+
+    return CompiledC(program)
+
+
+def _is_direct(target: FloatArray, others: Sequence[FloatArray]) -> bool:
     """Whether results can be written where the caller wants them, as others are read or written."""
-    viewable = target.flags.aligned and (target.flags.c_contiguous or transposed)
+    viewable = target.flags.aligned and target.flags.c_contiguous
     return viewable and not any(np.may_share_memory(target, other) for other in others)

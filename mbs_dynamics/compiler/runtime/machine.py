@@ -1,95 +1,140 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a compiled program: one state, and many in the way that suits the program."""
+"""The back end llvm: a program as machine code for one state, and as vector code for many."""
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import threading
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
+from mbs_dynamics.compiler.codegen.llvm_batch import TILE_PORT, VECTOR
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, is_worth_lanes
+from mbs_dynamics.compiler.runtime import batches
+from mbs_dynamics.compiler.runtime.batches import View
 from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
-from mbs_dynamics.compiler.runtime.tiles import (
-    Tiles,
-    in_threads,
-    loop_over_states,
-    thread_count,
-)
-from mbs_dynamics.compiler.runtime.views import View
+from mbs_dynamics.compiler.runtime.native.table import KernelTable
 
 
-class Machine:
-    """A program as machine code. Evaluates states that have been checked."""
+class Machine(batches.Evaluator):
+    """A program as machine code."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
         self.plain = llvm.FUNCTION(self.function)
+        self.table: KernelTable | None = None
+        """What calls in machine code read, if there are any: they run vector code, too."""
         self._lock = threading.Lock()
-        self._worth_lanes = is_worth_lanes(program, llvm.vector_lanes())
-        self.vector: Vector | None = None
-        """Vector code, once there is any."""
+        self._worth_lanes = strategy.is_worth_lanes(program, llvm.vector_lanes())
+        self._vector: Vector | None = None
 
     def one(self, buffers: Buffers) -> int:
-        """Evaluate the state in these buffers. Returns the status."""
+        """Evaluate the state in these buffers."""
         return self.plain(buffers.pointers)  # type: ignore[no-any-return]
 
-    def several_at_once(self, states: int) -> bool:
-        """Whether so many states are worth vector code."""
-        return states >= LEAST_STATES and self._worth_lanes
-
-    def takes_transposed(self, states: int) -> bool:
-        """Whether arrays in which each entry of all states lies side by side need no copy."""
-        return self.several_at_once(states)
-
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
-        """Evaluate states; see :meth:`Kernel.evaluate`."""
-        if in_turn:
-            return self.one_by_one(states, views)
-        if self.several_at_once(states):
-            return self.several(states, views)
-        return in_threads(states, thread_count(states), lambda a, b: self._part(a, b, views))
+        """Evaluate states; many that do not depend on each other as vector code."""
+        if in_turn or states < strategy.LEAST_STATES or not self._worth_lanes:
+            return super().evaluate(states, views, in_turn=in_turn)
+        return self.vector(llvm.vector_lanes()).evaluate(states, views)
 
-    def several(self, states: int, views: Sequence[View]) -> int:
-        """Evaluate several states at once; what is returned is that of :meth:`Kernel.evaluate`."""
+    def vector(self, lanes: int) -> Vector:
+        """Return the vector code, which is compiled when it is first needed."""
         with self._lock:
-            if self.vector is None:
-                self.vector = Vector(self.program, llvm.vector_lanes())
-        return self.vector.evaluate(states, views, thread_count(states))
+            if self._vector is None:
+                self._vector = Vector(self.program, lanes)
+                if self.table is not None:
+                    self.table.set_vector(self._vector.workspace())
+            return self._vector
 
-    def one_by_one(self, states: int, views: Sequence[View]) -> int:
-        """Evaluate one state after the other, whose entries lie side by side."""
-        return self._part(0, states, views)
-
-    def _part(self, first: int, last: int, views: Sequence[View]) -> int:
-        at = [view.since(first).at for view in views]
-        guards = len(self.program.guards)
+    def one_by_one(self, first: int, last: int, views: Sequence[View]) -> int:
+        """Evaluate one state after the other."""
+        at, guards = batches.Addresses(views, first), len(self.program.guards)
         if last - first == 1:  # for which the loop would have to be loaded
-            pointers = np.array(at, dtype=np.int64)
-            status = int(self.plain(pointers.ctypes.data))
-            return status + first * guards if status > 0 else status
-        strides = [view.by_state for view in views]
-        sizes = [port.size for port in (*self.program.inputs, *self.program.outputs)]
-        inputs = len(self.program.inputs)
-        status = loop_over_states(self.function, last - first, at, strides, sizes, inputs, guards)
+            status = int(self.plain(at.pointers))
+        else:
+            status = self._loop(last - first, at, guards)
         return status + first * guards if status > 0 else status
 
+    def _loop(self, states: int, at: batches.Addresses, guards: int) -> int:
+        """Run :func:`codegen.llvm_shared.loop_over_states`; large results are staged."""
+        outputs = self.program.outputs
+        sizes = [8 * port.size for port in (*self.program.inputs, *outputs)]
+        staging = [0] * len(sizes)
+        if states >= strategy.STAGED_STATES and 8 * sum(x.size for x in outputs) >= strategy.STAGED:
+            room = [batches.aligned((port.size,)) for port in outputs]
+            staging[-len(outputs) :] = [batches.address(array) for array in room]
+        words = np.array([staging, sizes], dtype=np.int64)
+        staged, bytes_ = (row.ctypes.data for row in words)
+        what = at.pointers, at.strides, len(sizes), guards, staged, bytes_
+        return int(llvm.loop()(self.function, states, *what))
 
-class Vector(Tiles):
-    """A program as vector code."""
+
+class Workspace(NamedTuple):
+    """The words of :data:`codegen.llvm_batch.VECTOR`, and what they point to."""
+
+    words: NDArray[np.int64]
+    held: tuple[Any, ...]
+
+
+class Vector:
+    """A program as vector code, with the driver that takes states tile by tile."""
 
     def __init__(self, program: Program, lanes: int) -> None:
         warn_if_long(program, "llvm")
         stored, of_outputs = deduplicated(program)
-        orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
-        ir = emit_llvm(stored, lanes)
-        inputs, guards = len(program.inputs), len(program.guards)
-        super().__init__(ir, program.name, inputs, orders, guards, lanes)
+        self.program, self.lanes = program, lanes
+        self.code = llvm.MachineCode(emit_llvm(stored, lanes))
+        self._driver = llvm.batch_driver(lanes)
+        self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
+        """Where the entries of each port stand in the scratch area of a tile."""
+        self._free: list[Workspace] = []
+
+    def evaluate(self, states: int, views: Sequence[View], threads: int | None = None) -> int:
+        """Evaluate at least as many states as there are lanes; see :meth:`Evaluator.evaluate`."""
+        at = batches.Addresses(views)
+
+        def part(first: int, last: int) -> int:
+            try:
+                workspace = self._free.pop()
+            except IndexError:  # other threads use them all
+                workspace = self.workspace()
+            vector = batches.address(workspace.words)
+            status = int(self._driver(vector, first, last, at.pointers, at.strides))
+            self._free.append(workspace)
+            return status
+
+        return batches.in_threads(states, threads or batches.thread_count(states), part)
+
+    def workspace(self) -> Workspace:
+        """Return memory for one call at a time."""
+        lanes, orders = self.lanes, self._orders
+        sizes = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
+        offsets = [*itertools.accumulate([*sizes, lanes], initial=0)]  # the last is the status
+        scratch = batches.aligned((offsets[-1],))
+        areas = batches.address(scratch) + 8 * np.array(offsets[:-1], dtype=np.int64)
+        places = [np.zeros(max(order.size, lanes), dtype=np.int32) for order in orders]
+        words = VECTOR.words(
+            function=self.code.address(self.program.name),
+            inputs=len(self.program.inputs),
+            count=len(orders),
+            guards=len(self.program.guards),
+            scratch=areas.ctypes.data,
+            driver=ctypes.cast(self._driver, ctypes.c_void_p).value or 0,
+        )
+        for order, area, place in zip(orders, areas[:-1].tolist(), places, strict=True):
+            place[: order.size] = 8 * lanes * order
+            words += TILE_PORT.words(size=order.size, scratch=area, order=place.ctypes.data)
+        return Workspace(np.array(words, dtype=np.int64), (self, scratch, areas, places))

@@ -2,45 +2,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
-The fast path takes arrays of one state, or of one batch axis, checks them itself, lets NumPy
-allocate the results and returns. Everything else, and every error, goes to the kernel's Python
-function. The IR holds no address: those of Python and NumPy are symbols.
+The fast path takes C-contiguous arrays of one state, or of one batch axis, and returns new arrays,
+or ``out``. Everything else, and every error, goes to the kernel's Python function, which takes some
+ten microseconds. Few states are evaluated one after the other, more as vector code, once that has
+been compiled. The IR holds no address: those of Python and NumPy are symbols.
 
-What Python needs to look at a batch takes as long as hundreds of states do. Few states are
-evaluated one after the other, more as vector code, once that has been compiled. Very large batches,
-which threads may share, go to Python.
+To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
+of each output, and once nobody else has one of them any more, returns it again as a new one. Who
+still holds a result, or a view of it, keeps it as it is. That nobody else has a result is a
+reference count of 1, which is the kernel's own. CPython counts no reference for a value that it
+loads from a variable to the stack (since 3.14), but then the variable has a counted one until the
+value has left the stack, even if the variable is assigned to meanwhile. So a result that is on a
+stack has a count of at least 2.
 """
 
 from __future__ import annotations
 
-from mbs_dynamics.compiler.codegen.builder import (
-    I1,
-    I64,
-    NULL,
-    PTR,
-    Block,
-    Function,
-    Pointer,
-    Prototype,
-    Value,
-    module,
-)
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, STATES_PER_THREAD
-from mbs_dynamics.compiler.runtime.native import arguments, python, results
-from mbs_dynamics.compiler.runtime.native.arguments import ONE_STATE, REFUSED, VIEWS
-from mbs_dynamics.compiler.runtime.native.layout import ALIGNED, ARRAY, TUPLE
-from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_PORTS
+from mbs_dynamics.compiler.codegen import builder
+from mbs_dynamics.compiler.codegen.builder import I1, I32, I64, NULL, PTR, Function, Pointer, Value
+from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, RECYCLED
+from mbs_dynamics.compiler.runtime.native import layout, python
+from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
+from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
 
-EVALUATE = Prototype("mbs.evaluate", I1, Pointer(KERNEL), Pointer(VIEWS), I64)
-EVALUATE_VECTOR = Prototype("mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(VIEWS), I64, I64)
+CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
+RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
+APART = builder.Prototype("mbs.apart", I1, Pointer(KERNEL), Pointer(PTR), Pointer(I64), I64)
+EVALUATE_VECTOR = builder.Prototype(
+    "mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(PTR), Pointer(I64), I64
+)
+
+ONE_STATE, REFUSED = -1, -2
+"""In place of a number of states: for an array without a batch axis, and for what Python takes."""
+
+INPUT = layout.C_CONTIGUOUS | layout.ALIGNED
+OUTPUT = INPUT | layout.WRITEABLE
 
 
 def emit_call(offset: int) -> str:
     """Return the IR of ``mbs.call``, for objects that have their table at an offset."""
-    functions = [arguments.check_array(), arguments.check_strides(), results.check_out()]
-    functions += [results.result_of_one_state(), results.result_of_batch()]
-    functions += [evaluate(), evaluate_vector(), python.fallback(), call(offset)]
-    return module(functions, python.OBJECTS)
+    functions = [checked(), result(), apart(), evaluate_vector(), python.fallback(), call(offset)]
+    return builder.module(functions, python.OBJECTS)
 
 
 def call(offset: int) -> Function:
@@ -52,126 +55,185 @@ def call(offset: int) -> Function:
     f, kernel = python.vectorcall_function("mbs.call", offset, KERNEL)
     callee, args, nargsf, kwnames = f.parameters
     given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
-    out = f.variable(Pointer(PTR), NULL)
-    views, made = arguments.new_views(f), f.array(PTR, MOST_PORTS)
+    inputs, outputs, ports = kernel.inputs, kernel.outputs, kernel.ports
+    count = inputs + outputs
+    pointers, strides = f.array(PTR, MOST_PORTS), f.array(I64, MOST_PORTS)
+    results, made = f.array(PTR, MOST_PORTS), f.variable(I64, 0)
+    out, targets = f.variable(PTR, NULL), f.variable(Pointer(PTR), results)
+    states = f.variable(I64, ONE_STATE)
     with f.block() as fast:
         with f.if_(kwnames != NULL):
             named.value = kwnames.size
             fast.leave_unless(named.value == 1)
             fast.leave_unless(kwnames.items[0] == f.symbol(python.OUT))
-            out.value = args.at(given)
-        inputs, outputs = kernel.inputs, kernel.outputs
+            out.value = args[given]
+            targets.value = args.at(given)
+            with f.if_(outputs != 1):
+                several = out.value.to(Pointer(TUPLE))
+                own = several.type == kernel.result_type  # what a call returned before
+                fast.leave_unless(own | (several.type == f.symbol(python.TUPLE_TYPE)))
+                fast.leave_unless(several.size == outputs)
+                targets.value = several.items
         fast.leave_unless((given == kernel.required) | (given == inputs))
-        states = _read_arguments(f, fast, kernel, args, given, views)
-        vector = states >= LEAST_STATES
-        with f.if_(states != ONE_STATE):
-            fast.leave_unless((states > 0) & (states < 2 * STATES_PER_THREAD))
-            with f.if_(vector):
-                fast.leave_if(kernel.vector == NULL)
-            with f.else_(), f.loop(given) as k:
-                fast.leave_unless(views.strides[k].by_entry == 8)
+        with f.loop(given) as k:
+            array = args[k].to(Pointer(ARRAY))
+            found = f.call(CHECKED, array, ports[k], INPUT)
+            fast.leave_if(found == REFUSED)
+            strides[k] = 0
+            with f.if_(found != ONE_STATE):
+                fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
+                states.value = found
+                strides[k] = ports[k].size * 8
+            pointers[k] = array.data
+        with f.loop(given, inputs) as k:
+            pointers[k] = ports[k].default
+            strides[k] = 0
+        with f.if_(states.value != ONE_STATE):
+            fast.leave_unless((states.value > 0) & (states.value <= kernel.most_states))
+            fast.leave_if((states.value >= LEAST_STATES) & (kernel.vector == NULL))
         with f.if_(out.value != NULL):
-            accepted = f.call(results.CHECK_OUT, kernel, out.value, views, states, vector)
-            fast.leave_unless(accepted)
-        count = f.variable(I64, 0)
+            with f.loop(inputs, count) as k:
+                array = targets.value[k - inputs].to(Pointer(ARRAY))
+                fast.leave_unless(f.call(CHECKED, array, ports[k], OUTPUT) == states.value)
+                pointers[k] = array.data
+                strides[k] = ports[k].size * 8
+            fast.leave_unless(f.call(APART, kernel, pointers, strides, states.value))
         with f.block() as attempt:
-            with f.if_(out.value == NULL), f.loop(outputs) as output:
-                k = inputs + output
-                what = (kernel.ports[k], views, k)
-                with f.if_(states == ONE_STATE):
-                    made[output] = f.call(results.RESULT_OF_ONE_STATE, *what)
-                with f.else_():
-                    made[output] = f.call(results.RESULT_OF_BATCH, *what, states)
-                attempt.leave_if(made[output] == NULL)
-                count.value = output + 1
-            attempt.leave_unless(f.call(EVALUATE, kernel, views, states))
+            with f.if_(out.value == NULL), f.loop(inputs, count) as k:
+                array = f.call(RESULT, ports[k], states.value)
+                attempt.leave_if(array == NULL)
+                results[k - inputs] = array
+                made.value = k - inputs + 1
+                pointers[k] = array.data
+                strides[k] = ports[k].size * 8
+            _evaluate(f, attempt, kernel, pointers, strides, states.value)
             with f.if_(out.value != NULL):
-                f.call(python.INC_REF, out.value[0])
-                f.ret(out.value[0])
+                f.call(python.INC_REF, out.value)
+                f.ret(out.value)
             with f.if_(outputs == 1):
-                f.ret(made[0])
-            several = f.call(python.TUPLE_NEW, outputs)
-            attempt.leave_if(several == NULL)
-            with f.loop(outputs) as output:
-                f.call(python.TUPLE_SET_ITEM, several, output, made[output])
+                f.ret(results[0])
+            new = f.call(python.TUPLE_NEW, outputs)
+            attempt.leave_if(new == NULL)
+            with f.loop(outputs) as k:
+                f.call(python.TUPLE_SET_ITEM, new, k, results[k])
             # a named tuple has the layout of a tuple, and no more than that
             f.call(python.INC_REF, kernel.result_type)
-            several.to(Pointer(TUPLE)).type = kernel.result_type
-            f.ret(several)
-        with f.loop(count.value) as output:
-            f.call(python.DEC_REF, made[output])
+            new.to(Pointer(TUPLE)).type = kernel.result_type
+            f.ret(new)
+        with f.loop(made.value) as k:
+            f.call(python.DEC_REF, results[k])
         f.call(python.ERR_CLEAR)
     passed = given + named.value
     f.ret(f.call(python.FALLBACK, kernel.fallback, callee, args, given, passed, kwnames))
     return f
 
 
-def _read_arguments(
-    f: Function, fast: Block, kernel: Value, args: Value, given: Value, views: Value
-) -> Value:
-    """Emit the checks of all arguments and return the number of states, or ONE_STATE."""
-    states = f.variable(I64, ONE_STATE)
-    with f.loop(given) as k, f.block() as argument:
-        array, port = args[k].to(Pointer(ARRAY)), kernel.ports[k]
-        with f.block() as one_state:
-            arguments.leave_unless_one_state(f, one_state, array, port, ALIGNED)
-            views.pointers[k] = array.data
-            views.strides[k].by_state = 0
-            views.strides[k].by_entry = 8
-            argument.leave()
-        found = f.call(arguments.CHECK_ARRAY, array, port, ALIGNED, views, k)
-        fast.leave_if(found == REFUSED)
-        fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
-        states.value = found
-    with f.loop(given, kernel.inputs) as k:
-        views.pointers[k] = kernel.ports[k].default
-        views.strides[k].by_state = 0
-        views.strides[k].by_entry = 8
-    return states.value
+def checked() -> Function:
+    """Return ``i64 mbs.checked(array, port, flags)``: how many states an array has.
+
+    It has to be exactly an ndarray of native float64, with these flags, and of the shape of the
+    port after at most one batch axis. The first load is safe for any object.
+    """
+    f = Function(CHECKED)
+    array, port, flags = f.parameters
+    with f.block() as checks:
+        checks.leave_unless(array.type == f.symbol(python.NDARRAY))
+        exact = (array.dtype == f.symbol(python.FLOAT64)) & ((array.flags & flags) == flags)
+        axes = array.ndim.to(I64) - port.ndim
+        checks.leave_unless(exact & ((axes == 0) | (axes == 1)))
+        with f.loop(port.ndim) as axis:
+            checks.leave_unless(array.shape[axes + axis] == port.shape[axis])
+        with f.if_(axes == 0):
+            f.ret(ONE_STATE)
+        f.ret(array.shape[0])
+    f.ret(REFUSED)
+    return f
 
 
-def evaluate() -> Function:
-    """Return ``i1 mbs.evaluate(kernel, views, states)``, true if no guard fails."""
-    f = Function(EVALUATE, attributes="alwaysinline")
-    kernel, views, states = f.parameters
-    ports, pointers = kernel.inputs + kernel.outputs, views.pointers
-    with f.if_(states >= LEAST_STATES):
-        f.ret(f.call(EVALUATE_VECTOR, kernel, views, states, ports))
-    with f.if_(states == ONE_STATE):
-        f.ret(f.call(kernel.function, pointers) == 0)
-    with f.loop(states):
-        with f.if_(f.call(kernel.function, pointers) != 0):
+def apart() -> Function:
+    """Return ``i1 mbs.apart(kernel, pointers, strides, states)``.
+
+    That is whether no output shares memory with an input or another output.
+    """
+    f = Function(APART)
+    kernel, begins, strides, states = f.parameters
+    inputs, ends = kernel.inputs, f.array(PTR, MOST_PORTS)
+    with f.loop(inputs + kernel.outputs) as k:
+        one = (states == ONE_STATE) | (strides[k] == 0)
+        ends[k] = begins[k].byte(f.select(one, kernel.ports[k].size * 8, strides[k] * states))
+        with f.if_(k >= inputs), f.loop(k) as other, f.block() as separate:
+            separate.leave_unless((begins[k] < ends[other]) & (begins[other] < ends[k]))
             f.ret(0)
-        with f.loop(ports) as k:
-            pointers[k] = pointers[k].byte(views.strides[k].by_state)
     f.ret(1)
     return f
 
 
+def result() -> Function:
+    """Return ``PyObject *mbs.result(port, states)``, recycled or new; null after an exception."""
+    f = Function(RESULT)
+    port, states = f.parameters
+    kept, one, ndim = port.results, states == ONE_STATE, port.ndim
+    recycles = one & (kept != NULL)
+    with f.if_(recycles), f.loop(RECYCLED) as place, f.block() as checks:
+        array = kept[place]  # at first it is None; later who had it may have changed all of it
+        checks.leave_unless(array.references == 1)
+        own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
+        checks.leave_unless(own)
+        checks.leave_unless(array.weak_references == NULL)
+        array.references = 2
+        f.ret(array)
+    shape = f.array(I64, MOST_AXES)
+    shape[0] = states
+    with f.loop(ndim) as axis:
+        shape[axis + 1] = port.shape[axis]
+    first = f.select(one, 1, 0)
+    what = (ndim + 1 - first).to(I32), shape.at(first), python.DOUBLES, NULL, NULL, 0, 0, NULL
+    new = f.call(python.NEW_ARRAY, f.symbol(python.NDARRAY), *what)
+    with f.if_(recycles & (new != NULL)):
+        older, oldest = kept[0], kept[1]
+        f.call(python.INC_REF, new)
+        kept[0] = new
+        kept[1] = older
+        f.call(python.DEC_REF, oldest)  # may run Python, so it comes last
+    f.ret(new)
+    return f
+
+
+def _evaluate(
+    f: Function,
+    attempt: builder.Block,
+    kernel: Value,
+    pointers: Value,
+    strides: Value,
+    states: Value,
+) -> None:
+    """Emit the evaluation of all states, which leaves the block if a guard fails."""
+    with f.if_(states >= LEAST_STATES):
+        attempt.leave_unless(f.call(EVALUATE_VECTOR, kernel, pointers, strides, states))
+    with f.else_():
+        left = f.variable(I64, states)
+        with f.forever() as evaluations:
+            attempt.leave_unless(f.call(kernel.function, pointers) == 0)
+            left.value = left.value - 1
+            evaluations.leave_unless(left.value > 0)
+            with f.loop(kernel.inputs + kernel.outputs) as k:
+                pointers[k] = pointers[k].byte(strides[k])
+
+
 def evaluate_vector() -> Function:
-    """Return ``i1 mbs.evaluate_vector(kernel, views, states, ports)``, true if no guard fails.
+    """Return ``i1 mbs.evaluate_vector(kernel, pointers, strides, states)``: if no guard fails.
 
     No other call uses the vector code meanwhile.
     """
     f = Function(EVALUATE_VECTOR)
-    kernel, views, states, ports = f.parameters
-    vector: Value = kernel.vector
-    with f.loop(ports) as k:
-        strides, port = views.strides[k], vector.ports[k]
-        by_state, by_entry = strides.by_state, strides.by_entry
-        port.address = views.pointers[k]
-        port.by_state = by_state
-        port.by_entry = f.select((port.size == 1) & (by_state == 8), 0, by_entry)
-        with f.if_(by_state == 0), f.loop(port.size) as entry, f.loop(vector.lanes) as lane:
-            port.scratch[entry * vector.lanes + lane] = views.pointers[k][entry]
+    kernel, pointers, strides, states = f.parameters
+    vector = kernel.vector
     kernel.vector = NULL
-    unlocked = states >= LEAST_UNLOCKED
     thread = f.variable(PTR, NULL)
-    with f.if_(unlocked):
+    with f.if_(states >= LEAST_UNLOCKED):
         thread.value = f.call(python.SAVE_THREAD)
-    what = (vector.function, 0, states, vector.ports, kernel.inputs, ports)
-    status = f.call(vector.driver, *what, vector.pointers, vector.guards)
-    with f.if_(unlocked):
+    status = f.call(vector.driver.to(DRIVER), vector, 0, states, pointers, strides)
+    with f.if_(states >= LEAST_UNLOCKED):
         f.call(python.RESTORE_THREAD, thread.value)
     kernel.vector = vector
     f.ret(status == 0)

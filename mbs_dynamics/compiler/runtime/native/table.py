@@ -6,44 +6,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Struct
-from mbs_dynamics.compiler.codegen.llvm_batch import BATCH_PORT, DRIVER
+from mbs_dynamics.compiler.codegen.llvm_batch import VECTOR
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.passes.strategy import LARGEST_RECYCLED, RECYCLED
-from mbs_dynamics.compiler.runtime.native.layout import (
-    ARRAY,
-    LIST,
-    pointer,
-    supported,
-    unsupported_reason,
-)
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.native import layout
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
 
 PORT = Struct.of_words(
-    ndim=I64, shape=Pointer(I64), size=I64, default=PTR, results=Pointer(Pointer(ARRAY))
+    ndim=I64, shape=Pointer(I64), size=I64, default=PTR, results=Pointer(Pointer(layout.ARRAY))
 )
 """An input or output: the number of axes, the shape and the number of entries, the address of an
 input's default entries, and the last results of an output, null if they are not kept."""
-
-VECTOR = Struct.of_words(
-    driver=DRIVER,
-    function=BODY,
-    ports=Pointer(BATCH_PORT),
-    pointers=Pointer(PTR),
-    guards=I64,
-    lanes=I64,
-)
-"""Vector code: the driver and what it is given (see :mod:`codegen.llvm_batch`), and the number of
-lanes."""
 
 KERNEL = Struct.of_words(
     function=BODY,
@@ -53,17 +35,18 @@ KERNEL = Struct.of_words(
     required=I64,
     inputs=I64,
     outputs=I64,
+    most_states=I64,
     ports=Inline(PORT),
 )
 """A kernel: its machine code; the Python function that is called with the kernel and the arguments
 of all other calls; the named tuple of its results, if there are several; its vector code, null if
 there is none yet or while it runs; how many inputs there are without a default, how many inputs and
-how many outputs; and these in order."""
+how many outputs; how large a batch may be; and the ports in order."""
 
 
 def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
-    if not supported():
+    if not layout.supported():
         _report_once()
         return False
     ports = (*program.inputs, *program.outputs)
@@ -76,57 +59,59 @@ def _report_once() -> None:
 
     logging.getLogger("mbs_dynamics").warning(
         "kernels are called through ctypes, which takes one to two microseconds more per call: %s",
-        unsupported_reason(),
+        layout.unsupported_reason(),
     )
 
 
-class KernelTable(NamedTuple):
-    """The table of one kernel, and what it points to. Both have to live as long as the kernel."""
+class KernelTable:
+    """The table of one kernel, and what it points to. It has to live as long as the kernel.
 
-    words: NDArray[np.int64]
-    held: tuple[Any, ...]
-
-    def set_vector(self, vector: NDArray[np.int64]) -> None:
-        """Let calls run vector code; its words have to live as long as the kernel does."""
-        self.words[KERNEL.names.index("vector")] = vector.ctypes.data
-
-
-def kernel_table(
-    program: Program,
-    function: int,
-    defaults: Sequence[FloatArray],
-    fallback: Callable[..., Any],
-    result_type: Any = None,
-) -> KernelTable:
-    """Return the table of the kernel with code at an address and this Python function.
-
-    ``result_type`` is the named tuple of its results, if it has several.
+    ``function`` is the address of the code, and ``result_type`` the named tuple of the results, if
+    there are several.
     """
-    inputs, outputs = len(program.inputs), len(program.outputs)
-    required = inputs - len(defaults)
-    shapes = [np.array(x.shape, np.int64) for x in (*program.inputs, *program.outputs)]
-    kept = [[None] * RECYCLED if 8 * x.size <= LARGEST_RECYCLED else None for x in program.outputs]
-    given = [*[0] * required, *(x.ctypes.data for x in defaults), *[0] * outputs]
-    results = [0 if x is None else pointer(id(x) + LIST.offset("items")) for x in kept]
-    words = KERNEL.words(
-        function=function,
-        fallback=id(fallback),
-        result_type=id(result_type),
-        vector=0,
-        required=required,
-        inputs=inputs,
-        outputs=outputs,
-    )
-    ports = zip(
-        (*program.inputs, *program.outputs), shapes, given, [0] * inputs + results, strict=True
-    )
-    for port, shape, default, result in ports:
-        words += PORT.words(
-            ndim=shape.size,
-            shape=shape.ctypes.data,
-            size=port.size,
-            default=default,
-            results=result,
+
+    def __init__(
+        self,
+        program: Program,
+        function: int,
+        defaults: Sequence[FloatArray],
+        fallback: Callable[..., Any],
+        result_type: Any,
+    ) -> None:
+        required = len(program.inputs) - len(defaults)
+        largest = max((8 * port.size for port in program.outputs), default=0)
+        # large results are made in Python, where they begin with a line of the cache
+        most = min(2 * strategy.STATES_PER_THREAD - 1, strategy.LARGEST_BATCH // max(largest, 1))
+        words = KERNEL.words(
+            function=function,
+            fallback=id(fallback),
+            result_type=id(result_type),
+            vector=0,
+            required=required,
+            inputs=len(program.inputs),
+            outputs=len(program.outputs),
+            most_states=most,
         )
-    table = np.array(words, dtype=np.int64)
-    return KernelTable(table, (*shapes, *defaults, *kept, fallback, result_type))
+        self._held: list[Any] = [defaults, fallback, result_type]
+        for k, port in enumerate((*program.inputs, *program.outputs)):
+            shape, default, results = np.array(port.shape, np.int64), 0, 0
+            if required <= k < len(program.inputs):
+                default = defaults[k - required].ctypes.data
+            if k >= len(program.inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
+                kept = [None] * strategy.RECYCLED
+                results = layout.pointer(id(kept) + layout.LIST.offset("items"))
+                self._held.append(kept)
+            self._held.append(shape)
+            words += PORT.words(
+                ndim=shape.size,
+                shape=shape.ctypes.data,
+                size=port.size,
+                default=default,
+                results=results,
+            )
+        self.words = np.array(words, dtype=np.int64)
+
+    def set_vector(self, vector: Any) -> None:
+        """Let calls run vector code that has this workspace to itself."""
+        self._held.append(vector)
+        self.words[KERNEL.names.index("vector")] = vector.words.ctypes.data
