@@ -39,4 +39,7 @@ def fortran(x: Any) -> Any:
     return np.asfortranarray(x)
 
 
-LAYOUTS = (part_of_wider, every_other, transposed, part_of_longer, backwards, spread, fortran)
+SIDE_BY_SIDE = (part_of_wider, every_other)
+"""The entries of a state stand side by side."""
+OTHERS = (transposed, part_of_longer, backwards, spread, fortran)
+LAYOUTS = (*SIDE_BY_SIDE, *OTHERS)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layouts import LAYOUTS, part_of_wider, transposed
+from layouts import OTHERS, SIDE_BY_SIDE, part_of_wider, transposed
 from native_bench import (
     Subclass,
     new_filling,
@@ -100,11 +100,29 @@ def test_arrays_of_other_kinds_take_the_slow_path(kernel, rows):
 
 
 @pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_parts_of_states_take_the_fast_path(kernel, rows):
+    """Such as q = x[:, :n] and qd = x[:, n:] of states x."""
+    arguments, before = states(rows), kernel.slow_calls
+    wanted = kernel(*arguments)
+    for layout in SIDE_BY_SIDE:
+        assert same(kernel(*[layout(x) for x in arguments]), wanted)
+    whole = np.zeros((rows, 5))
+    whole[:, :3] = arguments[0]
+    out = room(kernel, rows)
+    assert kernel(whole[:, :3], *arguments[1:], out=out) is out
+    assert same(out, wanted)
+    assert kernel.slow_calls == before
+    shared = whole.reshape(-1)[: 2 * rows].reshape(rows, 2)
+    kernel(whole[:, :3], *arguments[1:], out=(shared, *out[1:]))
+    np.testing.assert_array_equal(shared, wanted[0])
+    assert kernel.slow_calls == before + 1
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
 def test_other_layouts_take_the_slow_path(kernel, rows):
-    """Such as q = x[:, :n] and qd = x[:, n:] of states x, and arrays of which the batch is last."""
     arguments = states(rows)
     wanted = kernel(*arguments)
-    for layout in LAYOUTS:
+    for layout in OTHERS:
         before = kernel.slow_calls
         given = [layout(x) for x in arguments]
         assert same(kernel(*given), wanted)

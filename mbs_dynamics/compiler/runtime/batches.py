@@ -39,7 +39,10 @@ def view_of(array: FloatArray, port: Port, batch: tuple[int, ...]) -> View:
     batched = array.ndim > len(port.shape)
     if batched and array.shape != batch + port.shape:
         array = np.broadcast_to(array, batch + port.shape)
-    if not (array.flags.c_contiguous and array.flags.aligned):
+    flags = array.flags
+    if len(batch) == 1 and batched and flags.aligned and len(array) and array[0].flags.c_contiguous:
+        return View(array, array.strides[0])
+    if not (flags.c_contiguous and flags.aligned):
         array = np.require(array, requirements=("C", "A"))
     return View(array, 8 * port.size if batched else 0)
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
-The fast path takes C-contiguous arrays of one state, or of one batch axis, and returns new arrays,
-or ``out``. Everything else, and every error, goes to the kernel's Python function, which takes some
-ten microseconds. Few states are evaluated one after the other, more as vector code, once that has
-been compiled. The IR holds no address: those of Python and NumPy are symbols.
+The fast path takes arrays of one state, or of one batch axis, in which the entries of a state lie
+side by side in C order. It returns new arrays, or ``out``. Everything else, and every error, goes
+to the kernel's Python function, which takes some ten microseconds. Few states are evaluated one
+after the other, more as vector code, once that has been compiled. The IR holds no address: those of
+Python and NumPy are symbols.
 
 To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
 of each output, and once nobody else has one of them any more, returns it again as a new one. Who
@@ -36,8 +37,7 @@ EVALUATE_VECTOR = builder.Prototype(
 ONE_STATE, REFUSED = -1, -2
 """In place of a number of states: for an array without a batch axis, and for what Python takes."""
 
-INPUT = layout.C_CONTIGUOUS | layout.ALIGNED
-OUTPUT = INPUT | layout.WRITEABLE
+OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 
 
 def emit_call(offset: int) -> str:
@@ -77,13 +77,14 @@ def call(offset: int) -> Function:
         fast.leave_unless((given == kernel.required) | (given == inputs))
         with f.loop(given) as k:
             array = args[k].to(Pointer(ARRAY))
-            found = f.call(CHECKED, array, ports[k], INPUT)
+            found = f.call(CHECKED, array, ports[k], layout.ALIGNED)
             fast.leave_if(found == REFUSED)
             strides[k] = 0
             with f.if_(found != ONE_STATE):
                 fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
                 states.value = found
-                strides[k] = ports[k].size * 8
+                strides[k] = array.strides[0]
+                fast.leave_unless(strides[k] > 0)
             pointers[k] = array.data
         with f.loop(given, inputs) as k:
             pointers[k] = ports[k].default
@@ -131,8 +132,8 @@ def call(offset: int) -> Function:
 def checked() -> Function:
     """Return ``i64 mbs.checked(array, port, flags)``: how many states an array has.
 
-    It has to be exactly an ndarray of native float64, with these flags, and of the shape of the
-    port after at most one batch axis. The first load is safe for any object.
+    It has to be exactly an ndarray of native float64, with these flags, and of the shape and the
+    strides of the port after at most one batch axis. The first load is safe for any object.
     """
     f = Function(CHECKED)
     array, port, flags = f.parameters
@@ -141,8 +142,11 @@ def checked() -> Function:
         exact = (array.dtype == f.symbol(python.FLOAT64)) & ((array.flags & flags) == flags)
         axes = array.ndim.to(I64) - port.ndim
         checks.leave_unless(exact & ((axes == 0) | (axes == 1)))
+        contiguous = (array.flags & layout.C_CONTIGUOUS) != 0  # axes of length 1 have any stride
         with f.loop(port.ndim) as axis:
-            checks.leave_unless(array.shape[axes + axis] == port.shape[axis])
+            k = axes + axis
+            right = contiguous | (array.strides[k] == port.strides[axis])
+            checks.leave_unless(right & (array.shape[k] == port.shape[axis]))
         with f.if_(axes == 0):
             f.ret(ONE_STATE)
         f.ret(array.shape[0])
@@ -159,8 +163,8 @@ def apart() -> Function:
     kernel, begins, strides, states = f.parameters
     inputs, ends = kernel.inputs, f.array(PTR, MOST_PORTS)
     with f.loop(inputs + kernel.outputs) as k:
-        one = (states == ONE_STATE) | (strides[k] == 0)
-        ends[k] = begins[k].byte(f.select(one, kernel.ports[k].size * 8, strides[k] * states))
+        following = f.select(states == ONE_STATE, 0, (states - 1) * strides[k])
+        ends[k] = begins[k].byte(following + kernel.ports[k].size * 8)
         with f.if_(k >= inputs), f.loop(k) as other, f.block() as separate:
             separate.leave_unless((begins[k] < ends[other]) & (begins[other] < ends[k]))
             f.ret(0)

@@ -22,10 +22,16 @@ MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
 
 PORT = Struct.of_words(
-    ndim=I64, shape=Pointer(I64), size=I64, default=PTR, results=Pointer(Pointer(layout.ARRAY))
+    ndim=I64,
+    shape=Pointer(I64),
+    strides=Pointer(I64),
+    size=I64,
+    default=PTR,
+    results=Pointer(Pointer(layout.ARRAY)),
 )
-"""An input or output: the number of axes, the shape and the number of entries, the address of an
-input's default entries, and the last results of an output, null if they are not kept."""
+"""An input or output: the number of axes, the shape, the strides and the number of entries, the
+address of an input's default entries, and the last results of an output, null if they are not kept.
+"""
 
 KERNEL = Struct.of_words(
     function=BODY,
@@ -94,17 +100,19 @@ class KernelTable:
         )
         self._held: list[Any] = [defaults, fallback, result_type]
         for k, port in enumerate((*program.inputs, *program.outputs)):
-            shape, default, results = np.array(port.shape, np.int64), 0, 0
+            extents = np.array([port.shape, np.empty(port.shape).strides], np.int64)
+            default = results = 0
             if required <= k < len(program.inputs):
                 default = defaults[k - required].ctypes.data
             if k >= len(program.inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
                 kept = [None] * strategy.RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))
                 self._held.append(kept)
-            self._held.append(shape)
+            self._held.append(extents)
             words += PORT.words(
-                ndim=shape.size,
-                shape=shape.ctypes.data,
+                ndim=len(port.shape),
+                shape=extents.ctypes.data,
+                strides=extents.ctypes.data + 8 * len(port.shape),
                 size=port.size,
                 default=default,
                 results=results,
