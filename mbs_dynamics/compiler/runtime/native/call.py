@@ -142,11 +142,10 @@ def checked() -> Function:
         exact = (array.dtype == f.symbol(python.FLOAT64)) & ((array.flags & flags) == flags)
         axes = array.ndim.to(I64) - port.ndim
         checks.leave_unless(exact & ((axes == 0) | (axes == 1)))
-        contiguous = (array.flags & layout.C_CONTIGUOUS) != 0  # axes of length 1 have any stride
         with f.loop(port.ndim) as axis:
-            k = axes + axis
-            right = contiguous | (array.strides[k] == port.strides[axis])
-            checks.leave_unless(right & (array.shape[k] == port.shape[axis]))
+            checks.leave_unless(array.shape[axes + axis] == port.shape[axis])
+        with f.if_((array.flags & layout.C_CONTIGUOUS) == 0), f.loop(port.ndim) as axis:
+            checks.leave_unless(array.strides[axes + axis] == port.strides[axis])
         with f.if_(axes == 0):
             f.ret(ONE_STATE)
         f.ret(array.shape[0])
