@@ -173,7 +173,7 @@ def apart() -> Function:
 
 def result() -> Function:
     """Return ``PyObject *mbs.result(port, states)``, recycled or new; null after an exception."""
-    f = Function(RESULT)
+    f = Function(RESULT, attributes="alwaysinline")
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
     recycles = one & (kept != NULL)
