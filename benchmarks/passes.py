@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import chain, program, robot
+from benchmarks.mechanisms import program, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved
 from mbs_dynamics.compiler import Kernel, Program
@@ -48,11 +48,6 @@ MATRICES: tuple[Case, ...] = (
     ("Talos", "coriolis_matrix", 1000),
     ("G1", "forward_kinematics", 1000),
 )
-CHAINS: tuple[Case, ...] = tuple(
-    (f"chain of {n}", algorithm, 1)
-    for n in (30, 100)
-    for algorithm in ("mass_matrix", "inverse_mass_matrix", "coriolis_matrix")
-)
 
 
 class Pass(NamedTuple):
@@ -60,7 +55,7 @@ class Pass(NamedTuple):
 
     where: str
     """Where the pipeline looks it up."""
-    without: Callable[..., Any]
+    without: Any
     """What is put in its place."""
     cases: tuple[Case, ...]
     """What it is for."""
@@ -79,12 +74,10 @@ PASSES = "mbs_dynamics.compiler.passes."
 EVERY = {
     "sines": Pass(PASSES + "pipeline.with_sines_together", _unchanged, ROBOTS),
     "spilling": Pass(PASSES + "pipeline.spilled", _unchanged, ROBOTS),
-    "outlining": Pass(PASSES + "pipeline.outlined", _unchanged, LARGE),
-    "scheduling": Pass(PASSES + "pipeline.scheduled", _unchanged, MATRICES),
+    "chunks": Pass(PASSES + "pipeline.CHUNK", None, LARGE),
     "deduplication": Pass(
         "mbs_dynamics.compiler.runtime.machine.deduplicated", _all_entries, MATRICES
     ),
-    "transposition": Pass(PASSES + "transposition.transposed", _unchanged, CHAINS),
 }
 
 
@@ -105,7 +98,7 @@ def passes() -> Iterator[Table]:
 
 def _compared(each: Pass, name: str, algorithm: str, states: int) -> tuple[float, ...]:
     """Return seconds to compile, microseconds with the pass and without, and seconds without."""
-    model = chain(int(name.split()[-1])) if name.startswith("chain") else robot(name).model
+    model = robot(name).model
     traced = program(getattr(mbs, algorithm), model, AUTO)
     batch = (states,) if states > 1 else ()
     rng = np.random.default_rng(0)

@@ -25,27 +25,19 @@ from mbs_dynamics.compiler import (
 )
 from mbs_dynamics.compiler.codegen.python import compile_module
 from mbs_dynamics.compiler.ir.interpreter import evaluate
-from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines, Store
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
-from mbs_dynamics.compiler.passes import pipeline, spilling
-from mbs_dynamics.compiler.passes import scheduling as schedule
+from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.compiler.passes.lowering_straight import lowered
-from mbs_dynamics.compiler.passes.outlining import outlined
 from mbs_dynamics.compiler.passes.sines import with_sines_together
+from mbs_dynamics.compiler.passes.spilling import spilled
+from mbs_dynamics.compiler.passes.strategy import FAR
 
 pytestmark = pytest.mark.backend_independent
 
 
-@pytest.fixture
-def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make passes change programs that are small."""
-    eager(monkeypatch)
-
-
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spilling, "FAR", 4)
-    monkeypatch.setattr(schedule, "MANY_LIVE", 0)
-    monkeypatch.setattr(schedule, "FEWER_LIVE", 2.0)
+SHORT = 4
+"""Operations after which values are spilled, so that small programs have spills."""
 
 
 STEPS = (
@@ -99,11 +91,10 @@ def steps() -> Any:
 
 
 PASSES: tuple[Callable[[Module], Module], ...] = (
-    schedule.scheduled,
     lambda x: with_sines_together(x, 1),
     lambda x: with_sines_together(x, 8),
-    spilling.spilled,
-    lambda x: outlined(x, 7),
+    lambda x: spilled(x, SHORT),
+    lambda x: spilled(x, SHORT, 7),
 )
 
 
@@ -125,14 +116,12 @@ def test_any_program_means_the_same_after_each_pass(todo, wanted, size, x):
     program = trace(function, {"x": (4,)}, name="f")
     whole = verify(lowered(program))
     expected, status = evaluate(whole, {"x": x})
-    with pytest.MonkeyPatch.context() as patch:
-        eager(patch)
-        for change in (*PASSES, lambda module: outlined(module, size)):
-            same(verify(change(whole)), expected, status, x)
-        changed = whole
-        for change in PASSES:
-            changed = verify(change(changed))
-            same(changed, expected, status, x)
+    for change in (*PASSES, lambda module: spilled(module, 10**6, size)):
+        same(verify(change(whole)), expected, status, x)
+    changed = whole
+    for change in (*PASSES[:2], PASSES[-1]):
+        changed = verify(change(changed))
+        same(changed, expected, status, x)
     if not status:
         for found, (name, values) in zip(compile_module(changed)(x), expected.items(), strict=True):
             np.testing.assert_array_equal(found, values, name)
@@ -159,7 +148,7 @@ def chunks(module: Module) -> list[Any]:
 def test_chunks_are_of_equal_size():
     whole = lowered(trace(powers, {"x": (2,)}, name="f"))
     for size in (1, 7, 100, 1999, 2000, 4000):
-        cut = outlined(whole, size)
+        cut = spilled(whole, FAR, size)
         sizes = [sum(isinstance(x, Let) for x in chunk.body) for chunk in chunks(cut)]
         assert sum(sizes) == operations(whole) == 2000
         assert len(sizes) == -(-2000 // size)
@@ -174,13 +163,9 @@ def powers(x: Any) -> Any:
 
 
 def test_places_in_memory_are_used_again():
-    cut = outlined(lowered(trace(powers, {"x": (2,)}, name="f")), 10)
-    (between,) = cut.buffers(SCRATCH)
-    assert between.size <= 4
-    for chunk in chunks(cut):  # but never within a chunk
-        loaded = {x.at for x in chunk.body if isinstance(x, Load) and x.buffer is between}
-        stored = {x.at for x in chunk.body if isinstance(x, Store) and x.buffer is between}
-        assert not loaded & stored
+    cut = spilled(lowered(trace(powers, {"x": (2,)}, name="f")), FAR, 10)
+    (spills,) = cut.buffers(SCRATCH)
+    assert spills.size <= 4
 
 
 def test_conditions_and_guards_cross_boundaries():
@@ -191,7 +176,7 @@ def test_conditions_and_guards_cross_boundaries():
         return [select(condition, y, pivot) for y in many]
 
     whole = lowered(trace(function, {"x": (3,)}, name="f"))
-    cut = verify(outlined(whole, 4))
+    cut = verify(spilled(whole, FAR, 4))
     for x, failed in (([1.0, 2.0, 3.0], 0), ([1.0, 2.0, -1.0], 0), ([1.0, 2.0, 0.5], 1)):
         expected, status = evaluate(whole, {"x": x})
         assert status == failed
@@ -199,7 +184,7 @@ def test_conditions_and_guards_cross_boundaries():
 
 
 def test_an_empty_program_is_one_empty_chunk():
-    cut = verify(outlined(lowered(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f")), 10))
+    cut = verify(spilled(lowered(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f")), FAR, 10))
     assert len(chunks(cut)) == 1
     same(cut, {"f": [0.25, 1.0]}, 0, [0.25])
 
@@ -242,31 +227,18 @@ def there_and_back(size: int) -> Program:
     return trace(function, {"x": (size,)}, name="there_and_back")
 
 
-def test_results_come_one_after_the_other_where_many_values_live():
-    whole = lowered(there_and_back(2 * schedule.MANY_LIVE))
-    ordered = verify(schedule.scheduled(whole))
-    assert ordered is not whole
-    assert sorted(map(repr, ordered.body)) == sorted(map(repr, whole.body))
-    assert schedule.scheduled(ordered) is ordered
-
-
-def test_few_values_that_live_stay_where_they_are():
-    whole = lowered(there_and_back(schedule.MANY_LIVE // 2))
-    assert schedule.scheduled(whole) is whole
-
-
 def test_what_is_used_soon_is_not_spilled():
-    whole = lowered(there_and_back(spilling.FAR // 8))
-    assert spilling.spilled(whole) is whole
+    whole = lowered(there_and_back(FAR // 8))
+    assert spilled(whole, FAR) is whole
 
 
-def test_no_use_is_far_from_a_load_or_a_use_before(near):
+def test_no_use_is_far_from_a_load_or_a_use_before():
     def function(x: Any) -> Any:
         first = x[0] * x[1]
         many = [(x[2] + k) * x[2] for k in range(1, 20)]
         return [*many, first * x[0]]
 
-    body = spilling.spilled(lowered(trace(function, {"x": (3,)}, name="f"))).body
+    body = spilled(lowered(trace(function, {"x": (3,)}, name="f")), SHORT).body
     assert any(isinstance(x, Load) and x.volatile and x.buffer.kind == SCRATCH for x in body)
     assert any(isinstance(x, Load) and x.volatile and x.buffer.kind != SCRATCH for x in body)
     last: dict[Any, int] = {}
@@ -275,7 +247,7 @@ def test_no_use_is_far_from_a_load_or_a_use_before(near):
         now += isinstance(x, Let) or (isinstance(x, Load) and not x.volatile)
         for value in x.args if isinstance(x, Let) else ():
             if type(value) is int:
-                assert now - last[value] <= spilling.FAR
+                assert now - last[value] <= SHORT
                 last[value] = now
         if isinstance(x, (Let, Load)):
             last[x.value] = now
@@ -286,7 +258,8 @@ def test_no_use_is_far_from_a_load_or_a_use_before(near):
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_every_stage_of_a_pipeline_means_the_same(lanes, large, near, monkeypatch):
+def test_every_stage_of_a_pipeline_means_the_same(lanes, large, monkeypatch):
+    monkeypatch.setattr(pipeline, "FAR", SHORT)
     monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 10**6))
     if large:
         monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 0))

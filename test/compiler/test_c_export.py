@@ -112,7 +112,7 @@ def chain(monkeypatch):
     """A tree of which every program is large; the largest needs memory of the caller."""
     monkeypatch.setitem(pipeline.LARGEST_BLOCK, "c", 300)
     monkeypatch.setattr(pipeline, "CHUNK", 100)
-    monkeypatch.setattr(c, "C_STACK", 750)
+    monkeypatch.setattr(c, "C_STACK", 600)
     return dataclasses.replace(random_mechanism(1, (*range(-1, 6), 2, 7)).model, name="chain")
 
 

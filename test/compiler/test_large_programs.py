@@ -22,7 +22,6 @@ from mbs_dynamics.compiler.passes import pipeline
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
 llvm_emitter = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm")
-llvm_memory = pytest.importorskip("mbs_dynamics.compiler.codegen.llvm_memory")
 llvm = pytest.importorskip("mbs_dynamics.compiler.jit.machine_code")
 
 
@@ -226,7 +225,7 @@ def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     program = program_of(mbs.forward_dynamics, model)
     arrays = arrays_of(program, model, 3)
     expected = kernel_of(program, model)(*arrays)
-    monkeypatch.setattr(llvm_memory, "STACK", 0)
+    monkeypatch.setattr(llvm_emitter, "STACK", 0)
     assert "@malloc" in llvm_emitter.emit_llvm(program)
     np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
 
@@ -235,7 +234,7 @@ def test_an_empty_heap_is_said(large, monkeypatch):
     large(True)
     model = MECHANISMS["tree"].model
     program = program_of(mbs.inverse_dynamics, model)
-    monkeypatch.setattr(llvm_memory, "STACK", 0)
+    monkeypatch.setattr(llvm_emitter, "STACK", 0)
     emit = llvm_emitter.emit_llvm
 
     def greedy(*args: Any) -> str:

@@ -44,7 +44,6 @@ from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes.hoisting import hoisted
-from mbs_dynamics.compiler.passes.transposition import transposed
 from mbs_dynamics.compiler.runtime.batches import aligned
 
 pytestmark = pytest.mark.backend_independent
@@ -170,44 +169,6 @@ def test_what_is_hoisted_means_the_same(seed):
         np.testing.assert_array_equal(found[0][name], expected[0][name])
 
 
-@pytest.mark.parametrize("size", [*range(1, 18), 21, 24])
-def test_mirror(size):
-    square = Buffer("square", SCRATCH, size**2 + 3)
-    place, both = index(I), For(I, ZERO, index(size**2), ())
-    copies = (Load(0, Buffer("x", INPUT, size**2), place), Store(square, place + 3, 0))
-    source = copies[0].buffer
-    given = Module(
-        "program",
-        (source,),
-        (target := Buffer("y", OUTPUT, size**2),),
-        (
-            both._replace(body=copies),
-            Fill(target, 0, size**2),
-            nodes.Mirror(square, 3, target, 0, size),
-        ),
-    )
-    x = np.arange(1.0, size**2 + 1.0)
-    expected, _ = evaluate(verify(given), {"x": x})
-    np.testing.assert_array_equal(
-        expected["y"].reshape(size, size), np.tril(x.reshape(size, size).T, -1)
-    )
-    code = machine_code.MachineCode(llvm.emit_module(given))
-    y = np.full(size**2, np.nan)
-    ports = np.array([x.ctypes.data, y.ctypes.data], dtype=np.uint64)
-    assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
-    np.testing.assert_array_equal(y, expected["y"])
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_stored_along_rows_means_the_same(seed):
-    whole = verify(random_module(seed))
-    moved = verify(transposed(whole))
-    assert any(isinstance(x, nodes.Mirror) for x in moved.body)
-    expected, found = (evaluate(x, {"x": values(seed)}) for x in (whole, moved))
-    for name in ("y", "z"):
-        np.testing.assert_array_equal(found[0][name], expected[0][name])
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_evaluations_are_those_of_the_interpreter(seed, monkeypatch):
     done = Counter()
@@ -230,8 +191,7 @@ def test_evaluations_are_those_of_the_interpreter(seed, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_machine_code(seed, lanes):
     states = np.array([values(10 * seed + k) for k in range(lanes)])
-    whole = random_module(seed)
-    whole = hoisted(transposed(whole) if lanes == 1 and seed % 2 else whole)
+    whole = hoisted(random_module(seed)) if seed % 2 else random_module(seed)
     code = machine_code.MachineCode(llvm.emit_module(whole, lanes))
     ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
     statuses = aligned((lanes,)).view(np.int32)

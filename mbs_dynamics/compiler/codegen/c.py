@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""C99 of any program, without dependencies beyond math.h: one walk over its module."""
+"""C99 of any program, without dependencies beyond math.h: the walk of :class:`ir.text.Printer`."""
 
 from __future__ import annotations
 
@@ -9,31 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    CONSTANT,
-    INPUT,
-    SCRATCH,
-    TABLE,
-    Buffer,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Index,
-    Let,
-    Load,
-    Module,
-    Operand,
-    Procedure,
-    Sines,
-    Statement,
-    Store,
-    Switch,
-    Variable,
-    index,
-)
+from mbs_dynamics.compiler.ir.text import Printer
 from mbs_dynamics.compiler.passes.pipeline import for_c
 from mbs_dynamics.compiler.passes.strategy import C_STACK
 
@@ -83,10 +61,10 @@ def emit_c(program: Program) -> str:
     return "#include <math.h>\n\n" + c_function(program).definition
 
 
-def emit_module(module: Module, name: str, precision: str = "double") -> CFunction:
+def emit_module(module: ir.Module, name: str, precision: str = "double") -> CFunction:
     """Return a module in C."""
     kind, suffix, size = PRECISIONS[precision]
-    printer = _Printer(module, name, kind, suffix)
+    printer = _C(module, name, kind, suffix)
     workspace = printer.memory if size * printer.memory > C_STACK else 0
     definition = "\n".join([*printer.lines(workspace), ""])
     stack = 0 if workspace else size * printer.memory
@@ -109,21 +87,23 @@ def c_constant(x: float, suffix: str = "") -> str:
     return names.get(text, f"({text}{suffix})")
 
 
-class _Printer:
+class _C(Printer):
     """The lines of a module. Values are ``t0``, ``t1``..., and integers begin with ``n_``."""
 
-    def __init__(self, module: Module, name: str, kind: str, suffix: str) -> None:
+    margin = "  "
+
+    def __init__(self, module: ir.Module, name: str, kind: str, suffix: str) -> None:
         self.module, self.name, self.kind, self.suffix = module, name, kind, suffix
-        self.offsets: dict[Buffer, int] = {}
+        self.offsets: dict[ir.Buffer, int] = {}
         self.memory = 0
         """Numbers of scratch memory."""
-        for buffer in module.buffers(SCRATCH):
+        for buffer in module.buffers(ir.SCRATCH):
             self.offsets[buffer] = self.memory
             self.memory += buffer.size
-        self.ports: dict[Buffer, str] = {}
+        self.ports: dict[ir.Buffer, str] = {}
         """Names of the parameters, none like another."""
         for buffer in (*module.inputs, *module.outputs):
-            free = identifier(buffer.name if buffer.kind == INPUT else f"out_{buffer.name}")
+            free = identifier(buffer.name if buffer.kind == ir.INPUT else f"out_{buffer.name}")
             while free in self.ports.values():
                 free += "_"
             self.ports[buffer] = free
@@ -135,166 +115,129 @@ class _Printer:
 
         ISO C has no arrays of size zero: those of ports without entries have one.
         """
-        arguments = [
-            f"{'const ' if x.kind == INPUT else ''}{self.kind} {port}[{x.size or 1}]"
-            for x, port in self.ports.items()
-        ]
+        arguments = [f"{self.type(x)} {port}[{x.size or 1}]" for x, port in self.ports.items()]
         arguments += [f"{self.kind} workspace[{workspace}]"] if workspace else []
         return f"int {self.name}({', '.join(arguments) or 'void'})"
 
+    def type(self, port: ir.Buffer) -> str:
+        """Return the type of the entries of a port."""
+        return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
+
     def lines(self, workspace: int) -> Iterator[str]:
         """Yield all of it."""
-        for buffer in self.module.buffers(CONSTANT, TABLE):
+        for buffer in self.module.buffers(ir.CONSTANT, ir.TABLE):
             yield self.table(buffer)
+        memory = ["memory"] if self.memory else []
         for procedure in self.module.procedures:
-            yield from self.procedure(procedure)
+            integers = [f"n_{x}" for x in procedure.parameters]
+            declared = [f"{self.kind} *{x}" for x in memory]
+            declared += [f"{self.type(x)} *{port}" for x, port in self.ports.items()]
+            declared += [f"int {x}" for x in integers]
+            yield f"static void {self.name}_{procedure.name}({', '.join(declared)})"
+            yield "{"
+            yield from self.function_body(procedure.body, [*memory, *integers])
+            yield "}\n"
         yield self.signature(workspace)
         yield "{"
         if self.memory:
-            declared = "*const memory = workspace" if workspace else f"memory[{self.memory}]"
-            yield f"  {self.kind} {declared};"
-        yield from self.function_body(self.module.body, ["memory"] if self.memory else [])
+            declared_as = "*const memory = workspace" if workspace else f"memory[{self.memory}]"
+            yield f"  {self.kind} {declared_as};"
+        yield from self.function_body(self.module.body, memory)
         yield "  return 0;"
         yield "}"
 
-    def procedure(self, procedure: Procedure) -> Iterator[str]:
-        """Yield a static function."""
-        declared = [f"{self.kind} *memory"] if self.memory else []
-        declared += [
-            f"{'const ' if x.kind == INPUT else ''}{self.kind} *{port}"
-            for x, port in self.ports.items()
-        ]
-        integers = [self.variable(x) for x in procedure.parameters]
-        declared += [f"int {x}" for x in integers]
-        yield f"static void {self.name}_{procedure.name}({', '.join(declared)})"
-        yield "{"
-        yield from self.function_body(
-            procedure.body, [*(["memory"] if self.memory else []), *integers]
-        )
-        yield "}"
-        yield ""
-
-    def function_body(self, body: Sequence[Statement], names: Sequence[str]) -> Iterator[str]:
-        """Yield the lines of a function, after what names parameters that it does not use."""
+    def function_body(self, body: ir.Block, names: Sequence[str]) -> Iterator[str]:
+        """Yield the lines of a function, after those that name unused parameters."""
         self.used.clear()
-        lines = list(self.body(body, 2))
+        lines = list(self.body(body))
         for name in (*names, *self.ports.values()):
             if name not in self.used:
                 yield f"  (void){name};"
         yield from lines
 
-    def table(self, buffer: Buffer) -> str:
+    def table(self, buffer: ir.Buffer) -> str:
         """Return the definition of a table."""
         assert buffer.data is not None
-        whole = buffer.kind == TABLE
+        whole = buffer.kind == ir.TABLE
         entries = [
             str(x) if whole else c_constant(float(x), self.suffix) for x in buffer.data.tolist()
         ]
-        kind = "int" if whole else self.kind
         rows = [", ".join(entries[k : k + 8]) for k in range(0, len(entries), 8)] or ["0"]
-        size, text = max(buffer.size, 1), ",\n  ".join(rows)
+        kind, size, text = "int" if whole else self.kind, max(buffer.size, 1), ",\n  ".join(rows)
         return f"static const {kind} {self.symbol(buffer)}[{size}] = {{\n  {text}}};"
 
-    def symbol(self, buffer: Buffer) -> str:
+    def symbol(self, buffer: ir.Buffer) -> str:
         """Return the name of a table."""
         return f"{self.name}_{buffer.kind}_{buffer.name}".replace(".", "_")
 
-    def variable(self, x: Variable) -> str:
+    def variable(self, x: ir.Variable) -> str:
         """Return the name of an integer."""
         self.used.add(f"n_{x}")
         return f"n_{x}"
 
-    def index(self, at: Index) -> str:
-        """Return an index."""
-        said = []
-        for atom, factor in at.terms:
-            if isinstance(atom, Variable):
-                term = self.variable(atom)
-            else:
-                term = f"{self.symbol(atom.table)}[{self.index(atom.at)}]"
-            said.append(term if factor == 1 else f"{factor} * {term}")
-        if at.constant or not said:
-            said.append(str(at.constant))
-        return " + ".join(said)
-
-    def entry(self, buffer: Buffer, at: Index) -> str:
+    def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
         """Return an entry of a buffer."""
-        if buffer.kind == SCRATCH:
-            self.used.add("memory")
-            return f"memory[{self.index(at + self.offsets[buffer])}]"
-        name = self.ports.get(buffer) or self.symbol(buffer)
+        scratch = buffer.kind == ir.SCRATCH
+        name = "memory" if scratch else self.ports.get(buffer) or self.symbol(buffer)
         self.used.add(name)
-        return f"{name}[{self.index(at)}]"
+        return f"{name}[{self.index(at + self.offsets[buffer] if scratch else at)}]"
 
-    def operand(self, x: Operand) -> str:
+    def operand(self, x: ir.Operand) -> str:
         """Return an operand."""
         return f"t{x}" if isinstance(x, int) else c_constant(x, self.suffix)
 
-    def body(self, body: Sequence[Statement], margin: int) -> Iterator[str]:
-        """Yield the lines of statements."""
-        for statement in body:
-            for line in self.statement(statement):
-                yield " " * margin + line
+    def expression(self, op: str, args: Sequence[str]) -> str:
+        """Return an operation."""
+        if op == ops.NEG:
+            return f"-{args[0]}"
+        if op == ops.SELECT:
+            return f"{args[0]} ? {args[1]} : {args[2]}"
+        return super().expression(f"{op}{self.suffix}" if op in FUNCTIONS else op, args)
 
-    def statement(self, statement: Statement) -> Iterator[str]:
-        """Yield the lines of one statement."""
-        match statement:
-            case Let(value, op, args):
-                kind = "int" if op in ops.CONDITIONS else self.kind
-                yield f"const {kind} t{value} = {self.expression(op, args)};"
-            case Equal(value, a, b):
-                one, zero = self.operand(1.0), self.operand(0.0)
-                same = f"{self.index(a)} == {self.index(b)}"
-                yield f"const {self.kind} t{value} = {same} ? {one} : {zero};"
-            case Load(value, buffer, at):
-                yield f"const {self.kind} t{value} = {self.entry(buffer, at)};"
-            case Store(buffer, at, x):
-                yield f"{self.entry(buffer, at)} = {self.operand(x)};"
-            case Fill(buffer, first, entries):
-                place = Variable("zero")
-                body = (Store(buffer, index(place) + first, 0.0),)
-                yield from self.loop(For(place, Index(), index(entries), body))
-            case Sines(buffer, first, angles, width):
-                for op, begin in ((ops.SIN, first), (ops.COS, first + width)):
-                    for k, angle in enumerate(angles):
-                        entry = self.entry(buffer, Index((), begin + k))
-                        yield f"{entry} = {self.expression(op, (angle,))};"
-            case Check(value, status):
-                positive = f"t{value} > {self.operand(0.0)}"
-                yield f"if (!({positive})) return {self.index(status)};"
-            case For():
-                yield from self.loop(statement)
-            case Switch():
-                yield f"switch ({self.index(statement.on)}) {{"
-                for k, within in statement.cases:
-                    yield f"case {k}: {{"
-                    yield from self.body(within, 2)
-                    yield "  break; }"
-                yield "default: break;"
-                yield "}"
-            case Call():
-                given = ["memory"] if self.memory else []
-                given += [*self.ports.values(), *map(self.index, statement.arguments)]
-                self.used.update(given)
-                yield f"{self.name}_{statement.procedure.name}({', '.join(given)});"
+    def equal(self, a: str, b: str) -> str:
+        """Return the expression that is one where two indices are equal, else zero."""
+        return f"{a} == {b} ? {self.operand(1.0)} : {self.operand(0.0)}"
 
-    def loop(self, loop: For) -> Iterator[str]:
+    def define(self, value: int, expression: str, *, condition: bool = False) -> str:
+        """Return the definition of a value."""
+        return f"const {'int' if condition else self.kind} t{value} = {expression};"
+
+    def assign(self, entry: str, value: str) -> str:
+        """Return the assignment to an entry."""
+        return f"{entry} = {value};"
+
+    def fill(self, fill: ir.Fill) -> Iterator[str]:
+        """Yield what sets entries to zero."""
+        k = ir.Variable("zero")
+        zero = ir.Store(fill.buffer, ir.index(k) + fill.first, 0.0)
+        return self.loop(ir.For(k, ir.Index(), ir.index(fill.entries), (zero,)))
+
+    def check(self, value: str, status: str) -> str:
+        """Return what ends the function if a value is not positive."""
+        return f"if (!({value} > {self.operand(0.0)})) return {status};"
+
+    def loop(self, loop: ir.For) -> Iterator[str]:
         """Yield a loop."""
         k, begin, end = self.variable(loop.variable), self.index(loop.begin), self.index(loop.end)
         if loop.backwards:
             yield f"for (int {k} = {end} - 1; {k} >= {begin}; --{k}) {{"
         else:
             yield f"for (int {k} = {begin}; {k} < {end}; ++{k}) {{"
-        yield from self.body(loop.body, 2)
+        yield from self.body(loop.body)
         yield "}"
 
-    def expression(self, op: str, args: Sequence[Operand]) -> str:
-        """Return an operation."""
-        x = [self.operand(x) for x in args]
-        if op == ops.NEG:
-            return f"-{x[0]}"
-        if op == ops.SELECT:
-            return f"{x[0]} ? {x[1]} : {x[2]}"
-        if op in FUNCTIONS:
-            return f"{op}{self.suffix}({', '.join(x)})"
-        return f"{x[0]} {op} {x[1]}"
+    def switch(self, switch: ir.Switch) -> Iterator[str]:
+        """Yield the cases."""
+        yield f"switch ({self.index(switch.on)}) {{"
+        for k, within in switch.cases:
+            yield f"case {k}: {{"
+            yield from self.body(within)
+            yield "  break; }"
+        yield "default: break;"
+        yield "}"
+
+    def call(self, procedure: ir.Procedure, arguments: Sequence[str]) -> str:
+        """Return a call."""
+        given = [*(["memory"] if self.memory else []), *self.ports.values()]
+        self.used.update(given)
+        return f"{self.name}_{procedure.name}({', '.join([*given, *arguments])});"

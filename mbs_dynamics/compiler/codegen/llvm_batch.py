@@ -27,7 +27,6 @@ from mbs_dynamics.compiler.codegen.builder import (
     module,
 )
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
-from mbs_dynamics.compiler.codegen.vectors import first_lanes, transposed
 
 TILE_PORT = Struct.of_words(size=I64, scratch=Pointer(DOUBLE), order=Pointer(I32))
 """What the driver knows of each port: the number of entries; the address of its scratch area, with
@@ -113,7 +112,7 @@ def load_tile(lanes: int) -> Function:
         else:
             others = Value(f, vector, "zeroinitializer")
             loaded = [f.call(masked, row, 8, mask, others) for row in rows]
-        for k, column in enumerate(transposed(f, loaded)):
+        for k, column in enumerate(_transposed(f, loaded)):
             scratch.at(first).at(k).store(column, 8 * lanes)
 
     _move_tile(f, lanes, load_entry, load_block)
@@ -137,7 +136,7 @@ def store_tile(lanes: int) -> Function:
 
     def store_block(rows: Sequence[Value], first: Value, mask: Value | None) -> None:
         columns = [placed(order.at(first).at(k)) for k in range(lanes)]
-        for row, stored in zip(rows, transposed(f, columns), strict=True):
+        for row, stored in zip(rows, _transposed(f, columns), strict=True):
             if mask is None:
                 row.store(stored, 8)
             else:
@@ -168,7 +167,7 @@ def _move_tile(
         for _ in range(lanes - 1):
             rows.append(rows[-1].byte(stride))
         with f.if_(size < lanes):
-            move_block(rows, f.operand(0, I64), first_lanes(f, lanes, size))
+            move_block(rows, f.operand(0, I64), _first_lanes(f, lanes, size))
             tile.leave()
         first, last = f.variable(I64, 0), size - lanes
         with f.forever() as blocks:
@@ -177,3 +176,29 @@ def _move_tile(
             blocks.leave_unless(k < last)
             first.value = f.call(MINIMUM, k + lanes, last)
     f.ret()
+
+
+def _first_lanes(f: Function, lanes: int, count: Value) -> Value:
+    """Emit the mask of so many lanes, the first ones."""
+    words = f"<{lanes} x i64>"
+    one = f.new(words, f"insertelement {words} poison, {count}, i64 0")
+    every = f"shufflevector {one}, {words} poison, <{lanes} x i32> zeroinitializer"
+    numbers = ", ".join(f"i64 {k}" for k in range(lanes))
+    bits = f"icmp sgt {f.new(words, every)}, <{numbers}>"
+    return f.new(f"<{lanes} x i1>", bits)
+
+
+def _transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
+    """Emit the transposition of a square of vectors: pairs of rows swap parts, in log2 stages."""
+    values, lanes, kind = list(rows), len(rows), rows[0].kind
+    distance = 1
+    while distance < lanes:
+        first = [c if not c & distance else lanes + c - distance for c in range(lanes)]
+        second = [c + distance if not c & distance else lanes + c for c in range(lanes)]
+        for k in [k for k in range(lanes) if not k & distance]:
+            pair = f"{values[k]}, {values[k + distance]}"
+            for row, mask in ((k, first), (k + distance, second)):
+                order = ", ".join(f"i32 {c}" for c in mask)
+                values[row] = f.new(kind, f"shufflevector {pair}, <{lanes} x i32> <{order}>")
+        distance *= 2
+    return values

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plain Python of any program: one walk over its module.
+"""Plain Python of any program: the walk of :class:`ir.text.Printer` over its module.
 
 A value with a single use is nested into the expression of its user.
 """
@@ -13,46 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    CONSTANT,
-    INPUT,
-    SCRATCH,
-    TABLE,
-    Buffer,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Index,
-    Let,
-    Load,
-    Lookup,
-    Module,
-    Operand,
-    Sines,
-    Statement,
-    Store,
-    Switch,
-    index,
-    inner_bodies,
-    operands_of,
-    walk,
-)
+from mbs_dynamics.compiler.ir.text import Printer, expression
 from mbs_dynamics.compiler.passes.pipeline import for_python
 
 NESTED = 12
 """How deep expressions are nested; Python's parser has a limit."""
-
-INFIX = {ops.ADD: "+", ops.SUB: "-", ops.MUL: "*", ops.LESS: "<", ops.LESS_EQUAL: "<="}
-CALLED = {
-    ops.SIN: "sin",
-    ops.COS: "cos",
-    ops.SQRT: "sqrt",
-    ops.ATAN2: "atan2",
-    ops.DIV: "quotient",
-}
 
 
 class Failed(Exception):  # noqa: N818
@@ -110,7 +77,7 @@ def compile_python(program: Program) -> Callable[..., Sequence[list[float]]]:
     return compile_module(for_python(program))
 
 
-def compile_module(module: Module) -> Callable[..., Sequence[list[float]]]:
+def compile_module(module: ir.Module) -> Callable[..., Sequence[list[float]]]:
     """Return a module as a Python function of flat lists; one flat list per output.
 
     The function raises :class:`Failed` where a guard is not positive.
@@ -120,152 +87,113 @@ def compile_module(module: Module) -> Callable[..., Sequence[list[float]]]:
     return names[module.name]  # type: ignore[no-any-return]
 
 
-def emit_module(module: Module) -> str:
+def emit_module(module: ir.Module) -> str:
     """Return the source of a module, as :func:`emit_python` does."""
-    return "\n".join([*_Printer(module).lines(), ""])
+    return "\n".join([*_Python().lines(module), ""])
 
 
-def namespace(module: Module) -> dict[str, Any]:
-    """Return what the source refers to: functions, constants and tables."""
+def namespace(module: ir.Module) -> dict[str, Any]:
+    """Return the names that the source refers to: functions, constants and tables."""
     names = dict(NAMESPACE)
-    for buffer in module.buffers(CONSTANT, TABLE):
+    for buffer in module.buffers(ir.CONSTANT, ir.TABLE):
         assert buffer.data is not None
         names[_name(buffer)] = buffer.data.tolist()
     return names
 
 
-def _name(buffer: Buffer) -> str:
-    if buffer.kind == INPUT:
+def _name(buffer: ir.Buffer) -> str:
+    if buffer.kind == ir.INPUT:
         return buffer.name
     return f"{buffer.kind}_{buffer.name}".replace(".", "_")
 
 
-class _Printer:
-    """The lines of a module."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
+class _Python(Printer):
+    def __init__(self) -> None:
         self.nested: dict[int, tuple[str, int]] = {}
         """Values without a variable of their own: their expressions, and how deep these are."""
 
-    def lines(self) -> Iterator[str]:
-        """Yield them."""
-        module = self.module
+    def lines(self, module: ir.Module) -> Iterator[str]:
+        """Yield the lines of a module."""
         yield f"def {module.name}({', '.join(x.name for x in module.inputs)}):"
-        for buffer in (*module.outputs, *module.buffers(SCRATCH)):
+        for buffer in (*module.outputs, *module.buffers(ir.SCRATCH)):
             yield f"    {_name(buffer)} = [0.0] * {buffer.size}"
         for procedure in module.procedures:
             yield f"    def {procedure.name}({', '.join(map(str, procedure.parameters))}):"
-            yield from self.body(procedure.body, 8)
-        yield from self.body(module.body, 4)
+            yield from (self.margin + line for line in self.body(procedure.body))
+        yield from self.body(module.body)
         yield f"    return {', '.join(map(_name, module.outputs))},"
 
-    def body(self, body: Sequence[Statement], margin: int) -> Iterator[str]:
-        """Yield the lines of statements."""
+    def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
+        """Yield the lines of statements but those whose values are nested."""
         uses = _uses(body)
         for statement in body:
-            once = isinstance(statement, (Let, Load)) and uses[statement.value] == 1
-            if once and self.nests(statement):
-                continue
-            for line in self.statement(statement):
-                yield " " * margin + line
+            if not self.nests(statement, uses):
+                for line in self.statement(statement):
+                    yield self.margin + line
         if not body:
-            yield " " * margin + "pass"
+            yield self.margin + "pass"
 
-    def nests(self, statement: Statement) -> bool:
-        """Take down a value that is nested into its user, if it can be."""
-        if isinstance(statement, Load):
-            if statement.buffer.kind not in (INPUT, CONSTANT):  # others change meanwhile
-                return False
-            self.nested[statement.value] = self.entry(statement.buffer, statement.at), 0
-            return True
-        assert isinstance(statement, Let)
-        depths = (self.nested[x][1] for x in statement.args if type(x) is int and x in self.nested)
-        depth = 1 + max(depths, default=0)
-        if depth <= NESTED:
-            expression = self.expression(statement.op, statement.args)
-            self.nested[statement.value] = f"({expression})", depth
-        return depth <= NESTED
+    def nests(self, x: ir.Statement, uses: Counter[int]) -> bool:
+        """Whether a value is nested into the expression of its user, which is kept for that."""
+        if isinstance(x, ir.Load) and uses[x.value] == 1:
+            if x.buffer.kind in (ir.INPUT, ir.CONSTANT):  # others change meanwhile
+                self.nested[x.value] = self.entry(x.buffer, x.at), 0
+        elif isinstance(x, ir.Let) and uses[x.value] == 1:
+            args = [a for a in x.args if type(a) is int]
+            depth = 1 + max([self.nested[a][1] for a in args if a in self.nested], default=0)
+            if depth <= NESTED:
+                computed = self.expression(x.op, [self.operand(a) for a in x.args])
+                self.nested[x.value] = f"({computed})", depth
+        return isinstance(x, (ir.Load, ir.Let)) and x.value in self.nested
 
-    def statement(self, statement: Statement) -> Iterator[str]:
-        """Yield the lines of one statement."""
-        match statement:
-            case Let(value, op, args):
-                yield f"t{value} = {self.expression(op, args)}"
-            case Equal(value, a, b):
-                yield f"t{value} = ({self.index(a)} == {self.index(b)}) * 1.0"
-            case Load(value, buffer, at):
-                yield f"t{value} = {self.entry(buffer, at)}"
-            case Store(buffer, at, x):
-                yield f"{self.entry(buffer, at)} = {self.operand(x)}"
-            case Fill(buffer, first, entries):
-                yield f"{_name(buffer)}[{first}:{first + entries}] = [0.0] * {entries}"
-            case Sines(buffer, first, angles, width):
-                for k, angle in enumerate(map(self.operand, angles)):
-                    for name, place in (("sin", first + k), ("cos", first + width + k)):
-                        yield f"{self.entry(buffer, index(place))} = {name}({angle})"
-            case Check(value, status):
-                yield f"if not {self.operand(value)} > 0.0: failed({self.index(status)} - 1)"
-            case For():
-                yield from self.loop(statement)
-            case Switch():
-                for k, body in statement.cases:
-                    yield f"if {self.index(statement.on)} == {k}:"
-                    yield from self.body(body, 4)
-            case Call():
-                arguments = ", ".join(map(self.index, statement.arguments))
-                yield f"{statement.procedure.name}({arguments})"
-
-    def loop(self, loop: For) -> Iterator[str]:
-        """Yield a loop."""
-        rows = f"range({self.index(loop.begin)}, {self.index(loop.end)})"
-        yield f"for {loop.variable} in {rows}{'[::-1]' if loop.backwards else ''}:"
-        yield from self.body(loop.body, 4)
-
-    def index(self, at: Index) -> str:
-        """Return an index."""
-        said = []
-        for atom, factor in at.terms:
-            term = str(atom)
-            if isinstance(atom, Lookup):
-                term = f"{_name(atom.table)}[{self.index(atom.at)}]"
-            said.append(term if factor == 1 else f"{factor} * {term}")
-        if at.constant or not said:
-            said.append(str(at.constant))
-        return " + ".join(said)
-
-    def entry(self, buffer: Buffer, at: Index) -> str:
+    def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
         """Return an entry of a buffer."""
         return f"{_name(buffer)}[{self.index(at)}]"
 
-    def operand(self, x: Operand) -> str:
+    def operand(self, x: ir.Operand) -> str:
         """Return an operand."""
         if isinstance(x, float):
             return repr(x)
         return self.nested.pop(x)[0] if x in self.nested else f"t{x}"
 
-    def expression(self, op: str, args: Sequence[Operand]) -> str:
+    def expression(self, op: str, args: Sequence[str]) -> str:
         """Return an operation."""
-        x = [self.operand(x) for x in args]
         if op == ops.NEG:
-            return f"-{x[0]}"
-        if op in INFIX:
-            return f"{x[0]} {INFIX[op]} {x[1]}"
+            return f"-{args[0]}"
         if op == ops.SELECT:
-            return f"{x[1]} if {x[0]} else {x[2]}"
-        return f"{CALLED[op]}({', '.join(x)})"
+            return f"{args[1]} if {args[0]} else {args[2]}"
+        return f"quotient({args[0]}, {args[1]})" if op == ops.DIV else expression(op, args)
+
+    def equal(self, a: str, b: str) -> str:
+        """Return the expression that is one where two indices are equal, else zero."""
+        return f"({a} == {b}) * 1.0"
+
+    def define(self, value: int, expression: str, *, condition: bool = False) -> str:
+        """Return the definition of a value."""
+        return f"t{value} = {expression}"
+
+    def fill(self, fill: ir.Fill) -> Iterator[str]:
+        """Yield what sets entries to zero."""
+        buffer, first, entries = fill
+        yield f"{_name(buffer)}[{first}:{first + entries}] = [0.0] * {entries}"
+
+    def check(self, value: str, status: str) -> str:
+        """Return what raises if a value is not positive."""
+        return f"if not {value} > 0.0: failed({status} - 1)"
+
+    def loop(self, loop: ir.For) -> Iterator[str]:
+        """Yield a loop."""
+        rows = f"range({self.index(loop.begin)}, {self.index(loop.end)})"
+        yield f"for {loop.variable} in {rows}{'[::-1]' if loop.backwards else ''}:"
+        yield from self.body(loop.body)
 
 
-def _values(statement: Statement) -> list[int]:
-    return [x for x in operands_of(statement) if type(x) is int]
-
-
-def _uses(body: Sequence[Statement]) -> Counter[int]:
+def _uses(body: Sequence[ir.Statement]) -> Counter[int]:
     """Return how often values are used; uses in loops and cases count as several."""
     uses: Counter[int] = Counter()
     for statement in body:
-        uses.update(_values(statement))
-        for inner in inner_bodies(statement):
-            for x in walk(inner):
-                uses.update(2 * _values(x))
+        uses.update([x for x in ir.operands_of(statement) if type(x) is int])
+        for inner in ir.inner_bodies(statement):
+            for within in ir.walk(inner):
+                uses.update([x for x in ir.operands_of(within) if type(x) is int] * 2)
     return uses

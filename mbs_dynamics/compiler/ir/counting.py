@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from mbs_dynamics.compiler.ir.nodes import Call, For, Let, Module, Statement, Switch, Variable
+from mbs_dynamics.compiler.ir.nodes import Block, Call, For, Let, Module, Switch, Variable
 
 
 def evaluations(module: Module) -> Counter[str]:
@@ -15,7 +15,7 @@ def evaluations(module: Module) -> Counter[str]:
     total: Counter[str] = Counter()
     own: dict[int, Counter[str]] = {}
 
-    def count(body: tuple[Statement, ...], variables: Mapping[Variable, int], times: int) -> None:
+    def count(body: Block, variables: Mapping[Variable, int], times: int) -> None:
         if id(body) not in own:
             own[id(body)] = Counter(x.op for x in body if isinstance(x, Let))
         for op, number in own[id(body)].items():

@@ -14,26 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    SCRATCH,
-    Buffer,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Index,
-    Let,
-    Load,
-    Mirror,
-    Module,
-    Sines,
-    Statement,
-    Store,
-    Switch,
-    Variable,
-)
 
 Array = NDArray[np.float64]
 
@@ -59,7 +41,7 @@ MEANING: dict[str, Callable[..., Any]] = {
 }
 
 
-def evaluate(module: Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
+def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
     """Return the outputs, flat, by name, and the status; inputs are flat arrays by name.
 
     Scratch memory and outputs are NaN at first, so that what is read before it is written shows.
@@ -71,13 +53,13 @@ def evaluate(module: Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array
 class _Evaluation:
     """The memory of one evaluation."""
 
-    def __init__(self, module: Module, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, module: ir.Module, inputs: Mapping[str, Any]) -> None:
         self.module = module
-        self.memory: dict[Buffer, Array] = {}
+        self.memory: dict[ir.Buffer, Array] = {}
         for buffer in module.inputs:
             given: Array = np.asarray(inputs[buffer.name], dtype=np.float64).reshape(-1)
             self.memory[buffer] = given
-        for buffer in (*module.outputs, *module.buffers(SCRATCH)):
+        for buffer in (*module.outputs, *module.buffers(ir.SCRATCH)):
             self.memory[buffer] = np.full(buffer.size, math.nan)
         self.values: dict[int, Any] = {}
         self.status = 0
@@ -88,12 +70,12 @@ class _Evaluation:
         outputs = {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
         return outputs, self.status
 
-    def body(self, body: Sequence[Statement], variables: Mapping[Variable, int]) -> None:
+    def body(self, body: Sequence[ir.Statement], variables: Mapping[ir.Variable, int]) -> None:
         """Do statements one after the other."""
         for statement in body:
             self.statement(statement, variables)
 
-    def place(self, buffer: Buffer, at: Index, variables: Mapping[Variable, int]) -> int:
+    def place(self, buffer: ir.Buffer, at: ir.Index, variables: Mapping[ir.Variable, int]) -> int:
         """Return an address within a buffer."""
         k = at.value(variables)
         if not 0 <= k < buffer.size:
@@ -104,41 +86,36 @@ class _Evaluation:
         """Return the value of an operand."""
         return x if isinstance(x, float) else self.values[x]
 
-    def statement(self, statement: Statement, variables: Mapping[Variable, int]) -> None:
+    def statement(self, statement: ir.Statement, variables: Mapping[ir.Variable, int]) -> None:
         """Do one statement."""
         match statement:
-            case Let(value, op, args):
+            case ir.Let(value, op, args):
                 self.values[value] = MEANING[op](*(self.operand(x) for x in args))
-            case Equal(value, a, b):
+            case ir.Equal(value, a, b):
                 same = a.value(variables) == b.value(variables)
                 self.values[value] = float(same)
-            case Load(value, buffer, at):
+            case ir.Load(value, buffer, at):
                 entries = buffer.data if buffer.data is not None else self.memory[buffer]
                 self.values[value] = float(entries[self.place(buffer, at, variables)])
-            case Store(buffer, at, x):
+            case ir.Store(buffer, at, x):
                 self.memory[buffer][self.place(buffer, at, variables)] = self.operand(x)
-            case Fill(buffer, first, entries):
+            case ir.Fill(buffer, first, entries):
                 self.memory[buffer][first : first + entries] = 0.0
-            case Sines(buffer, first, angles, width):
+            case ir.Sines(buffer, first, angles, width):
                 for k, angle in enumerate(map(self.operand, angles)):
                     self.memory[buffer][first + k] = math.sin(angle)
                     self.memory[buffer][first + width + k] = math.cos(angle)
-            case Check(value, status):
+            case ir.Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
                     self.status = status.value(variables)
-            case Mirror(source, first, target, target_first, size):
-                above = self.memory[source][first : first + size**2].reshape(size, size)
-                below = self.memory[target][target_first : target_first + size**2]
-                upper = np.triu_indices(size, 1)
-                below.reshape(size, size).T[upper] = above[upper]
-            case For():
+            case ir.For():
                 rows = range(statement.begin.value(variables), statement.end.value(variables))
                 for k in reversed(rows) if statement.backwards else rows:
                     self.body(statement.body, {**variables, statement.variable: k})
-            case Switch():
+            case ir.Switch():
                 case_ = dict(statement.cases).get(statement.on.value(variables), ())
                 self.body(case_, variables)
-            case Call(procedure=procedure, arguments=arguments):
+            case ir.Call(procedure=procedure, arguments=arguments):
                 given = [x.value(variables) for x in arguments]
                 named = dict(zip(procedure.parameters, given, strict=True))
                 of_caller, self.values = self.values, {}

@@ -8,12 +8,12 @@ addresses that are affine in loop variables and in integers looked up in tables;
 and call other statements. Nothing is left to be decided but registers and instructions: where what
 stands in memory is part of the program.
 
-    statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call | Mirror
+    statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,7 +154,7 @@ class Equal(NamedTuple):
 class Load(NamedTuple):
     """Define a value as an entry of a buffer.
 
-    A ``volatile`` one stays where it is, also where a compiler could do without.
+    A ``volatile`` load is kept, even where a compiler could do without.
     """
 
     value: int
@@ -173,7 +173,7 @@ class Store(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """Set entries of a buffer to zero, so many ``entries`` from the first on."""
+    """Set ``entries`` entries of a buffer to zero, from the entry ``first`` on."""
 
     buffer: Buffer
     first: int
@@ -183,8 +183,8 @@ class Fill(NamedTuple):
 class Sines(NamedTuple):
     """Set entries of a buffer to the sines of angles, and entries ``width`` further to the cosines.
 
-    The sine of angle k comes to ``first + k``. Entries of angles that are missing mean nothing.
-    ``first`` is a multiple of ``width``, so that vectors can be stored aligned.
+    The sine of angle k is stored at ``first + k``. Entries of missing angles are undefined.
+    ``first`` is a multiple of ``width``, so that vectors are stored aligned.
     """
 
     buffer: Buffer
@@ -194,23 +194,10 @@ class Sines(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Where a value is not positive, set the status, if none is set yet, to a positive integer."""
+    """If a value is not positive, set the status, unless it is set, to a positive integer."""
 
     value: int
     status: Index
-
-
-class Mirror(NamedTuple):
-    """Copy what is above the diagonal of a square matrix to below that of another, or its own.
-
-    target[k, i] = source[i, k] for i < k, of matrices that begin at these entries of buffers.
-    """
-
-    source: Buffer
-    source_first: int
-    target: Buffer
-    target_first: int
-    size: int
 
 
 class For(NamedTuple):
@@ -219,60 +206,55 @@ class For(NamedTuple):
     variable: Variable
     begin: Index
     end: Index
-    body: tuple[Statement, ...]
+    body: Block
     backwards: bool = False
     parallel: bool = False
     """Whether iterations may run in any order, and several at once."""
 
 
 class Switch(NamedTuple):
-    """Do the statements of the case that an integer names, or nothing."""
+    """Execute the statements of the case that an integer selects, or none."""
 
     on: Index
-    cases: tuple[tuple[int, tuple[Statement, ...]], ...]
+    cases: tuple[tuple[int, Block], ...]
 
 
 class Procedure:
-    """Statements that several calls share, or that stand apart to be compiled apart."""
+    """Statements that several calls share, or that are compiled as a function of their own."""
 
     __slots__ = ("body", "name", "parameters")
 
-    def __init__(
-        self, name: str, parameters: tuple[Variable, ...], body: tuple[Statement, ...]
-    ) -> None:
+    def __init__(self, name: str, parameters: tuple[Variable, ...], body: Block) -> None:
         self.name, self.parameters, self.body = name, parameters, body
-
-    def with_body(self, body: tuple[Statement, ...]) -> Procedure:
-        """Return a procedure that does something else."""
-        return Procedure(self.name, self.parameters, body)
 
 
 class Call(NamedTuple):
-    """Do what a procedure does, for these values of its parameters."""
+    """Execute a procedure, for these values of its parameters."""
 
     procedure: Procedure
     arguments: tuple[Index, ...]
 
 
-Statement = Let | Equal | Load | Store | Fill | Sines | Check | Mirror | For | Switch | Call
+Statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call
+Block = tuple[Statement, ...]
 
 
 class Module(NamedTuple):
-    """A function: fills the outputs from the inputs, and returns the status, 0 if all is well."""
+    """A function: fills the outputs from the inputs, and returns the status, 0 on success."""
 
     name: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
-    body: tuple[Statement, ...]
+    body: Block
 
     @property
     def procedures(self) -> tuple[Procedure, ...]:
-        """The procedures that are called, those that are called by others first."""
+        """The procedures that are called, callees before their callers."""
         found: dict[Procedure, None] = {}
 
-        def visit(body: Iterable[Statement]) -> None:
+        def visit(body: Block) -> None:
             for statement in walk(body):
-                if isinstance(statement, Call) and statement.procedure not in found:
+                if type(statement) is Call and statement.procedure not in found:
                     visit(statement.procedure.body)
                     found[statement.procedure] = None
 
@@ -286,148 +268,116 @@ class Module(NamedTuple):
         return [statement for body in bodies for statement in walk(body)]
 
     def buffers(self, *kinds: str) -> tuple[Buffer, ...]:
-        """Return the buffers of some kinds that are used, in the order in which they come up."""
-        found: dict[Buffer, None] = {}
-        for statement in self.statements:
-            for x in buffers_of(statement):
-                found.setdefault(x)
+        """Return the buffers of some kinds that are used, in the order of their first use."""
+        found = dict.fromkeys(x for statement in self.statements for x in buffers_of(statement))
         return tuple(x for x in found if x.kind in kinds)
 
+    def rewritten(self, change: Callable[[Block], Iterable[Statement]]) -> Module:
+        """Return the module with every body changed: its own, of loops, cases and procedures."""
+        return self._replace(body=rewritten(self.body, change))
 
-def walk(body: Iterable[Statement]) -> Iterable[Statement]:
-    """Yield statements and, before each that has some, those within."""
+
+def rewritten(body: Iterable[Statement], change: Callable[[Block], Iterable[Statement]]) -> Block:
+    """Return a body after a change, which is made to the bodies within and of procedures first."""
+    changed: dict[Procedure, Procedure] = {}
+
+    def visit(body: Iterable[Statement]) -> Block:
+        return tuple(change(tuple([within(x) for x in body])))
+
+    def within(x: Statement) -> Statement:
+        match x:
+            case For():
+                return x._replace(body=visit(x.body))
+            case Switch(on, cases):
+                return Switch(on, tuple((k, visit(case)) for k, case in cases))
+            case Call(procedure, arguments):
+                if procedure not in changed:
+                    new = Procedure(procedure.name, procedure.parameters, visit(procedure.body))
+                    changed[procedure] = new
+                return Call(changed[procedure], arguments)
+        return x
+
+    return visit(body)
+
+
+def walk(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield statements and, before each compound one, the statements within it."""
     for statement in body:
         for inner in inner_bodies(statement):
             yield from walk(inner)
         yield statement
 
 
-def inner_bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """Return the statements within a statement; those of a procedure are not within its calls."""
-    if isinstance(statement, For):
+def inner_bodies(statement: Statement) -> tuple[Block, ...]:
+    """Return the bodies within a statement; that of a procedure is not within its calls."""
+    if type(statement) is For:
         return (statement.body,)
-    if isinstance(statement, Switch):
-        return tuple(body for _, body in statement.cases)
-    return ()
+    return tuple(body for _, body in statement.cases) if type(statement) is Switch else ()
 
 
-def calling(
-    body: Iterable[Statement], instead: Mapping[Procedure, Procedure]
-) -> tuple[Statement, ...]:
-    """Return the statements with calls of other procedures instead of some."""
-    found: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, Call):
-            procedure = instead.get(statement.procedure, statement.procedure)
-            statement = Call(procedure, statement.arguments)
-        elif isinstance(statement, For):
-            statement = statement._replace(body=calling(statement.body, instead))
-        elif isinstance(statement, Switch):
-            cases = tuple((k, calling(within, instead)) for k, within in statement.cases)
-            statement = statement._replace(cases=cases)
-        found.append(statement)
-    return tuple(found)
+def with_buffers(body: Iterable[Statement], instead: Mapping[Buffer, tuple[Buffer, int]]) -> Block:
+    """Return the statements with parts of other buffers, given by their first entries, instead."""
 
+    def moved(x: Statement) -> Statement:
+        match x:
+            case Load(buffer=buffer, at=at) | Store(buffer=buffer, at=at) if buffer in instead:
+                to, first = instead[buffer]
+                return x._replace(buffer=to, at=at + first)
+            case Fill(buffer, begin) | Sines(buffer, begin) if buffer in instead:
+                to, first = instead[buffer]
+                return x._replace(buffer=to, first=begin + first)
+        return x
 
-def with_buffers(
-    body: Iterable[Statement], instead: Mapping[Buffer, tuple[Buffer, int]]
-) -> tuple[Statement, ...]:
-    """Return the statements with parts of other buffers instead of some, in procedures as well.
-
-    A part is given by its first entry.
-    """
-    changed: dict[Procedure, Procedure] = {}
-
-    def visit(body: Iterable[Statement]) -> tuple[Statement, ...]:
-        found: list[Statement] = []
-        for statement in body:
-            match statement:
-                case Load(_, buffer, at) | Store(buffer, at) if buffer in instead:
-                    to, first = instead[buffer]
-                    statement = statement._replace(buffer=to, at=at + first)
-                case Sines(buffer, begin, angles, width) if buffer in instead:
-                    to, first = instead[buffer]
-                    statement = Sines(to, begin + first, angles, width)
-                case Fill(buffer, begin, entries) if buffer in instead:
-                    to, first = instead[buffer]
-                    statement = Fill(to, begin + first, entries)
-                case For():
-                    statement = statement._replace(body=visit(statement.body))
-                case Switch():
-                    cases = tuple((k, visit(within)) for k, within in statement.cases)
-                    statement = statement._replace(cases=cases)
-                case Call(procedure=procedure):
-                    if procedure not in changed:
-                        changed[procedure] = procedure.with_body(visit(procedure.body))
-                    statement = statement._replace(procedure=changed[procedure])
-            found.append(statement)
-        return tuple(found)
-
-    return visit(body)
+    return rewritten(body, lambda block: map(moved, block))
 
 
 def indices_of(statement: Statement) -> tuple[Index, ...]:
     """Return the indices that a statement evaluates itself."""
     match statement:
-        case Equal(_, a, b):
+        case Equal(_, a, b) | For(_, a, b):
             return a, b
-        case Load(_, _, at) | Store(_, at, _):
+        case Load(at=at) | Store(at=at) | Check(status=at) | Switch(on=at):
             return (at,)
-        case Check(_, status):
-            return (status,)
-        case For():
-            return statement.begin, statement.end
-        case Switch():
-            return (statement.on,)
-        case Call():
-            return statement.arguments
+        case Call(arguments=arguments):
+            return arguments
     return ()
 
 
-def operands_of(statement: Statement) -> tuple[Operand, ...]:
+def operands_of(x: Statement) -> tuple[Operand, ...]:
     """Return the operands of a statement: numbers of values, and numbers."""
-    if type(statement) is Let:  # most are
-        return statement.args
-    match statement:
-        case Store(_, _, value):
-            return (value,)
-        case Sines(_, _, angles, _):
-            return angles
-        case Check(value, _):
-            return (value,)
-    return ()
+    if type(x) is Let:  # most are
+        return x.args
+    if type(x) is Store or type(x) is Check:
+        return (x.value,)
+    return x.angles if type(x) is Sines else ()
 
 
-def with_operands(statement: Statement, instead: Callable[[int], int]) -> Statement:
-    """Return a statement that takes other values as its operands."""
-    match statement:
+def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
+    """Return a statement with other values as its operands, where there are others."""
+
+    def other(operand: Any) -> Any:  # the number 2.0 is no key
+        return instead.get(operand, operand) if type(operand) is int else operand
+
+    match x:
         case Let(value, op, args):
-            return Let(value, op, tuple([instead(x) if type(x) is int else x for x in args]))
-        case Store(buffer, at, x, volatile) if type(x) is int:
-            return Store(buffer, at, instead(x), volatile)
-        case Check(value, status):
-            return Check(instead(value), status)
-        case Sines(buffer, first, angles, width):
-            others = tuple([instead(x) if type(x) is int else x for x in angles])
-            return Sines(buffer, first, others, width)
-    return statement
+            return Let(value, op, tuple([other(arg) for arg in args]))
+        case Store(value=value) | Check(value=value):
+            return x._replace(value=other(value))
+        case Sines(angles=angles):
+            return x._replace(angles=tuple([other(angle) for angle in angles]))
+    return x
 
 
-def buffers_of(statement: Statement) -> list[Buffer]:
-    """Return the buffers that a statement itself refers to, tables included."""
-    found: list[Buffer] = []
-    match statement:
-        case Load(_, buffer) | Store(buffer) | Fill(buffer) | Sines(buffer):
-            found.append(buffer)
-        case Mirror(source, _, target, _, _):
-            found += [source, target]
-    pending = list(indices_of(statement))
+def buffers_of(statement: Statement) -> Iterator[Buffer]:
+    """Yield the buffers that a statement itself refers to, tables included."""
+    if isinstance(statement, (Load, Store, Fill, Sines)):
+        yield statement.buffer
+    pending = [*indices_of(statement)]
     while pending:
         for atom, _ in pending.pop().terms:
             if isinstance(atom, Lookup):
-                found.append(atom.table)
+                yield atom.table
                 pending.append(atom.at)
-    return found
 
 
 def table(name: str, numbers: Any) -> Buffer:

@@ -8,7 +8,14 @@ ADD, SUB, MUL, DIV, NEG = "+", "-", "*", "/", "neg"
 SIN, COS, SQRT, ATAN2 = "sin", "cos", "sqrt", "atan2"
 LESS, LESS_EQUAL, SELECT = "<", "<=", "select"
 
-EVERY = (ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT, ATAN2, LESS, LESS_EQUAL, SELECT)
+ARITY = {
+    **dict.fromkeys((ADD, SUB, MUL, DIV, ATAN2, LESS, LESS_EQUAL), 2),
+    **dict.fromkeys((NEG, SIN, COS, SQRT), 1),
+    SELECT: 3,
+}
+"""How many operands each operation has."""
+
+EVERY = tuple(ARITY)
 
 CONDITIONS = (LESS, LESS_EQUAL)
 """Operations whose values are conditions, not numbers."""

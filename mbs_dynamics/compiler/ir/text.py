@@ -1,49 +1,15 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the intermediate representation as text, for people."""
+"""Programs of the intermediate representation as lines of text: for people, and in C and Python."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    SCRATCH,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Let,
-    Load,
-    Mirror,
-    Module,
-    Sines,
-    Statement,
-    Store,
-    Switch,
-)
 
 INFIX = (ops.ADD, ops.SUB, ops.MUL, ops.DIV, ops.LESS, ops.LESS_EQUAL)
-
-
-def text(module: Module) -> str:
-    """Return a module as text, its procedures first."""
-    lines = []
-    for procedure in module.procedures:
-        parameters = ", ".join(map(str, procedure.parameters))
-        lines += [f"procedure {procedure.name}({parameters}):", *_body(procedure.body, "    "), ""]
-    inputs, outputs = (
-        ", ".join(f"{x}[{x.size}]" for x in ports) for ports in (module.inputs, module.outputs)
-    )
-    lines.append(f"module {module.name}({inputs}) -> ({outputs}):")
-    lines += [f"    scratch {x}[{x.size}]" for x in module.buffers(SCRATCH)]
-    return "\n".join([*lines, *_body(module.body, "    "), ""])
-
-
-def _body(body: Sequence[Statement], margin: str) -> Iterator[str]:
-    for statement in body:
-        yield from (margin + line for line in _lines(statement))
 
 
 def expression(op: str, args: Sequence[str]) -> str:
@@ -51,38 +17,122 @@ def expression(op: str, args: Sequence[str]) -> str:
     return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
 
 
-def _operand(x: int | float) -> str:
-    return f"%{x}" if isinstance(x, int) else f"{x:g}"
+class Printer:
+    """One walk over statements, which prints their lines. A language overrides how they look."""
+
+    margin = "    "
+
+    def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
+        """Yield the lines of statements, with a margin."""
+        for statement in body:
+            for line in self.statement(statement):
+                yield self.margin + line
+
+    def statement(self, statement: ir.Statement) -> Iterator[str]:
+        """Yield the lines of one statement."""
+        match statement:
+            case ir.Let(value, op, args):
+                computed = self.expression(op, [self.operand(x) for x in args])
+                yield self.define(value, computed, condition=op in ops.CONDITIONS)
+            case ir.Equal(value, a, b):
+                yield self.define(value, self.equal(self.index(a), self.index(b)))
+            case ir.Load(value, buffer, at):
+                yield self.define(value, self.entry(buffer, at))
+            case ir.Store(buffer, at, x):
+                yield self.assign(self.entry(buffer, at), self.operand(x))
+            case ir.Fill():
+                yield from self.fill(statement)
+            case ir.Sines(buffer, first, angles, width):
+                for k, angle in enumerate(map(self.operand, angles)):
+                    for op, place in ((ops.SIN, first + k), (ops.COS, first + width + k)):
+                        entry = self.entry(buffer, ir.index(place))
+                        yield self.assign(entry, self.expression(op, [angle]))
+            case ir.Check(value, status):
+                yield self.check(self.operand(value), self.index(status))
+            case ir.For():
+                yield from self.loop(statement)
+            case ir.Switch():
+                yield from self.switch(statement)
+            case ir.Call(procedure, arguments):
+                yield self.call(procedure, [self.index(x) for x in arguments])
+
+    def index(self, at: ir.Index) -> str:
+        """Return an index."""
+        terms = []
+        for atom, factor in at.terms:
+            if isinstance(atom, ir.Variable):
+                term = self.variable(atom)
+            else:
+                term = self.entry(atom.table, atom.at)
+            terms.append(term if factor == 1 else f"{factor}*{term}")
+        if at.constant or not terms:
+            terms.append(str(at.constant))
+        return " + ".join(terms)
+
+    def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
+        """Return an entry of a buffer."""
+        return f"{buffer}[{self.index(at)}]"
+
+    def variable(self, x: ir.Variable) -> str:
+        """Return the name of an integer."""
+        return x.name
+
+    def operand(self, x: ir.Operand) -> str:
+        """Return an operand."""
+        return f"%{x}" if isinstance(x, int) else f"{x:g}"
+
+    def expression(self, op: str, args: Sequence[str]) -> str:
+        """Return an operation."""
+        return expression(op, args)
+
+    def equal(self, a: str, b: str) -> str:
+        """Return the expression that is one where two indices are equal, else zero."""
+        return f"({a}) == ({b})"
+
+    def define(self, value: int, expression: str, *, condition: bool = False) -> str:
+        """Return the definition of a value."""
+        return f"%{value} = {expression}"
+
+    def assign(self, entry: str, value: str) -> str:
+        """Return the assignment to an entry."""
+        return f"{entry} = {value}"
+
+    def fill(self, fill: ir.Fill) -> Iterator[str]:
+        """Yield what sets entries to zero."""
+        yield f"{fill.buffer}[{fill.first}:{fill.first + fill.entries}] = 0"
+
+    def check(self, value: str, status: str) -> str:
+        """Return what sets the status if a value is not positive."""
+        return f"check {value} > 0, else status {status}"
+
+    def loop(self, loop: ir.For) -> Iterator[str]:
+        """Yield a loop."""
+        begin, end = self.index(loop.begin), self.index(loop.end)
+        backwards = " backwards" if loop.backwards else ""
+        parallel = "parallel " if loop.parallel else ""
+        yield f"{parallel}for {loop.variable} from {begin} to {end}{backwards}:"
+        yield from self.body(loop.body)
+
+    def switch(self, switch: ir.Switch) -> Iterator[str]:
+        """Yield the cases, each as a condition of its own."""
+        for k, body in switch.cases:
+            yield f"if {self.index(switch.on)} == {k}:"
+            yield from self.body(body)
+
+    def call(self, procedure: ir.Procedure, arguments: Sequence[str]) -> str:
+        """Return a call."""
+        return f"{procedure.name}({', '.join(arguments)})"
 
 
-def _lines(statement: Statement) -> Iterator[str]:
-    match statement:
-        case Let(value, op, args):
-            yield f"%{value} = {expression(op, [_operand(x) for x in args])}"
-        case Equal(value, a, b):
-            yield f"%{value} = ({a}) == ({b})"
-        case Load(value, buffer, at):
-            yield f"%{value} = {buffer}[{at}]"
-        case Store(buffer, at, x):
-            yield f"{buffer}[{at}] = {_operand(x)}"
-        case Fill(buffer, first, entries):
-            yield f"{buffer}[{first}:{first + entries}] = 0"
-        case Sines(buffer, first, angles, width):
-            said = ", ".join(map(_operand, angles))
-            places = (f"{buffer}[{k}:{k + len(angles)}]" for k in (first, first + width))
-            yield f"{', '.join(places)} = sines, cosines of {said}"
-        case Check(value, status):
-            yield f"check %{value} > 0, else status {status}"
-        case Mirror(source, first, target, target_first, size):
-            yield f"mirror {source}[{first}:] to {target}[{target_first}:], ({size}, {size})"
-        case For():
-            kind = "parallel for" if statement.parallel else "for"
-            way = " backwards" if statement.backwards else ""
-            yield f"{kind} {statement.variable} from {statement.begin} to {statement.end}{way}:"
-            yield from _body(statement.body, "    ")
-        case Switch():
-            for number, body in statement.cases:
-                yield f"if {statement.on} == {number}:"
-                yield from _body(body, "    ")
-        case Call():
-            yield f"{statement.procedure.name}({', '.join(map(str, statement.arguments))})"
+def text(module: ir.Module) -> str:
+    """Return a module as text, its procedures first."""
+    printer, lines = Printer(), []
+    for procedure in module.procedures:
+        parameters = ", ".join(map(str, procedure.parameters))
+        lines += [f"procedure {procedure.name}({parameters}):", *printer.body(procedure.body), ""]
+    inputs, outputs = (
+        ", ".join(f"{x}[{x.size}]" for x in ports) for ports in (module.inputs, module.outputs)
+    )
+    lines.append(f"module {module.name}({inputs}) -> ({outputs}):")
+    lines += [f"    scratch {x}[{x.size}]" for x in module.buffers(ir.SCRATCH)]
+    return "\n".join([*lines, *printer.body(module.body), ""])

@@ -7,54 +7,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from mbs_dynamics.compiler.ir import nodes
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    CONSTANT,
-    INPUT,
-    OUTPUT,
-    SCRATCH,
-    TABLE,
-    Buffer,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Index,
-    Let,
-    Load,
-    Lookup,
-    Mirror,
-    Module,
-    Sines,
-    Statement,
-    Store,
-    Switch,
-    Variable,
-)
-
-ARITY = {
-    ops.ADD: 2,
-    ops.SUB: 2,
-    ops.MUL: 2,
-    ops.DIV: 2,
-    ops.ATAN2: 2,
-    ops.LESS: 2,
-    ops.LESS_EQUAL: 2,
-    ops.NEG: 1,
-    ops.SIN: 1,
-    ops.COS: 1,
-    ops.SQRT: 1,
-    ops.SELECT: 3,
-}
 
 
 class InvalidProgram(Exception):  # noqa: N818
     """A program breaks a rule of the intermediate representation: an error of the compiler."""
 
 
-def verify(module: Module) -> Module:
+def verify(module: ir.Module) -> ir.Module:
     """Return the module; raise InvalidProgram if it breaks a rule.
 
     - A value is defined before it is used. It ends with the loop or case that it is in; until then
@@ -67,8 +28,8 @@ def verify(module: Module) -> Module:
     - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
     """
     for buffer in (*module.inputs, *module.outputs):
-        _require(buffer.kind in (INPUT, OUTPUT), f"{buffer} is no input or output")
-    others = module.buffers(SCRATCH, CONSTANT, TABLE)
+        _require(buffer.kind in (ir.INPUT, ir.OUTPUT), f"{buffer} is no input or output")
+    others = module.buffers(ir.SCRATCH, ir.CONSTANT, ir.TABLE)
     for named in (module.inputs, module.outputs, others, module.procedures):
         for name, times in Counter(x.name for x in named).items():
             _require(times == 1, f"{times} have the name {name!r}")
@@ -86,53 +47,53 @@ def _require(holds: bool, rule: str) -> None:
 class _Verifier:
     """What is defined at a point of a body."""
 
-    def __init__(self, parameters: Sequence[Variable]) -> None:
+    def __init__(self, parameters: Sequence[ir.Variable]) -> None:
         self.variables = set(parameters)
         self.values: dict[int, bool] = {}
         """Values that can be used, and whether they are conditions."""
-        self.loop: Variable | None = None
+        self.loop: ir.Variable | None = None
         """The variable of the parallel loop around."""
 
-    def body(self, body: Sequence[Statement]) -> None:
+    def body(self, body: Sequence[ir.Statement]) -> None:
         """Verify statements; what they define ends with them."""
         before = dict(self.values)
         for statement in body:
-            for at in nodes.indices_of(statement):
+            for at in ir.indices_of(statement):
                 self.index(at)
             self.statement(statement)
         self.values = before
 
-    def index(self, at: Index) -> None:
+    def index(self, at: ir.Index) -> None:
         """Verify an index."""
         for atom, _ in at.terms:
-            if isinstance(atom, Lookup):
-                _require(atom.table.kind == TABLE, f"{atom.table} is no table")
+            if isinstance(atom, ir.Lookup):
+                _require(atom.table.kind == ir.TABLE, f"{atom.table} is no table")
                 self.index(atom.at)
             else:
                 _require(atom in self.variables, f"variable {atom} is not defined")
 
-    def statement(self, statement: Statement) -> None:
+    def statement(self, statement: ir.Statement) -> None:
         """Verify one statement, of which the indices are valid."""
         match statement:
-            case Let(value, op, args):
-                _require(len(args) == ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
+            case ir.Let(value, op, args):
+                _require(len(args) == ops.ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
                 for k, x in enumerate(args):
                     self.operand(x, condition=op == ops.SELECT and k == 0)
                 self.define(value, op in ops.CONDITIONS)
-            case Equal(value, _, _):
+            case ir.Equal(value, _, _):
                 self.define(value)
-            case Load(value, buffer, _):
-                _require(buffer.kind != TABLE, f"a double is loaded from table {buffer}")
+            case ir.Load(value, buffer, _):
+                _require(buffer.kind != ir.TABLE, f"a double is loaded from table {buffer}")
                 self.define(value)
-            case Store(buffer, at, x):
+            case ir.Store(buffer, at, x):
                 self.written(buffer)
                 self.operand(x)
                 if self.loop is not None:
                     _require(at.factor(self.loop) != 0, f"iterations share {buffer}[{at}]")
-            case Fill(buffer, first, entries):
+            case ir.Fill(buffer, first, entries):
                 self.written(buffer)
                 _require(0 <= first <= first + entries <= buffer.size, f"{buffer} is too short")
-            case Sines(buffer, first, angles, width):
+            case ir.Sines(buffer, first, angles, width):
                 self.written(buffer)
                 _require(0 < len(angles) <= width, f"{len(angles)} angles, width {width}")
                 _require(first % width == 0, f"sines of width {width} begin at {buffer}[{first}]")
@@ -140,27 +101,22 @@ class _Verifier:
                 _require(self.loop is None, "a parallel loop has several sines within")
                 for x in angles:
                     self.operand(x)
-            case Check(value, _):
+            case ir.Check(value, _):
                 self.operand(value)
-            case Mirror(source, first, target, target_first, size):
-                self.written(target)
-                for square, begin in ((source, first), (target, target_first)):
-                    fits = 0 <= begin <= square.size - size**2
-                    _require(fits, f"{square} is too short for a square")
-            case For() | Switch() | Call():
+            case ir.For() | ir.Switch() | ir.Call():
                 _require(self.loop is None, "a parallel loop has a loop, a case or a call within")
                 self.compound(statement)
 
-    def compound(self, statement: For | Switch | Call) -> None:
+    def compound(self, statement: ir.For | ir.Switch | ir.Call) -> None:
         """Verify a statement that has others within, or calls them."""
-        if isinstance(statement, For):
+        if isinstance(statement, ir.For):
             _require(statement.variable not in self.variables, f"{statement.variable} is taken")
             self.variables.add(statement.variable)
             self.loop = statement.variable if statement.parallel else None
             self.body(statement.body)
             self.loop = None
             self.variables.remove(statement.variable)
-        elif isinstance(statement, Switch):
+        elif isinstance(statement, ir.Switch):
             for _, body in statement.cases:
                 self.body(body)
         else:
@@ -181,6 +137,8 @@ class _Verifier:
         _require(value not in self.values, f"value {value} is defined twice")
         self.values[value] = condition
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: ir.Buffer) -> None:
         """Verify that a buffer may be written."""
-        _require(buffer.kind in (SCRATCH, OUTPUT), f"{buffer} is written, of kind {buffer.kind}")
+        _require(
+            buffer.kind in (ir.SCRATCH, ir.OUTPUT), f"{buffer} is written, of kind {buffer.kind}"
+        )

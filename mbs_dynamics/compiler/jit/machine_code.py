@@ -15,7 +15,6 @@ from typing import Any
 
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
-from mbs_dynamics.compiler.codegen.vectors import emit_mirror
 from mbs_dynamics.compiler.jit import cache, elf
 from mbs_dynamics.errors import BackendError
 
@@ -221,7 +220,6 @@ LANES = (2, 4, 8)
 
 SHARED: dict[str, Callable[[], str]] = {
     "mbs.loop": emit_loop,
-    "mbs.mirror": emit_mirror,
     **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
     **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
 }

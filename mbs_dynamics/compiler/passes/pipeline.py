@@ -6,19 +6,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir.nodes import Module
-from mbs_dynamics.compiler.passes import lowering_straight
-from mbs_dynamics.compiler.passes.outlining import outlined
-from mbs_dynamics.compiler.passes.scheduling import scheduled
+from mbs_dynamics.compiler.passes.hoisting import hoisted
+from mbs_dynamics.compiler.passes.lowering_straight import lowered
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
-from mbs_dynamics.compiler.passes.strategy import CHUNK, LARGEST_BLOCK, WIDTH
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+from mbs_dynamics.compiler.passes.strategy import CHUNK, FAR, LARGEST_BLOCK, WIDTH
 
 Stages = Iterator[tuple[str, Module]]
 """The name of each pass, and the module after it."""
@@ -42,65 +37,37 @@ def for_python(program: Program) -> Module:
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
     """Yield the way of a program to LLVM IR."""
     if program.in_loops:
-        return _stages_of_loops(program, transpose=lanes == 1)
-    return _llvm_stages_of_blocks(program, lanes)
-
-
-def _llvm_stages_of_blocks(program: Program, lanes: int) -> Stages:
-    module = lowering_straight.lowered(program)
-    yield "lowering_straight", module
-    if lanes > 1:
-        module = scheduled(module)
-        yield "scheduling", module
-    module = with_sines_together(module, WIDTH if lanes == 1 else 1)
-    yield "sines", module
-    if len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]:
-        module = outlined(module, CHUNK)
-        yield "outlining", module
-    module = spilled(module)
-    yield "spilling", module
+        yield from loop_stages(program)
+        return
+    yield "lowering_straight", (module := lowered(program))
+    yield "sines", (module := with_sines_together(module, WIDTH if lanes == 1 else 1))
+    large = len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]
+    yield "spilling", spilled(module, FAR, CHUNK if large else None)
 
 
 def c_stages(program: Program) -> Stages:
     """Yield the way of a program to C."""
     if program.in_loops:
-        yield from _stages_of_loops(program)
+        yield from loop_stages(program)
         return
-    module = lowering_straight.lowered(program)
-    yield "lowering_straight", module
+    yield "lowering_straight", (module := lowered(program))
     if len(program.nodes) > LARGEST_BLOCK["c"]:
-        module = outlined(module, CHUNK)
-        yield "outlining", module
+        yield "spilling", spilled(module, len(module.body), CHUNK)
 
 
 def python_stages(program: Program) -> Stages:
     """Yield the way of a program to Python."""
     if program.in_loops:
-        yield from _stages_of_loops(program)
+        yield from loop_stages(program)
     else:
-        yield "lowering_straight", lowering_straight.lowered(program)
+        yield "lowering_straight", lowered(program)
 
 
-def _stages_of_loops(program: Program, *, transpose: bool = False) -> Stages:
-    # most robots have no loops, and these imports take time
-    from mbs_dynamics.compiler.passes.hoisting import hoisted
-    from mbs_dynamics.compiler.passes.transposition import transposed
-
-    module = of_loops(program).module
+def loop_stages(program: Program) -> Stages:
+    """Yield the way of a program that is a loop nest already."""
+    module: Module = program.module  # type: ignore[attr-defined]
     yield "trace", module
-    if transpose:
-        module = transposed(module)
-        yield "transposition", module
-    module = hoisted(module)
-    yield "hoisting", module
-
-
-def of_loops(program: Program) -> LoopProgram:
-    """Return a program that is in loops, as such."""
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-
-    assert isinstance(program, LoopProgram)
-    return program
+    yield "hoisting", hoisted(module)
 
 
 def _final(stages: Iterable[tuple[str, Module]]) -> Module:

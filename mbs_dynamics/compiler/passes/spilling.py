@@ -1,113 +1,137 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Spilling: a value that is used again after many operations is stored, and loaded again.
+"""Spilling and outlining: a value that is used again much later is stored, and loaded again.
 
 Left to LLVM, long blocks take twice as long to compile, most of it for the registers, and are
-slower. The loads and stores are volatile, else LLVM would see through them.
+slower. The time that a compiler takes for a function also grows faster than the function. So very
+large blocks are cut into chunks, procedures that are called in order, and a value is spilled as
+well where it is used in another chunk. The loads and stores are volatile, else LLVM would see
+through them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from mbs_dynamics.compiler.ir.nodes import (
-    SCRATCH,
-    Buffer,
-    Call,
-    Index,
-    Let,
-    Load,
-    Module,
-    Statement,
-    Store,
-    calling,
-    operands_of,
-    with_operands,
-)
-from mbs_dynamics.compiler.ir.operations import CONDITIONS
-from mbs_dynamics.compiler.passes.slots import Slots
-from mbs_dynamics.compiler.passes.strategy import FAR
-
-Block = tuple[Statement, ...]
+from mbs_dynamics.compiler.ir import nodes as ir
+from mbs_dynamics.compiler.ir import operations as ops
 
 
-def spilled(module: Module) -> Module:
-    """Return a module where uses that are far from the last one are reloads.
+def spilled(module: ir.Module, far: int, chunk: int | None = None) -> ir.Module:
+    """Return a module that is one block, with reloads where a use is far from the one before.
 
-    It is one block, or calls of procedures that are. All of them spill to the same memory.
+    ``far`` counts operations and loads. With ``chunk`` the result is calls of procedures of at most
+    so many operations, and the checks.
     """
-    own = _Uses(module.body)
-    called = {x.procedure: _Uses(x.procedure.body) for x in module.body if isinstance(x, Call)}
-    every = (own, *called.values())
-    if not any(uses.far for uses in every):
-        return module
-    memory = Buffer("spills", SCRATCH, max(uses.spills for uses in every))
-    instead = {x: x.with_body(_with_reloads(x.body, uses, memory)) for x, uses in called.items()}
-    return module._replace(body=calling(_with_reloads(module.body, own, memory), instead))
+    parts = [*_cut(module.body, chunk)] if chunk else [[*module.body]]
+    spilling = _Spilling(parts, far)
+    if not chunk:
+        return module._replace(body=tuple(spilling.part(0))) if spilling.places else module
+    bodies = [tuple(spilling.part(k)) for k in range(len(parts))]
+    chunks = [ir.Procedure(f"chunk{k}", (), body) for k, body in enumerate(bodies[:-1])]
+    return module._replace(body=(*(ir.Call(x, ()) for x in chunks), *bodies[-1]))
 
 
-class _Uses:
-    """How far the uses of values are from one another, in operations and loads."""
+def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]]:
+    """Yield parts of equally many operations, ``size`` at most; the checks come last."""
+    operations = sum(type(x) is ir.Let for x in body)
+    count = max(-(-operations // size), 1)
+    part: list[ir.Statement] = []
+    done = cut = 0
+    for x in body:
+        if type(x) is ir.Let:
+            if done == operations * (cut + 1) // count:
+                yield part
+                part, cut = [], cut + 1
+            done += 1
+        if type(x) is not ir.Check:
+            part.append(x)
+    yield part
+    yield [x for x in body if type(x) is ir.Check]
 
-    def __init__(self, block: Block) -> None:
-        self.far: set[int] = set()
-        """Values of which one use is far from the one before, or from the definition."""
+
+class _Spilling:
+    """Which values of a block are spilled, and where to."""
+
+    def __init__(self, parts: Sequence[Sequence[ir.Statement]], far: int) -> None:
+        self.far = far
+        self.timed: list[list[tuple[int, ir.Statement]]] = []
+        """The statements of each part, with operations and loads so far; parts are far apart."""
+        now = 0
+        for part in parts:
+            now += far + 1
+            times = []
+            for x in part:
+                now += isinstance(x, (ir.Let, ir.Load))
+                times.append((now, x))
+            self.timed.append(times)
+        self.places: dict[int, tuple[ir.Buffer, ir.Index]] = {}
+        """Where the values with a far use can be loaded from again."""
+        self.conditions: set[int] = set()
+        self.used: dict[int, int] = {}
+        """By value the time of the last use so far."""
+        self.new = self._allocate()
+        """The number of the next value."""
+
+    def _allocate(self) -> int:
+        """Give the values with a far use a place in memory up to their last use."""
+        statements = [x for part in self.timed for x in part]
+        far: set[int] = set()
         last: dict[int, int] = {}
         used: dict[int, int] = {}
-        conditions = set()
-        for k, (now, x) in enumerate(_timed(block)):
-            for value in operands_of(x):
+        for k, (now, x) in enumerate(statements):
+            for value in ir.operands_of(x):
                 if type(value) is int:
-                    if now - used[value] > FAR and value not in conditions:
-                        self.far.add(value)
+                    if now - used[value] > self.far:
+                        far.add(value)
                     used[value], last[value] = now, k
-            if isinstance(x, (Let, Load)):
-                used[x.value], last[x.value] = now, k
-                if type(x) is Let and x.op in CONDITIONS:
-                    conditions.add(x.value)
-        slots = Slots()
-        self.slots: dict[int, int] = {}
-        """Places in memory of the values that are spilled; what was loaded is loaded again."""
-        for k, x in enumerate(block):
-            slots.release(k)
-            if type(x) is Let and x.value in self.far:
-                self.slots[x.value] = slots.taken(last[x.value])
-        self.spills = slots.size
+            if isinstance(x, (ir.Let, ir.Load)):
+                used[x.value] = now
+        memory = ir.Buffer("spills", ir.SCRATCH, 0)
+        free: list[int] = []
+        ending: dict[int, list[int]] = {}
+        for k, (_, x) in enumerate(statements) if far else ():
+            free += ending.pop(k, ())
+            if type(x) is ir.Load and x.value in far:
+                self.places[x.value] = x.buffer, x.at
+            elif type(x) is ir.Let and x.value in far:
+                if not free:
+                    free.append(memory.size)
+                    memory.size += 1
+                ending.setdefault(last[x.value], []).append(free[-1])
+                self.places[x.value] = memory, ir.Index((), free.pop())
+                if x.op in ops.CONDITIONS:
+                    self.conditions.add(x.value)
+        return 1 + max(used, default=-1)
 
+    def part(self, k: int) -> Iterator[ir.Statement]:
+        """Yield the statements of a part, with stores and reloads of the values spilled."""
+        current: dict[int, int] = {}
+        """What values were reloaded as."""
+        for now, x in self.timed[k]:
+            operands = ir.operands_of(x)
+            for value in operands:
+                if type(value) is int and value in self.places:
+                    if now - self.used[value] > self.far:
+                        yield from self._reload(value)
+                        current[value] = self.new - 1
+                    self.used[value] = now
+            yield x if current.keys().isdisjoint(operands) else ir.with_operands(x, current)
+            if isinstance(x, (ir.Let, ir.Load)) and x.value in self.places:
+                self.used[x.value] = now
+                if type(x) is ir.Let:
+                    yield from self._spill(x.value)
 
-def _timed(block: Block) -> Iterator[tuple[int, Statement]]:
-    """Yield statements, and for each how many operations and loads there are so far."""
-    now = 0
-    for x in block:
-        now += isinstance(x, (Let, Load))
-        yield now, x
+    def _reload(self, value: int) -> Iterator[ir.Statement]:
+        yield ir.Load(self.new, *self.places[value], volatile=True)
+        self.new += 1
+        if value in self.conditions:  # kept as one or zero
+            yield ir.Let(self.new, ops.LESS, (0.0, self.new - 1))
+            self.new += 1
 
-
-def _with_reloads(block: Block, uses: _Uses, memory: Buffer) -> Block:
-    return tuple(_reloading(block, uses, memory)) if uses.far else block
-
-
-def _reloading(block: Block, uses: _Uses, memory: Buffer) -> Iterator[Statement]:
-    places = {value: (memory, Index((), slot)) for value, slot in uses.slots.items()}
-    used: dict[int, int] = {}
-    current: dict[int, int] = {}
-    new = 1 + max(x.value for x in block if isinstance(x, (Let, Load)))
-    for now, x in _timed(block):
-        operands = operands_of(x)
-        for value in operands:
-            if value in uses.far and type(value) is int:
-                if now - used[value] > FAR:
-                    yield Load(new, *places[value], volatile=True)
-                    current[value] = new
-                    new += 1
-                used[value] = now
-        if current.keys().isdisjoint(operands):
-            yield x
-        else:
-            yield with_operands(x, lambda value: current.get(value, value))
-        if isinstance(x, (Let, Load)):
-            used[x.value] = now
-            if type(x) is Load:
-                places[x.value] = x.buffer, x.at
-            elif x.value in uses.slots:
-                yield Store(*places[x.value], x.value, volatile=True)
+    def _spill(self, value: int) -> Iterator[ir.Statement]:
+        place = self.places[value]
+        if value in self.conditions:
+            yield ir.Let(self.new, ops.SELECT, (value, 1.0, 0.0))
+            value, self.new = self.new, self.new + 1
+        yield ir.Store(*place, value, volatile=True)

@@ -82,14 +82,6 @@ WIDTH = 8
 FAR = 150
 """A value that was not used for so many operations waits in memory."""
 
-MANY_LIVE, FEWER_LIVE = 200, 0.7
-"""Vector code of one block is scheduled anew where more values than MANY_LIVE live at a time, if
-at most this part of them does then.
-
-Measured for Coriolis matrices and derivatives of inverse dynamics of humanoids: 0.89 to 0.97 of the
-time. Where as many values live in the new order, it takes up to 1.07 of the time.
-"""
-
 
 # -- code ------------------------------------------------------------------------------------------
 
