@@ -9,7 +9,7 @@ all lanes of a parallel loop is computed before it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import thread_time
 from typing import Any, NamedTuple
 from unittest import mock

@@ -73,6 +73,8 @@ class _Module:
         """Entries of the memory so far."""
         self.tables: dict[ir.Buffer, None] = {}
         self.procedures: dict[ir.Procedure, None] = {}
+        self.overrun: set[ir.Buffer] = set()
+        """Scratch buffers of which vectors are loaded that may reach beyond the end."""
         self.declared: dict[str, str] = {}
         """Declarations of what is called from outside, by name."""
 
@@ -85,6 +87,7 @@ class _Module:
         while len(printed) < len(self.procedures):  # those that are called call others
             for procedure in [x for x in self.procedures if x not in printed]:
                 printed[procedure] = self._procedure(procedure)
+        self._pad(main)
         size = 8 * self.lanes * self.memory
         ends = [f"  ret i32 {status}"]
         memory = [f"  %memory = alloca i8, i64 {max(size, 8)}, align {LINE}"]
@@ -110,14 +113,24 @@ class _Module:
     def offset(self, buffer: ir.Buffer) -> int:
         """Return where a scratch buffer begins in the memory, in entries.
 
-        Buffers take an odd number of lines, so that all sets of a cache serve the same entries of
-        many buffers.
+        There is room for a vector that begins at the last entry. Buffers take an odd number of
+        lines, so that all sets of a cache serve the same entries of many buffers.
         """
         if buffer not in self.offsets:
             self.offsets[buffer] = self.memory
-            line = max(LINE // 8 // self.lanes, 1)
-            self.memory += line * (-(-buffer.size // line) | 1)
+            line, room = max(LINE // 8 // self.lanes, 1), WIDTH - 1 if self.lanes == 1 else 0
+            self.memory += line * (-(-(buffer.size + room) // line) | 1)
         return self.offsets[buffer]
+
+    def _pad(self, main: _Function) -> None:
+        """Set the entries behind buffers to zero.
+
+        No iteration uses them, but arithmetic with denormal numbers takes a hundred times as long.
+        """
+        body, main.lines = main.lines, []
+        for buffer in sorted(self.overrun, key=self.offsets.__getitem__):
+            main.fill(ir.Fill(buffer, buffer.size, WIDTH - 1))
+        main.lines += body
 
     def name(self, procedure: ir.Procedure) -> str:
         """Return the name of a procedure's function."""
@@ -131,9 +144,9 @@ class _Module:
 
     def _table(self, buffer: ir.Buffer) -> str:
         assert buffer.data is not None
-        data = np.ascontiguousarray(buffer.data).tobytes()
-        text = "\\" + data.hex("\\") if data else ""
-        size = f"[{len(data)} x i8]"
+        padding = np.zeros(WIDTH - 1, dtype=buffer.data.dtype)  # vectors reach beyond the end
+        data = np.concatenate([buffer.data, padding]).tobytes()
+        size, text = f"[{len(data)} x i8]", "\\" + data.hex("\\")
         return f'{self.symbol(buffer)} = private constant {size} c"{text}", align {LINE}'
 
     def _procedure(self, procedure: ir.Procedure) -> str:
@@ -280,10 +293,11 @@ class _Function:
 
     def addresses(self, buffer: ir.Buffer, at: ir.Index) -> str:
         """Return the addresses of an entry in all iterations, as a vector."""
-        if buffer.kind == ir.SCRATCH:
-            at = at + self.of.offset(buffer)
-        pointers = f"getelementptr double, ptr {self.pointer(buffer)}"
-        return self.new(f"{pointers}, {self.type('i64')} {self.lanes_of(at)}")
+        assert self.across is not None
+        steps = (at.factor(self.across) * lane for lane in range(self.width))
+        apart = ", ".join(f"i64 {step}" for step in steps)
+        first = self.address(buffer, at)
+        return self.new(f"getelementptr double, ptr {first}, {self.type('i64')} <{apart}>")
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -382,6 +396,12 @@ class _Function:
         value, buffer, at, volatile = x
         vector = self.type("double")
         factor = at.factor(self.across) if self.across else 0
+        if factor == 1 and buffer.kind in (ir.SCRATCH, ir.CONSTANT):
+            if buffer.kind == ir.SCRATCH:
+                self.of.overrun.add(buffer)
+            load = f"load {vector}, ptr {self.address(buffer, at)}, align 8"
+            self.text[value] = self.new(load)
+            return
         if factor:
             name, where = f"load.v{self.width}f64.p0", ("ptr", self.address(buffer, at))
             if factor != 1:
