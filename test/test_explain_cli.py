@@ -67,7 +67,7 @@ def test_the_intermediate_representation_after_each_pass_or_one(capsys):
     arguments = "inverse_dynamics", "arm7", "--representation", "spatial", "--stage", "ir"
     every = explain(capsys, *arguments, "--lanes", "4")
     passes = [x.removeprefix("== after ") for x in every.splitlines() if x.startswith("==")]
-    assert passes == ["lowering_straight", "scheduling", "sines", "spilling"]
+    assert passes == ["lowering_straight", "sines", "spilling"]
     one = explain(capsys, *arguments, "--lanes", "4", "--after", "sines")
     assert f"== after sines\n{one}== after spilling" in every
     said = refused(capsys, *arguments, "--after", "tea")
