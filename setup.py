@@ -33,7 +33,7 @@ setup(
     ],
     zip_safe=False,
     python_requires=">=3.10",
-    install_requires=["numpy>=1.26", "lxml", "urdfdom-py"],
+    install_requires=["numpy>=1.26"],
     extras_require={
         # Machine code. Without it the plain Python back end does the same, more slowly.
         "fast": ["llvmlite>=0.45"],
@@ -66,6 +66,8 @@ setup(
             "coverage>=7",
             "pin",
             "mujoco",
+            "lxml",
+            "urdfdom-py",
             "example-robot-data",
             "xacro",
             "matplotlib>=3.7",
@@ -84,7 +86,6 @@ setup(
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
-            "lxml-stubs",
             "import-linter>=2.4",
             # The build that ROS users run.
             "colcon-core",

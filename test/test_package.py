@@ -46,9 +46,7 @@ ROS_MODULES = (
     "trajectory_msgs",
 )
 DECLARED_AS = {  # where the key in package.xml is not the module's name
-    "lxml": "python3-lxml",
     "numpy": "python3-numpy",
-    "urdf_parser_py": "urdfdom_py",
     "yaml": "python3-yaml",
 }
 
@@ -100,7 +98,7 @@ def test_every_source_file_starts_with_the_license() -> None:
 
 
 def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
-    optional = {*ROS_MODULES, "llvmlite", "lxml", "urdf_parser_py"}
+    optional = {*ROS_MODULES, "llvmlite", "lxml", "xml.etree"}
     code = f"import sys, mbs_dynamics; print(*sorted({optional!r} & set(sys.modules)))"
     assert python(code).split() == []
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.urdf_joint import diagnose_joint, driver, dynamics, factors, limits
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
+from mbs_dynamics.model.urdf_xml import read
 
 
 def from_urdf(
@@ -66,9 +66,7 @@ def from_urdf(
     as one ModelWarning; ``Model.diagnostics`` holds the same, and notes on what was merged or left
     out.
     """
-    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
-
-    where, robot = urdf_xml.read(source)
+    where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
     return warn(_Assembly(tree, part).model(gravity))
@@ -79,9 +77,7 @@ def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
 
     Raises UrdfError for what cannot be read.
     """
-    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
-
-    where, robot = urdf_xml.read(source)
+    where, robot = read(source)
     return {name: _inertia(where, link) for name, link in tree_of(where, robot).links.items()}
 
 
@@ -189,7 +185,7 @@ class _Assembly:
         """Add the diagnostics of the inertia of one link."""
         found = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
-        if inertial is not None and math.isnan(inertial.mass):
+        if inertial is not None and inertial.mass is None:
             found.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
             found.append(
@@ -224,14 +220,15 @@ def _inertia(where: str, link: Any) -> Inertia:
     inertial = link.inertial
     if inertial is None:
         return Inertia.zero()
-    mass = 0.0 if math.isnan(inertial.mass) else inertial.mass
+    mass = inertial.mass or 0.0
     if mass < 0.0:
         raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
     C = _pose(inertial.origin)
     R = C[:3, :3]
-    tensor = (
-        np.zeros((3, 3)) if inertial.inertia is None else np.array(inertial.inertia.to_matrix())
-    )
+    tensor = np.zeros((3, 3))
+    if inertial.inertia is not None:
+        tensor[np.triu_indices(3)] = list(vars(inertial.inertia).values())
+        tensor += np.triu(tensor, 1).T
     return Inertia.from_com(mass, C[:3, 3], R @ tensor @ R.T)
 
 

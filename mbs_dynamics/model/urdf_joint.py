@@ -49,14 +49,14 @@ def limits(where: str, joint: Any) -> Limits:
     """Return the limits that a joint of one degree of freedom states."""
     if joint.limit is None:
         return Limits()
-    lower, upper = _stated(joint.limit.lower), _stated(joint.limit.upper)
+    lower, upper = joint.limit.lower, joint.limit.upper
     if joint.type == "continuous":
         lower = upper = None
     if lower is not None and upper is not None and lower > upper:
         raise UrdfError(
             f"{where}: joint {joint.name!r} has the lower limit {lower:g} above the upper {upper:g}"
         )
-    return Limits(lower, upper, _stated(joint.limit.velocity), _stated(joint.limit.effort))
+    return Limits(lower, upper, joint.limit.velocity, joint.limit.effort)
 
 
 def driver(tree: LinkTree, joint: Any) -> Driver:
@@ -77,8 +77,8 @@ def driver(tree: LinkTree, joint: Any) -> Driver:
                     f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
                     f"{one.name!r} is {one.type} and has not one coordinate"
                 )
-        offset += ratio * _default(joint.mimic.offset, 0.0)
-        ratio *= _default(joint.mimic.multiplier, 1.0)
+        offset += ratio * (joint.mimic.offset or 0.0)
+        ratio *= 1.0 if joint.mimic.multiplier is None else joint.mimic.multiplier
         joint = other
     return Driver(joint, ratio, offset)
 
@@ -129,12 +129,4 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
 
 def dynamics(joint: Any, what: str) -> float:
     """Return the ``"damping"`` or ``"friction"`` of a joint, zero if not stated."""
-    return 0.0 if joint.dynamics is None else _default(getattr(joint.dynamics, what), 0.0)
-
-
-def _stated(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _default(value: float | None, default: float) -> float:
-    return default if value is None else value
+    return 0.0 if joint.dynamics is None else getattr(joint.dynamics, what)

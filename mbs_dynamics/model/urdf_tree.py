@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 def tree_of(where: str, robot: Any) -> LinkTree:
-    """Return the tree of a ``urdf_parser_py`` robot, or raise UrdfError if it is not one tree."""
+    """Return the tree of a robot as it was read, or raise UrdfError if it is not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
     links = _by_name(where, "link", robot.links)

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.urdf import pose_of
+from mbs_dynamics.model.urdf_xml import Element, document_of
 
 Rgba = tuple[float, float, float, float]
 
@@ -70,18 +71,15 @@ def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
 
     Raises UrdfError if it cannot be read or is not well-formed XML.
     """
-    from mbs_dynamics.model import urdf_xml  # imports XML libraries, slow and needed only here
-
-    _, document = urdf_xml.document_of(source)
+    _, document = document_of(source)
     materials: dict[str, Rgba] = {}
-    for element in document.iter("{*}material"):
-        colour = _colour(element)
-        if colour is not None:
+    for element in document.iter():
+        if element.tag == "material" and (colour := _colour(element)) is not None:
             materials.setdefault(element.get("name", ""), colour)
     found, problems = [], []
-    for link in document.iterchildren("{*}link"):
+    for link in document.named("link"):
         name = link.get("name", "")
-        for element in link.iterchildren("{*}visual"):
+        for element in link.named("visual"):
             try:
                 found.append(_visual(name, element, materials))
             except (ValueError, TypeError) as error:
@@ -89,36 +87,37 @@ def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
     return Visuals(tuple(found), tuple(problems))
 
 
-def _visual(link: str, element: Any, materials: Mapping[str, Rgba]) -> Visual:
+def _visual(link: str, element: Element, materials: Mapping[str, Rgba]) -> Visual:
     placement, colour, shape = np.eye(4), None, None
     plain = "0 0 0"
-    for child in element.iterchildren("{*}origin"):
+    for child in element.named("origin"):
         xyz, rpy = (_numbers(child.get(name, plain), 3) for name in ("xyz", "rpy"))
         placement = pose_of(xyz.tolist(), rpy.tolist())
-    for child in element.iterchildren("{*}material"):
+    for child in element.named("material"):
         colour = _colour(child) or materials.get(child.get("name", ""))
-    for child in element.iterchildren("{*}geometry"):
+    for child in element.named("geometry"):
         shape = next(_shapes(child), None)
     if shape is None:
         raise ValueError("its <geometry> is none of <box>, <cylinder>, <sphere>, <mesh>")
     return Visual(link, placement, shape, colour)
 
 
-def _shapes(geometry: Any) -> Iterator[Box | Cylinder | Sphere | Mesh]:
-    for one in geometry.iterchildren("{*}box"):
+def _shapes(geometry: Element) -> Iterator[Box | Cylinder | Sphere | Mesh]:
+    for one in geometry.named("box"):
         yield Box(_numbers(one.get("size"), 3))
-    for one in geometry.iterchildren("{*}cylinder"):
+    for one in geometry.named("cylinder"):
         yield Cylinder(*(float(_numbers(one.get(a), 1)[0]) for a in ("radius", "length")))
-    for one in geometry.iterchildren("{*}sphere"):
+    for one in geometry.named("sphere"):
         yield Sphere(float(_numbers(one.get("radius"), 1)[0]))
-    for one in geometry.iterchildren("{*}mesh"):
-        if not one.get("filename"):
+    for one in geometry.named("mesh"):
+        filename = one.get("filename")
+        if not filename:
             raise ValueError("its <mesh> has no filename")
-        yield Mesh(one.get("filename"), _numbers(one.get("scale", "1 1 1"), 3))
+        yield Mesh(filename, _numbers(one.get("scale", "1 1 1"), 3))
 
 
-def _colour(material: Any) -> Rgba | None:
-    for child in material.iterchildren("{*}color"):
+def _colour(material: Element) -> Rgba | None:
+    for child in material.named("color"):
         try:
             red, green, blue, alpha = np.clip(_numbers(child.get("rgba"), 4), 0.0, 1.0).tolist()
         except (ValueError, TypeError):

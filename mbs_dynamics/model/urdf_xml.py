@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading URDF files: from a path or text to elements of which every one has been checked.
 
-``urdf_parser_py`` accepts NaN, loses the difference between "0" and "not stated", prints warnings
-and rejects real robots for textures and transmissions. It is therefore given a copy of the document
-with nothing in it but what dynamics needs, and only after every name and number has been checked.
+It is done by the standard library: ``urdf_parser_py`` and lxml take three times as long to import
+as a robot takes to be read, and accept NaN, lose the difference between "0" and "not stated", and
+reject real robots for textures and transmissions. They are what the tests compare with.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from lxml import etree
-from urdf_parser_py import urdf
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from xml.parsers import expat
 
 from mbs_dynamics.errors import ArgumentError, UrdfError
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
-
-NOT_STATED = "nan"
-"""Stands in the copy for a number that the file does not state; a NaN in the file is an error."""
 
 _LARGEST = 1e50
 """No number is larger, so that products are finite; but limits may be the largest float."""
@@ -33,21 +28,21 @@ _LARGEST = 1e50
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-@dataclass(frozen=True)
-class _Form:
-    """What is copied of an element."""
+class _Form(NamedTuple):
+    """What is read of an element. If that is one attribute, its value stands for the element."""
 
     names: tuple[str, ...] = ()
     """Attributes of text, all required."""
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    """Attributes of numbers, and how many numbers each holds."""
-    absent: str | None = None
-    """What stands in the copy for an absent attribute of ``numbers``; None if it is required."""
+    numbers: tuple[str, ...] = ()
+    """Attributes of numbers."""
+    each: int = 1
+    """How many numbers each holds."""
+    absent: Any = "required"
+    """What an absent attribute of ``numbers`` means; the text "required" if there must be one."""
     children: tuple[str, ...] = ()
-    """Child elements, each at most once."""
+    """Child elements, each at most once; None stands for an absent one."""
 
 
-_LEFT_OUT = ""
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMITS = ("lower", "upper", "velocity", "effort")
 _JOINT_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
@@ -55,56 +50,75 @@ _JOINT_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mi
 _FORMS = {
     "link": _Form(names=("name",), children=("inertial",)),
     "inertial": _Form(children=("origin", "mass", "inertia")),
-    "mass": _Form(numbers={"value": 1}),
-    "inertia": _Form(numbers=dict.fromkeys(_TENSOR, 1)),
+    "mass": _Form(numbers=("value",)),
+    "inertia": _Form(numbers=_TENSOR),
     "joint": _Form(names=("name", "type"), children=_JOINT_CHILDREN),
-    "origin": _Form(numbers={"xyz": 3, "rpy": 3}, absent=_LEFT_OUT),
+    "origin": _Form(numbers=("xyz", "rpy"), each=3, absent=(0.0, 0.0, 0.0)),
     "parent": _Form(names=("link",)),
     "child": _Form(names=("link",)),
-    "axis": _Form(numbers={"xyz": 3}),
-    "limit": _Form(numbers=dict.fromkeys(_LIMITS, 1), absent=NOT_STATED),
-    "dynamics": _Form(numbers={"damping": 1, "friction": 1}, absent=_LEFT_OUT),
-    "mimic": _Form(names=("joint",), numbers={"multiplier": 1, "offset": 1}, absent=_LEFT_OUT),
+    "axis": _Form(numbers=("xyz",), each=3),
+    "limit": _Form(numbers=_LIMITS, absent=None),
+    "dynamics": _Form(numbers=("damping", "friction"), absent=0.0),
+    "mimic": _Form(names=("joint",), numbers=("multiplier", "offset"), absent=None),
 }
 
 
+class Element:
+    """An XML element; its tag is without the namespace."""
+
+    def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self.namespace, _, self.tag = name.rpartition("}")
+        self.get = attributes.get
+        self.line = line
+        self.children: list[Element] = []
+
+    def iter(self) -> Iterator[Element]:
+        """Yield the element and all below it."""
+        stack = [self]
+        while stack:
+            yield (element := stack.pop())
+            stack += reversed(element.children)
+
+    def named(self, *tags: str) -> Iterator[Element]:
+        """Yield the child elements of these tags."""
+        return (child for child in self.children if child.tag in tags)
+
+
 def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
-    """Return what to call the source in messages, and its ``urdf_parser_py.urdf.Robot``.
+    """Return what to call the source in messages, and its robot: ``name``, ``links``, ``joints``.
 
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
-    In the robot that is returned every name is there and every number is finite; a limit that the
-    file does not state is NaN, and so is a mass. Nothing is said yet about how links and joints
-    hang together.
+    Links and joints have what :data:`_FORMS` names as attributes, such as ``link.inertial.mass``
+    and ``joint.limit.lower``; every name is there and every number is finite, and None stands for
+    what the file does not state. Nothing is said yet about how links and joints hang together.
 
     Raises UrdfError, naming the source, the element and the attribute.
     """
     where, document = document_of(source)
-    if etree.QName(document).localname != "robot":
+    if document.tag != "robot":
         raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>")
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; valid is <robot name='...'>")
-    for element in document.iter("{*}*"):
-        namespace = etree.QName(element).namespace or ""
-        if namespace.endswith("xacro"):
-            tag = f"<xacro:{etree.QName(element).localname}>"
+    for element in document.iter():
+        if element.namespace.endswith("xacro"):
+            tag = f"<xacro:{element.tag}>"
             raise UrdfError(f"{where}: it contains {tag}; expand it with xacro first")
-    copy = etree.Element("robot", name=name)
-    for element in document.iterchildren("{*}link", "{*}joint"):
-        tag = etree.QName(element).localname
+    found: dict[str, list[Any]] = {"link": [], "joint": []}
+    for element in document.named("link", "joint"):
         if not element.get("name"):
-            raise UrdfError(f"{where}: the <{tag}> in line {element.sourceline} has no name")
-        owner = f"{where}: {tag} {element.get('name')!r}"
-        _copy(element, copy, owner)
-        if tag == "joint" and element.get("type") not in JOINT_TYPES:
+            raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
+        owner = f"{where}: {element.tag} {element.get('name')!r}"
+        found[element.tag].append(_checked(element, owner))
+        if element.tag == "joint" and element.get("type") not in JOINT_TYPES:
             raise UrdfError(
                 f"{owner} has the unknown type {element.get('type')!r}; valid are "
                 f"{', '.join(JOINT_TYPES)}"
             )
-    return where, urdf.Robot.from_xml_string(etree.tostring(copy))
+    return where, SimpleNamespace(name=name, links=found["link"], joints=found["joint"])
 
 
-def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, etree._Element]:
+def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 
     Raises UrdfError if it cannot be read or is not well-formed XML.
@@ -138,66 +152,65 @@ def _content(source: object) -> tuple[str, bytes, str | None]:
         ) from error
 
 
-def _parsed(where: str, data: bytes, encoding: str | None) -> etree._Element:
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        encoding=encoding,
-    )
-    refused = f"{where}: its DOCTYPE declares or loads XML entities, which are refused"
+def _parsed(where: str, data: bytes, encoding: str | None) -> Element:
+    """Return the root element. Nothing is loaded, and no entity of the document is expanded."""
+    parser = expat.ParserCreate(encoding, "}")
+    around = Element("", {}, 0)
+    path = [around]
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        path.append(Element(name, attributes, parser.CurrentLineNumber))
+        path[-2].children.append(path[-1])
+
+    def refuse(*_: Any) -> None:
+        raise UrdfError(f"{where}: its DOCTYPE declares or loads XML entities, which are refused")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: path.pop()
+    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = lambda name, system, *_: refuse() if system else None
     try:
-        document = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        if b"<!ENTITY" in data.replace(b"\0", b""):  # in UTF-16 as well
-            raise UrdfError(f"{refused} ({error.msg})") from error
-        raise UrdfError(f"{where}: it is not well-formed XML: {error.msg}") from error
-    dtd: Any = document.getroottree().docinfo.internalDTD
-    if dtd is not None and (dtd.system_url or any(True for _ in dtd.iterentities())):
-        raise UrdfError(refused)
-    return document
+        parser.Parse(data, True)
+    except UrdfError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:  # also an unknown encoding
+        raise UrdfError(f"{where}: it is not well-formed XML: {error}") from error
+    return around.children[0]
 
 
-def _copy(element: etree._Element, parent: etree._Element, owner: str) -> None:
-    """Append the checked copy of an element; ``owner`` is the link or joint, for messages."""
-    tag = etree.QName(element).localname
+def _checked(element: Element, owner: str) -> Any:
+    """Return what an element states; ``owner`` is the link or joint, for messages."""
+    tag = element.tag
     form = _FORMS[tag]
-    copy = etree.SubElement(parent, tag)
-    for attribute in form.names:
-        name = element.get(attribute)
-        if not name:
-            raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
-        copy.set(attribute, name)
-    for attribute, count in form.numbers.items():
+    found: dict[str, Any] = {}
+    for attribute in (*form.names, *form.numbers):
         text = element.get(attribute)
-        if text is not None:
+        if text is not None and attribute in form.numbers:
             largest = sys.float_info.max if tag == "limit" else _LARGEST
             what = f"{owner}: <{tag} {attribute}={text!r}>"
-            copy.set(attribute, _numbers(text, count, largest, what))
-        elif form.absent is None:
+            found[attribute] = _numbers(text, form.each, largest, what)
+        elif text or (attribute in form.numbers and form.absent != "required"):
+            found[attribute] = text or form.absent
+        else:
             raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
-        elif form.absent is not _LEFT_OUT:
-            copy.set(attribute, form.absent)
     if tag == "origin" and element.get("quat_xyzw") is not None:
         raise UrdfError(f"{owner}: <origin quat_xyzw='...'> is not supported; valid is rpy='...'")
     for child in form.children:
-        found = list(element.iterchildren("{*}" + child))
-        if len(found) > 1:
-            raise UrdfError(f"{owner}: it has {len(found)} elements <{child}>; valid is one")
-        for one in found:
-            _copy(one, copy, owner)
-        if not found and child in ("parent", "child"):
+        several = list(element.named(child))
+        if len(several) > 1:
+            raise UrdfError(f"{owner}: it has {len(several)} elements <{child}>; valid is one")
+        found[child] = _checked(several[0], owner) if several else None
+        if not several and child in ("parent", "child"):
             raise UrdfError(f"{owner}: it has no <{child} link='...'>")
-        if not found and child == "mass":
-            etree.SubElement(copy, child, value=NOT_STATED)
+    return SimpleNamespace(**found) if len(found) > 1 else found.popitem()[1]
 
 
-def _numbers(text: str, count: int, largest: float, what: str) -> str:
-    """Return the text of ``count`` numbers unchanged, or raise UrdfError."""
+def _numbers(text: str, count: int, largest: float, what: str) -> Any:
+    """Return a number, or a tuple of ``count`` numbers, or raise UrdfError."""
     words = text.split()
     fine = all(_NUMBER.fullmatch(word) and abs(float(word)) <= largest for word in words)
     if len(words) != count or not fine:
         valid = "one finite number" if count == 1 else f"{count} finite numbers"
         raise UrdfError(f"{what}: valid is {valid}, at most {largest:g}")
-    return text
+    numbers = tuple(map(float, words))
+    return numbers if count > 1 else numbers[0]

@@ -78,7 +78,10 @@ BAD_DOCUMENTS = {
     "truncated": (GOOD[:200], "is not well-formed XML: "),
     "two documents": (GOOD + GOOD, "is not well-formed XML: "),
     "only a bracket": ("<", "is not well-formed XML: "),
-    "undefined entity": (instead('name="a"', 'name="&x;"'), "Entity 'x' not defined"),
+    "undefined entity": (
+        instead('name="a"', 'name="&x;"'),
+        "is not well-formed XML: undefined entity",
+    ),
     "not a robot": ("<sdf version='1.6'/>", "the root element must be <robot>; got <sdf>"),
     "no robot name": (without(' name="r"'), "the robot has no name; valid is <robot name='...'>"),
     "empty robot name": (instead('"r"', '""'), "the robot has no name"),

@@ -105,6 +105,15 @@ def test_entities_are_refused(text, encoding):
         Model.from_urdf(declared.encode(encoding))
 
 
+def test_elements_nested_very_deeply_are_read():
+    deep = "<a>" * 100_000 + "</a>" * 100_000
+    assert load(tree().replace("</robot>", deep + "</robot>")).body_names == load(tree()).body_names
+
+
+def test_a_document_type_without_entities_is_read():
+    assert load("<!DOCTYPE robot [<!ELEMENT robot ANY>]>" + tree()).nb == load(tree()).nb
+
+
 # -- what is not even XML -------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ SOURCES = (
 )
 """What the wheel is made from."""
 
-BINARY = "numpy,llvmlite,lxml"
+BINARY = "numpy,llvmlite"
 """What takes long to build, or more tools than there are: an old version is no use then either."""
 ARM_WHEELS = [f"manylinux_2_{k}_aarch64" for k in (17, 26, 27, 28)] + ["manylinux2014_aarch64"]
 
