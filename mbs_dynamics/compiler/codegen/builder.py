@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 I1, I32, I64, DOUBLE, PTR, VOID = "i1", "i32", "i64", "double", "ptr", "void"
@@ -79,17 +79,41 @@ class Struct:
         return [values[name] for name in self.names]
 
 
-class Value:
-    """A value of a function that is being built: a number, a vector or a pointer.
+def _operation(name: str) -> Callable[[Value, Operand], Value]:
+    """Return the operator that emits an instruction, on integers or doubles."""
 
-    Integers are signed.
-    """
+    def operator(self: Value, other: Operand) -> Value:
+        doubles = name_of(self.kind).rstrip(">").endswith(DOUBLE)
+        return self.binary(f"f{name}" if doubles else name, other)
+
+    return operator
+
+
+def _comparison(condition: str) -> Callable[[Value, Operand], Value]:
+    """Return the operator that compares signed integers, or pointers."""
+
+    def operator(self: Value, other: Operand) -> Value:
+        sign = "" if condition in ("eq", "ne") else "s" if self.kind in (I32, I64) else "u"
+        other = self.code.operand(other, self.kind)
+        return self.code.new(I1, f"icmp {sign}{condition} {self}, {other.text}")
+
+    return operator
+
+
+class Value:
+    """A value of a function that is being built: a number, a vector or a pointer."""
 
     __slots__ = ("code", "kind", "text")
     __hash__ = None  # type: ignore[assignment]
     code: Function
     kind: Type
     text: str
+
+    __add__, __sub__, __mul__ = _operation("add"), _operation("sub"), _operation("mul")
+    __and__, __or__ = _operation("and"), _operation("or")
+    __eq__, __ne__ = _comparison("eq"), _comparison("ne")  # type: ignore[assignment]
+    __lt__, __le__ = _comparison("lt"), _comparison("le")
+    __gt__, __ge__ = _comparison("gt"), _comparison("ge")
 
     def __init__(self, code: Function, kind: Type, text: str) -> None:
         for name, value in (("code", code), ("kind", kind), ("text", text)):
@@ -106,50 +130,6 @@ class Value:
         other = self.code.operand(other, self.kind)
         return self.code.new(self.kind, f"{operation} {self}, {other.text}")
 
-    def compare(self, condition: str, other: Operand) -> Value:
-        """Return whether a condition of icmp holds."""
-        other = self.code.operand(other, self.kind)
-        return self.code.new(I1, f"icmp {condition} {self}, {other.text}")
-
-    def _ordered(self, condition: str, other: Operand) -> Value:
-        return self.compare(("s" if self.kind in (I32, I64) else "u") + condition, other)
-
-    def _of_doubles(self, operation: str) -> str:
-        return f"f{operation}" if name_of(self.kind).rstrip(">").endswith(DOUBLE) else operation
-
-    def __add__(self, other: Operand) -> Value:
-        return self.binary(self._of_doubles("add"), other)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.binary(self._of_doubles("sub"), other)
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.binary(self._of_doubles("mul"), other)
-
-    def __and__(self, other: Operand) -> Value:
-        return self.binary("and", other)
-
-    def __or__(self, other: Operand) -> Value:
-        return self.binary("or", other)
-
-    def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self.compare("eq", other)
-
-    def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self.compare("ne", other)
-
-    def __lt__(self, other: Operand) -> Value:
-        return self._ordered("lt", other)
-
-    def __le__(self, other: Operand) -> Value:
-        return self._ordered("le", other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self._ordered("gt", other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self._ordered("ge", other)
-
     def to(self, kind: Type) -> Value:
         """Return a pointer as one to something else, or an integer in another size."""
         if name_of(kind) == PTR:
@@ -160,16 +140,12 @@ class Value:
     def byte(self, k: Operand) -> Value:
         """Return the pointer to the k-th byte."""
         at = self.code.operand(k, I64)
-        return (
-            self if at.text == "0" else self.code.new(self.kind, f"getelementptr i8, {self}, {at}")
-        )
+        return self.code.new(self.kind, f"getelementptr i8, {self}, {at}")
 
     def at(self, k: Operand) -> Value:
         """Return the pointer to the k-th element."""
-        element = name_of(self._target())
-        return self.code.new(
-            self.kind, f"getelementptr {element}, {self}, {self.code.operand(k, I64)}"
-        )
+        element, at = name_of(self._target()), self.code.operand(k, I64)
+        return self.code.new(self.kind, f"getelementptr {element}, {self}, {at}")
 
     def __getitem__(self, k: Operand) -> Value:
         """Load the k-th element. Of structures, return the pointer to it."""
