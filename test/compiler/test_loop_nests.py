@@ -318,7 +318,7 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
             (Load(0, X, ZERO), Let(1, ops.SELECT, (0, 1.0, 2.0))),
             "value 0 is a condition, or should",
         ),
-        ((Let(0, ops.SELECT, (1.0, 1.0, 2.0)),), "a number stands for a condition"),
+        ((Let(0, ops.SELECT, (1.0, 1.0, 2.0)),), "a number is used as a condition"),
         ((inner(Store(Y, ZERO, 1.0)),), "iterations share y"),
         ((inner(For(I, ZERO, END, ())),), "a parallel loop has a loop"),
         ((inner(inner(), parallel=False),), "k is taken"),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A builder of LLVM IR, for functions with control flow: its statements read as C does.
 
-A value is an expression, whose operators emit instructions. A pointer knows what it points to:
+A value is an expression, whose operators emit instructions. A pointer has the type of its target:
 ``p[k]`` loads an element, ``p.field`` a field of a structure, and an assignment to either stores.
 Variables live on the stack, and every statement has basic blocks of its own, even where they are
 empty or never reached. LLVM's passes sroa and simplifycfg make registers and phi nodes of that (see
@@ -24,7 +24,7 @@ Type: TypeAlias = "str | Pointer | Prototype"
 """A type: as LLVM writes it, or that of a pointer to something, or to a function."""
 
 Operand: TypeAlias = "Value | float | None"
-"""What may stand for a value: a number, the same in all lanes of a vector, or the null pointer."""
+"""A value; or a number, the same in all lanes of a vector; or the null pointer."""
 
 NULL = None
 
@@ -37,14 +37,14 @@ class Pointer:
 
 
 class Inline:
-    """A field that is an array itself, of any length. It stands for its address, as in C."""
+    """A field that is an array itself, of any length. Its value is its address, as in C."""
 
     def __init__(self, of: Type | Struct) -> None:
         self.of = of
 
 
 class Prototype:
-    """A function: its name, none for those that stand at an address, and the types it goes with."""
+    """A function: its name, empty if it is called by address, and its types."""
 
     def __init__(self, name: str, returns: Type, *parameters: Type) -> None:
         self.name, self.returns, self.parameters = name, returns, parameters
@@ -169,7 +169,7 @@ class Value:
         self.byte(offset).store(self.code.operand(value, kind))
 
     def load(self, kind: Type, alignment: int | None = None) -> Value:
-        """Load what stands here; of vectors, the alignment in bytes may be less than theirs."""
+        """Load the value here; of vectors, the alignment in bytes may be less than theirs."""
         align = "" if alignment is None else f", align {alignment}"
         return self.code.new(kind, f"load {name_of(kind)}, {self}{align}")
 

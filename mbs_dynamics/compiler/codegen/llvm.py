@@ -76,7 +76,7 @@ class _Module:
         self.overrun: set[ir.Buffer] = set()
         """Scratch buffers of which vectors are loaded that may reach beyond the end."""
         self.declared: dict[str, str] = {}
-        """Declarations of what is called from outside, by name."""
+        """Declarations of the functions called from outside, by name."""
 
     def emit(self) -> str:
         """Return all of it."""
@@ -84,7 +84,7 @@ class _Module:
         main.body(self.module.body)
         status = main.final_status()
         printed: dict[ir.Procedure, str] = {}
-        while len(printed) < len(self.procedures):  # those that are called call others
+        while len(printed) < len(self.procedures):  # procedures call others
             for procedure in [x for x in self.procedures if x not in printed]:
                 printed[procedure] = self._procedure(procedure)
         self._pad(main)
@@ -284,7 +284,7 @@ class _Function:
         pointer, kind = self.pointer(buffer), self.entry_type(buffer)
         if buffer.kind == ir.SCRATCH:
             at = at._replace(constant=at.constant + self.of.offset(buffer))
-        if self.across is not None and at.factor(self.across):  # what is invariant comes first
+        if self.across is not None and at.factor(self.across):  # the invariant part first
             rest = self.index(at.without(self.across))
             pointer = self.new(f"getelementptr {kind}, ptr {pointer}, i64 {rest}")
             at = ir.Index(((self.across, at.factor(self.across)),))
@@ -365,7 +365,7 @@ class _Function:
         self.call_sines(x.width * self.width, angles, at)
 
     def vector_of(self, angles: Sequence[ir.Operand], texts: Sequence[str], width: int) -> str:
-        """Return a vector of angles of one state: one load if they stand side by side."""
+        """Return a vector of angles of one state: one load if they are contiguous."""
         vector, bits = f"<{width} x double>", f"<{width} x i1>"
         buffer, first = self.loaded.get(angles[0], (None, 0))
         places = [self.loaded.get(x) for x in angles]

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a program of the intermediate representation means: an evaluation statement by statement.
+"""The meaning of programs of the intermediate representation: evaluation statement by statement.
 
-It is slow, and there to be obviously right: passes and printers are tested against it.
+It is slow, and simple enough to be obviously right: passes and printers are tested against it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MEANING: dict[str, Callable[..., Any]] = {
 def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
     """Return the outputs, flat, by name, and the status; inputs are flat arrays by name.
 
-    Scratch memory and outputs are NaN at first, so that what is read before it is written shows.
+    Scratch memory and outputs are NaN at first, so that reads before writes show.
     Raises IndexError for an address out of bounds.
     """
     return _Evaluation(module, inputs).run()

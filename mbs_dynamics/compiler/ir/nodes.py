@@ -5,8 +5,8 @@
 This page is the whole language. A :class:`Module` is a function of arrays. Its statements compute
 values, each of which is defined once and has a number; load and store entries of buffers at
 addresses that are affine in loop variables and in integers looked up in tables; and repeat, choose
-and call other statements. Nothing is left to be decided but registers and instructions: where what
-stands in memory is part of the program.
+and call other statements. Only registers and instructions are left to be decided: the memory layout
+is part of the program.
 
     statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call
 """
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE = "input", "output", "scratch", "constant", "table"
-"""Kinds of buffers: what comes in, what goes out, memory of one evaluation, constants (doubles),
-and tables (integers), in which only indices are looked up."""
+"""Kinds of buffers: arguments, results, memory of one evaluation, constants (doubles), and tables
+(integers), which only indices look up."""
 
 
 class Buffer:
-    """An array of ``size`` entries. ``data`` are those of constants, and the integers of tables."""
+    """An array of ``size`` entries; ``data`` are those of constants and tables."""
 
     __slots__ = ("data", "kind", "name", "size")
 
@@ -33,7 +33,7 @@ class Buffer:
         self.name, self.kind, self.size, self.data = name, kind, size, data
 
     def __getitem__(self, at: Index | Variable | int) -> Lookup:
-        """Return the integer at this place of a table."""
+        """Return an integer of a table."""
         return Lookup(self, index(at))
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class Buffer:
 
 
 class Variable(NamedTuple):
-    """An integer that a loop counts, or the parameter of a procedure."""
+    """A loop counter, or the parameter of a procedure."""
 
     name: str
 
@@ -53,7 +53,7 @@ class Variable(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """An integer that stands in a table."""
+    """An integer that is looked up in a table."""
 
     table: Buffer
     at: Index
@@ -97,7 +97,7 @@ class Index(NamedTuple):
         return any(isinstance(x, Lookup) and variable in x.at.variables for x, _ in self.terms)
 
     def value(self, variables: Mapping[Variable, int]) -> int:
-        """Return the integer that it is for these values of variables."""
+        """Return its value for these values of variables."""
         total = self.constant
         for atom, factor in self.terms:
             if isinstance(atom, Variable):
@@ -116,10 +116,10 @@ class Index(NamedTuple):
         return found
 
     def __repr__(self) -> str:
-        said = [f"{k}*{x}" if k != 1 else f"{x}" for x, k in self.terms]
-        if self.constant or not said:
-            said.append(str(self.constant))
-        return " + ".join(said)
+        terms = [f"{k}*{x}" if k != 1 else f"{x}" for x, k in self.terms]
+        if self.constant or not terms:
+            terms.append(str(self.constant))
+        return " + ".join(terms)
 
 
 def index(x: Index | Atom | int) -> Index:

@@ -127,7 +127,7 @@ class _Verifier:
     def operand(self, x: int | float, *, condition: bool = False) -> None:
         """Verify an operand."""
         if isinstance(x, float):
-            _require(not condition, "a number stands for a condition")
+            _require(not condition, "a number is used as a condition")
             return
         _require(x in self.values, f"value {x} is used where it is not defined")
         _require(self.values[x] == condition, f"value {x} is a condition, or should be one")

@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""From programs to programs: what is computed once, in which order, in which pieces."""
+"""From programs to programs of the intermediate representation, each a step of the pipeline."""

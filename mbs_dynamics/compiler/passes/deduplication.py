@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results of which equal entries stand once.
+"""Results whose equal entries are stored once.
 
 A symmetric matrix has each entry off its diagonal twice, and those of trees are zero between
 branches. In vector code every entry takes a line of the cache: what is stored once leaves room for
@@ -19,7 +19,7 @@ from mbs_dynamics.compiler.frontend.graph import Symbol
 from mbs_dynamics.compiler.frontend.program import Port, Program
 
 Order = NDArray[np.int64]
-"""For each entry of an output where it stands among those that are stored."""
+"""For each entry of an output, its place among those that are stored."""
 
 
 def deduplicated(program: Program) -> tuple[Program, list[Order]]:

@@ -13,10 +13,10 @@ from mbs_dynamics.compiler.ir.nodes import SCRATCH
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 
+# -- loops -----------------------------------------------------------------------------------------
+
 MANY = 48
-"""Rows, such as bodies, from which on a program is large: what would be traced for each of them may
-be traced once, as loops.
-"""
+"""Rows, such as bodies, from which on a program is large and may be traced once per kind of row."""
 
 DEEP = 12.0
 """Mean depth of rows from which on loops over pairs and columns stay loops, and others may.
@@ -27,45 +27,27 @@ Measured for chains: of 24 joints they take 0.55 to 1.1 of the time of straight 
 
 LONG = 40_000
 """Operations, or entries of results, from which on loops stay loops in any case, because they are
-compiled sooner: straight code takes 35 microseconds an operation, so 1.4 s.
-"""
+compiled sooner: straight code takes 35 microseconds an operation, so 1.4 s."""
 
 SCATTERED = 150_000
-"""Operations, where all trees are small and shallow: there straight code takes half of the time in
-batches (TIAGo, of 48 joints in several trees).
-"""
+"""The same where all trees are small and shallow: straight code takes half of the time in batches
+(TIAGo, of 48 joints in several trees)."""
 
-LEAST_STATES = 64
-"""From so many states on, several are evaluated at once, by code compiled when it is first used."""
+WIDTH = 8
+"""Iterations of parallel loops, and angles, that code for one state takes at once."""
 
-STATES_PER_THREAD = 50_000
-"""No thread is started for fewer states."""
+# -- blocks ----------------------------------------------------------------------------------------
 
-CACHE = 7 << 20
-"""Bytes that several states at once may need for their memory and their results.
-
-Measured for batches of matrices and derivatives of chains of 30 to 200: several states at once take
-0.3 to 0.9 of the time of one after the other up to 6.5 MiB, and 2.5 and 1.3 times as long with 9
-and 23 MiB.
-"""
-
-STAGED, STAGED_STATES = 1 << 14, 16
-"""Results of at least so many bytes are computed in one place and copied, in batches of at least so
-many states that are evaluated one after the other.
-
-Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
-"""
+FAR = 150
+"""Operations between two uses of a value from which on it is spilled (``benchmarks passes``)."""
 
 LARGEST_BLOCK = {"llvm": 35_000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
 
-Measured with LLVM for humanoids, TIAGo, and chains of 30 to 200 joints; ``python -m benchmarks
-large_trees`` compares both. For one state chunks take 0.95 to 1.1 of the time of one block from
-8,000 to 20,000 nodes, and 0.9 to 1.2 of it from 20,000 to 45,000; they take 0.5 to 1.05 of the time
-to compile. In batches chunks take 0.93 to 1.07 of the time: where values are spilled within them as
-well, without which the inverse mass matrix of TIAGo, 32,000 nodes, takes 1.22 of it. With
-gcc -O1, for an arm and a humanoid, chunks take 0.7 of the time to compile with 4,000 nodes, 0.5
-with 6,000 and 0.35 with 9,000, and as long to run.
+Measured with LLVM for humanoids, TIAGo and chains (``python -m benchmarks large_trees``): chunks
+take 0.9 to 1.2 of the time of one block, and 0.5 to 1.05 of the time to compile. With gcc -O1, for
+an arm and a humanoid, they take 0.7 of the time to compile with 4,000 nodes, 0.5 with 6,000 and
+0.35 with 9,000, and as long to run.
 """
 
 CHUNK = 2000
@@ -76,41 +58,52 @@ Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of
 long to run, and 1.1 times as long to compile.
 """
 
-WIDTH = 8
-"""Iterations of parallel loops, and angles, that code for one state takes at once."""
-
-FAR = 150
-"""A value that was not used for so many operations waits in memory."""
-
-
-# -- code ------------------------------------------------------------------------------------------
-
 MANY_ZEROS = 64
-"""An output with more zeros than this is filled with zeros first."""
+"""Zeros of an output from which on it is filled with zeros first."""
 
 STACK = 1 << 18
-"""In machine code, scratch memory of more bytes than this is taken from the heap."""
+"""Bytes of scratch memory from which on machine code takes it from the heap."""
 
 C_STACK = 1 << 16
-"""In C, scratch memory of more bytes than this is the caller's: an argument of the function."""
+"""Bytes of scratch memory from which on it is an argument of the function in C."""
 
-# -- calls -----------------------------------------------------------------------------------------
+# -- batches and calls -----------------------------------------------------------------------------
+
+LEAST_STATES = 64
+"""States from which on several are evaluated at once, by code compiled when it is first used."""
+
+CACHE = 7 << 20
+"""Bytes that several states at once may need for their memory and their results.
+
+Measured for batches of matrices and derivatives of chains of 30 to 200: several states at once take
+0.3 to 0.9 of the time of one after the other up to 6.5 MiB, and 2.5 and 1.3 times as long with 9
+and 23 MiB.
+"""
+
+STATES_PER_THREAD = 50_000
+"""A thread is started for no fewer states."""
+
+STAGED, STAGED_STATES = 1 << 14, 16
+"""Results of at least so many bytes are computed in one place and copied, in batches of at least so
+many states that are evaluated one after the other.
+
+Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
+"""
 
 LEAST_UNLOCKED = 256
-"""From so many states on, other threads of Python may run meanwhile."""
+"""States from which on other threads of Python may run meanwhile."""
 
 LARGEST_BATCH = 1 << 20
-"""Results of batches of more bytes than this are made in Python, where they begin with a line of
-the cache."""
+"""Bytes of results from which on Python makes those of batches, aligned to lines of the cache."""
 
 RECYCLED = 2
-"""How many results of an output a kernel keeps: `x = kernel(q)` holds one during the next call."""
+"""Results of an output that a kernel keeps: `x = kernel(q)` holds one during the next call."""
 
 LARGEST_RECYCLED = 1 << 20
-"""Results of more bytes than this are not kept to be used again."""
+"""Bytes from which on results are not kept."""
 
 PATIENCE = 1000
-"""So many calls with options that a function does not remember empty its table, if it is full."""
+"""Calls with options that are not in its table after which a function empties it, if it is full."""
 
 
 def is_large(rows: int) -> bool:
