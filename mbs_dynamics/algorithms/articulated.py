@@ -26,7 +26,7 @@ class ArticulatedInertias:
 
     def __init__(self, model: Tree, rep: Representation) -> None:
         self.model, self.rep, self.pivot = model, rep, pivots(model)
-        self.M = model.per_body(0.0)
+        self.M = model.per_body(np.zeros((6, 6)))
 
     def begin(self, i: Any) -> None:
         """Start with the inertia of the body itself."""

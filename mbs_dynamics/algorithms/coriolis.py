@@ -58,20 +58,14 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
         B_k = Gyration.of(M[k], rep.screw(k))
         own = B_k @ rep.screw(k)
         gamma[k, k, k] = rep.screw(k) @ own
-        for i, (own_i,) in meet.carried_inward(k, own):
-            gamma[i, k, k] = S[i] @ own_i
-        B = meet.gyration(k, B_k)
-        for j, child in model.supporting(k):
-            B = B.carried(meet.carry(child))
+        for j, (own_j, B) in meet.carried_inward(k, own, B_k):
+            gamma[j, k, k] = S[j] @ own_j
             wrench, moment = B @ S[j], B.transposed(S[j])
-            for i, child in model.moving(j):
-                if i != child:
-                    carry = meet.carry(child)
-                    wrench, moment = carry.T @ wrench, carry.back(moment)
-                y = S[i][:3] @ moment
+            for i, (W_i, m_i) in meet.inward_from(j, wrench, moment):
+                y = S[i][:3] @ m_i
                 gamma[j, i, k] = gamma[j, k, i] = y
                 gamma[k, i, j] = gamma[k, j, i] = -y
-                gamma[i, j, k] = gamma[i, k, j] = S[i] @ wrench
+                gamma[i, j, k] = gamma[i, k, j] = S[i] @ W_i
     symbols: FloatArray = model.generalized_cube(gamma)
     return symbols
 
@@ -114,6 +108,11 @@ class Gyration:
     """(3,) p."""
 
     @classmethod
+    def zero(cls) -> Gyration:
+        """Return the matrix of a body without motion."""
+        return cls(np.zeros((3, 3)), np.zeros(3))
+
+    @classmethod
     def of(cls, M: Inertia, V: Array) -> Gyration:
         """Return the matrix of a body with the body-fixed twist V (6,)."""
         moments = so3.hat(V[:3]) @ M.second_moments + so3.hat(M.moment) @ so3.hat(V[3:])
@@ -121,10 +120,6 @@ class Gyration:
 
     def __add__(self, other: Gyration) -> Gyration:
         return Gyration(self.moments + other.moments, self.momentum + other.momentum)
-
-    def __radd__(self, zero: float) -> Gyration:
-        """Return itself: sums begin at the number zero, and nothing else is added."""
-        return self if isinstance(zero, float) and zero == 0.0 else NotImplemented
 
     def __matmul__(self, X: Array) -> Array:
         """Return B X (6,) of a twist X (6,)."""
@@ -144,7 +139,7 @@ class Gyration:
 
 def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     """Return the sum of the gyrations of all that the joint of each body moves."""
-    B = model.per_body(0.0)
+    B = model.per_body(Gyration.zero())
     for i, _ in model.outward():
         B[i] = Gyration.of(rep.inertia(i), V[i])
     for i, p in model.inward():

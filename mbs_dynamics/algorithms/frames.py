@@ -62,20 +62,17 @@ def relative_twist(
 
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    rate = model.joint_rates(qd)
     own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
+    rate = [((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
     at, rep = _frame(model, measured_at), BodyFixed(model, q)
-    V = model.per_body(np.zeros(6))
-    for j in range(model.nb):  # at first what the joint of the body itself does
-        sign = (j in own) - (j in others)
-        V[j] = rep.screw(j) * (sign * rate[j]) if sign else np.zeros(6)
     to_view = set(model.path(at.body))
-    for j, p in model.inward():  # add up what joints do, along the tree to the view
+    V = model.zeros_per_body(6)
+    for j, p in model.inward():  # sum the motion of joints along the tree to the view
         if j not in to_view:
-            V[p] = V[p] + rep.carry(j).undone(V[j])
-    for j, p in model.outward():
+            V[p] = V[p] + rep.carry(j).undone(V[j] + rep.screw(j) * rate[j])
+    for j, _ in model.outward():
         if j in to_view:
-            V[j] = V[j] + rep.carry(j) @ V[p]
+            V[j] = V[j] + rep.twist(j, V, rate[j])
     axes = _View(model, q, measured_at, resolved_in)
     twist: FloatArray = axes.resolved(rep.at(at) @ V[at.body])
     return twist

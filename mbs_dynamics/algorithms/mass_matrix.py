@@ -56,7 +56,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
 
 def composite_inertias(model: Tree, rep: Representation) -> Any:
     """Return the total inertia beyond each joint, and that of all bodies for the ground, last."""
-    Mc = model.per_body(0.0)
+    Mc = model.per_body(rep.no_inertia)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
@@ -86,46 +86,67 @@ def factorize(model: Tree, M: Array) -> tuple[Array, list[Any]]:
     Mohan and Saha, eq. (26), from the last joint inwards, so that no branch fills the zeros of
     another. A pivot that is not positive raises SingularError, naming its joint.
     """
-    n = len(M)
-    M, U = np.array(M, dtype=object), np.full((n, n), 0.0, dtype=object)
-    pivot = pivots(model)
-    D: list[Any] = [0.0] * n
-    for k in reversed(range(n)):
-        D[k] = pivot(k, M[k, k])
-        U[k, k], inverse = 1.0, 1.0 / D[k]
-        above = [i for i in range(k) if _is_any(M[i, k])]
-        for i in above:
-            U[i, k] = M[i, k] * inverse
-        for at, i in enumerate(above):
-            for j in above[: at + 1]:
-                M[i, j] = M[j, i] = M[i, j] - U[i, k] * M[j, k]
+    U, D, _ = eliminated(M, pivots(model), symmetric=True)
     return U, D
 
 
+def eliminated(
+    A: Array, pivot: Callable[[int, Any], Any], *, symmetric: bool
+) -> tuple[Array, list[Any], Array]:
+    """Return U and L, unit upper and lower triangular, and D, a list, with A = U D L.
+
+    By elimination without pivoting from the last row on; the pivots are ``pivot(k, value)``. For a
+    symmetric matrix L is U^T, and half of the operations is saved.
+    """
+    n = len(A)
+    A, U = np.array(A, dtype=object), np.full((n, n), 0.0, dtype=object)
+    L = U.T if symmetric else U.copy()
+    D: list[Any] = [0.0] * n
+    for k in reversed(range(n)):
+        D[k] = pivot(k, A[k, k])
+        U[k, k] = L[k, k] = 1.0
+        inverse = 1.0 / D[k]
+        above, left = ([i for i in range(k) if _is_any(x[i])] for x in (A[:, k], A[k]))
+        for i in above:
+            U[i, k] = A[i, k] * inverse
+        if not symmetric:
+            for i in left:
+                L[k, i] = A[k, i] * inverse
+        for i in above:
+            for j in left:
+                if not symmetric:
+                    A[i, j] = A[i, j] - U[i, k] * A[k, j]
+                elif j <= i:
+                    A[i, j] = A[j, i] = A[i, j] - U[i, k] * A[k, j]
+    return U, D, L
+
+
 def _is_any(x: Any) -> bool:
-    """Whether an entry is anything but the number zero."""
+    """Return whether an entry is anything but the number zero."""
     return type(x) is not float or x != 0.0
 
 
-def solve(U: Array, D: list[Any], b: Array) -> Array:
-    """Return x with U D U^T x = b: Mohan and Saha, steps B to D, the last with U^-T."""
-    return _solve(_above(U), D, b)
+def solve(U: Array, D: list[Any], b: Array, L: Array | None = None) -> Array:
+    """Return x with U D L x = b, by default L = U^T: Mohan and Saha, steps B to D, as corrected."""
+    return _solve(_nonzero(U.T), D, b, _nonzero(U.T if L is None else L))
 
 
-def _above(U: Array) -> list[list[tuple[int, Any]]]:
-    """Return what stands above the diagonal of each column but zeros, with the rows."""
-    columns = enumerate(np.asarray(U).T.tolist())
-    return [[(i, x) for i, x in enumerate(column[:k]) if _is_any(x)] for k, column in columns]
+def _nonzero(L: Array) -> list[list[tuple[int, Any]]]:
+    """Return the nonzero entries before the diagonal of each row, with their columns."""
+    rows = enumerate(np.asarray(L).tolist())
+    return [[(i, x) for i, x in enumerate(row[:k]) if _is_any(x)] for k, row in rows]
 
 
-def _solve(above: list[list[tuple[int, Any]]], D: list[Any], b: Array) -> Array:
+def _solve(
+    above: list[list[tuple[int, Any]]], D: list[Any], b: Array, left: list[list[tuple[int, Any]]]
+) -> Array:
     x = np.asarray(b).tolist()
     for k in reversed(range(len(D))):
         if _is_any(x[k]):
             for i, u in above[k]:
                 x[i] = x[i] - u * x[k]
     x = [value * (1.0 / d) if _is_any(value) else value for value, d in zip(x, D, strict=True)]
-    for k, entries in enumerate(above):
+    for k, entries in enumerate(left):
         for i, u in entries:
             x[k] = x[k] - u * x[i]
     return np.array(x)
@@ -133,8 +154,8 @@ def _solve(above: list[list[tuple[int, Any]]], D: list[Any], b: Array) -> Array:
 
 def solved(U: Array, D: list[Any], B: Array) -> Array:
     """Return X (n, n) with U D U^T X = B."""
-    above = _above(U)
-    return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
+    rows = _nonzero(U.T)
+    return np.array([_solve(rows, D, column, rows) for column in B.T]).reshape(np.shape(B.T)).T
 
 
 def inverted(U: Array, D: list[Any]) -> Array:

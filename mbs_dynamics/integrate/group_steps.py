@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.algorithms.mass_matrix import eliminated, solve
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, default_backend, positive, trace
 from mbs_dynamics.integrate.groups import Group, GroupBody
@@ -141,28 +142,12 @@ def _solution(
     """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
     change = np.zeros(body.group.dim)
     for _ in range(ITERATIONS):
-        change = _eliminated(body.inertia - slope(x), body.inertia @ (improved(x) - x))
+        # nearly an inertia, but not symmetric
+        U, D, L = eliminated(body.inertia - slope(x), lambda _, pivot: pivot, symmetric=False)
+        change = solve(U, D, body.inertia @ (improved(x) - x), L)
         x = x + change
     positive(TOLERANCE**2 * (1.0 + x @ x) - change @ change, TOO_LONG)
     return x
-
-
-def _eliminated(A: Array, b: Array) -> Array:
-    """Return A^-1 b by elimination without pivoting: A is nearly an inertia, but not symmetric."""
-    n = len(b)
-    A, x = np.array(A, dtype=object), list(b)
-    for k in range(n):
-        inverse = 1.0 / A[k, k]
-        for i in range(k + 1, n):
-            factor = A[i, k] * inverse
-            for j in range(k + 1, n):
-                A[i, j] = A[i, j] - factor * A[k, j]
-            x[i] = x[i] - factor * x[k]
-    for k in reversed(range(n)):
-        for j in range(k + 1, n):
-            x[k] = x[k] - A[k, j] * x[j]
-        x[k] = x[k] / A[k, k]
-    return np.array(x)
 
 
 # -- how the states of a Runge-Kutta scheme move on a group ----------------------------------------

@@ -142,10 +142,6 @@ class Inertia(Value):
             self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor
         )
 
-    def __radd__(self, zero: float) -> Inertia:
-        """Return itself: sums begin at the number zero, and nothing else is added."""
-        return self if isinstance(zero, float) and zero == 0.0 else NotImplemented
-
     def __matmul__(self, V: Array) -> Array:
         """Momentum co-screw (6,) of the twist V (6,): (Theta w + m d x v, m v - m d x w)."""
         omega, v = V[:3], V[3:]

@@ -23,6 +23,7 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -89,6 +90,8 @@ class Representation(ABC):
     name: ClassVar[str]
     of_origin: ClassVar[bool] = False
     """Whether the linear part of an acceleration is that of the origin of the body."""
+    no_inertia: ClassVar[Any] = Inertia.zero()
+    """Zero, in the form of :meth:`inertia`."""
 
     def __init__(self, model: Model | Tree, q: Array) -> None:
         self.model = model = Tree(model) if isinstance(model, Model) else model
@@ -284,6 +287,7 @@ class Mixed(Representation):
 
     name = "mixed"
     of_origin = True
+    no_inertia = np.zeros((6, 6))
 
     @_once
     def screw(self, i: int) -> Array:

@@ -44,20 +44,36 @@ class Meeting:
     def carried_inward(self, i: Any, *loads: Array) -> Iterator[tuple[Any, list[Array]]]:
         """Yield each body j between body i and the ground, with the loads of body i seen from j.
 
-        Loads are wrenches (6,) and pure moments (3,), given by the moves of body i. Pairs of screws
-        and wrenches meet where :meth:`screws` are.
+        Loads are wrenches (6,), pure moments (3,) and gyrations, given by the moves of body i.
+        Pairs of screws and wrenches meet where :meth:`screws` are.
+        """
+        found = self.inward_from(i, *[self._met(i, x) for x in loads])
+        next(found)
+        yield from found
+
+    def inward_from(self, i: Any, *loads: Any) -> Iterator[tuple[Any, list[Any]]]:
+        """Yield body i and each body between it and the ground, with loads given where pairs meet.
+
+        They are seen from the yielded body.
         """
         model = self.rep.model
         while len(self._carried) < len(loads):  # containers, as loops hand nothing else on
             self._carried.append(model.per_body())
         kept = self._carried[: len(loads)]
         for load, x in zip(kept, loads, strict=True):
-            load[i] = self.wrench(i, x) if len(x) == 6 else self.moment(i, x)
+            load[i] = x
+        yield i, list(loads)
         for j, child in model.supporting(i):
             carry = self.carry(child)
             for load, x in zip(kept, loads, strict=True):
-                load[i] = carry.T @ load[i] if len(x) == 6 else carry.back(load[i])
+                load[i] = _carried(carry, load[i], x)
             yield j, [load[i] for load in kept]
+
+    def _met(self, i: Any, load: Any) -> Any:
+        """Return a load of body i, given by its moves, where pairs meet."""
+        if not isinstance(load, np.ndarray):
+            return self.gyration(i, load)
+        return self.wrench(i, load) if len(load) == 6 else self.moment(i, load)
 
     def carry(self, i: int) -> Operator:
         """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
@@ -131,11 +147,21 @@ class MeetingInGround(Meeting):
         return X
 
 
+def _carried(carry: Operator, load: Any, kind: Any) -> Any:
+    """Return a load of the parent: a wrench or moment like ``kind``, or a gyration."""
+    if not isinstance(kind, np.ndarray):
+        return load.carried(carry)
+    return carry.T @ load if len(kind) == 6 else carry.back(load)
+
+
 def meeting(rep: Representation) -> Meeting:
     """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep.
 
-    To carry a wrench on costs more than the product with a twist, but a body has few pairs in a
-    tree that is not deep.
+    Carrying a wrench on costs more than the product with a twist, but a body of a shallow tree
+    belongs to few pairs. Neither place suffices alone. In the ground, for the Panda, the UR5 and
+    Talos, the mass matrix takes 1.8 to 2.3 times the operations, the Coriolis matrix 1.4 to 1.5
+    times, the derivatives 1.3 to 1.4 times and the regressor 1.2 to 1.3 times. In the bodies, for
+    a chain of 30 joints, they take 1.5, 1.6, 1.2 and 2.4 times the operations.
     """
     if isinstance(rep, Spatial):  # they are there already
         return Meeting(rep)
