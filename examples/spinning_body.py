@@ -77,7 +77,15 @@ def main() -> None:
     motions = [(spun(50.0, 0.02, **given), "-", None) for given in SCHEMES.values()]
     C, V = on_entries(50.0, 0.02)
     momentum, kinetic = BODY.momentum(C, V), BODY.kinetic_energy(V)
-    entries = BodyMotion(motions[0][0].t, C, V, momentum, kinetic, 0.0 * kinetic)
+    entries = BodyMotion(
+        t=motions[0][0].t,
+        C=C,
+        V=V,
+        momentum=momentum,
+        kinetic=kinetic,
+        potential=np.zeros_like(kinetic),
+        wrench=np.zeros_like(V),
+    )
     for motion, style, label in [*motions, (entries, "k--", "Runge-Kutta 4 on the entries")]:
         momentum = BODY.momentum(motion.C, motion.V)  # also where it is the state of the scheme
         lost = np.linalg.norm(momentum - momentum[0], axis=1)

@@ -17,30 +17,30 @@ from mbs_dynamics.compiler import Kernel, checked_backend, default_backend, trac
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between_poses
-from mbs_dynamics.integrate.group_steps import (
+from mbs_dynamics.integrate.groups import (
     Alpha,
     ExponentialChart,
+    GroupBody,
     GroupChart,
     Increments,
     generalized_alpha,
     momentum_midpoint,
     pose_of,
 )
-from mbs_dynamics.integrate.groups import GroupBody
 from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
+from mbs_dynamics.integrate.joints import batched
 from mbs_dynamics.integrate.results import BodyMotion, Event
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.integrate.schemes import (
-    Adaptive,
-    ExplicitRungeKutta,
     FixedStep,
     Implicit,
     Layout,
     Scheme,
     Task,
+    explicit,
+    field_of,
     tolerances,
 )
-from mbs_dynamics.integrate.simulation import batched
 from mbs_dynamics.lie.arrays import Array
 
 # -- a step as one kernel --------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class BodyStepper:
     """A step of a rigid body as one kernel, on flat states that :meth:`pack` makes.
 
     :param body: a :class:`GroupBody`.
-    :param method: one of :data:`BODY_METHODS`; see :mod:`mbs_dynamics.integrate.group_steps`.
+    :param method: one of :data:`BODY_METHODS`; see :mod:`mbs_dynamics.integrate.groups`.
     :param momenta: whether a Munthe-Kaas scheme integrates the spatial momentum instead of the
         twist, so that the momentum is kept where no wrench acts.
     :param increments: ``"right"`` or ``"left"``.
@@ -364,17 +364,12 @@ def _scheme(
     if method in ("momentum_midpoint", "generalized_alpha"):
         share = 0.5 if method == "momentum_midpoint" else 1.0
         return Implicit(task, stepper.instant_kernel, share)
-    rate, group = stepper.rate_kernel, stepper.body.group
+    group = stepper.body.group
     order = 5 if method == ADAPTIVE else int(method[-1])
     chart = GroupChart(group, group.dim, stepper.kind, order, stepper.backend)
 
-    def field(x: FloatArray, values: State) -> FloatArray:
-        found: FloatArray = rate.call(x, *values)
-        return found
-
-    if method == ADAPTIVE:
-        return Adaptive(task, field, accuracy, chart)
-    return ExplicitRungeKutta(task, field, TABLEAUS[order], chart)
+    field = field_of(stepper.rate_kernel, lambda values: values)
+    return explicit(method, task, field, accuracy, chart, order)
 
 
 def _motion(body: GroupBody, record: Record, method: str) -> BodyMotion:

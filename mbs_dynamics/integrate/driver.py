@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of every simulation: steps, events, progress, and what is kept when one fails."""
+"""The driver of all simulations: steps, events, progress, and the record up to a failure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mbs_dynamics.integrate.schemes import Scheme
 Result = TypeVar("Result")
 
 CHUNK = 1000
-"""Steps between two looks at whether all is well."""
+"""Steps between two checks that the states are finite."""
 
 
 class Course(NamedTuple):
-    """How long a simulation goes on, what is looked for meanwhile, and what is kept."""
+    """Duration, steps, events and progress of a simulation."""
 
     h: float
     steps: int
@@ -43,7 +43,7 @@ class Course(NamedTuple):
         stop: EventFunction | None = None,
         progress: bool | None = None,
     ) -> Course:
-        """Return one from the arguments of a simulation, or raise ArgumentError."""
+        """Return the course for the arguments of a simulation, or raise ArgumentError."""
         h, total = checks.number("step", step), checks.number("duration", duration)
         if h <= 0.0:
             raise ArgumentError(f"step must be positive; got {h:g} s")
@@ -57,18 +57,18 @@ class Course(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a run has kept: N instants."""
+    """What a run has stored: N instants."""
 
     t: FloatArray
     state: State
-    """Arrays (N, ..., *shape) of what the layout records."""
+    """Arrays (N, ..., *shape) that the layout records."""
     acted: State
-    """Arrays (N, ..., *shape), one for each drive."""
+    """Arrays (N, ..., *shape) of the values of each drive."""
     events: list[Crossing]
 
 
 class Run:
-    """A simulation as far as it is."""
+    """State of a running simulation."""
 
     def __init__(
         self,
@@ -83,22 +83,22 @@ class Run:
         self.course, self.inputs, self.method = course, inputs, method
         self.batch, self.interpolated = batch, interpolated
         self.seen = len(start) - extra
-        """How many of the arrays that are recorded laws and events see."""
+        """Number of recorded arrays that laws and events receive."""
         self.steps = 0
         self.end: float | None = None
-        """When all simulations have stopped, if they have."""
+        """Time at which all simulations have stopped; None while any is running."""
         self.states: list[State] = [tuple(x[None] for x in start)]
         self.acted: list[State] = []
         self.events: list[Crossing] = []
         self._running = np.ones(batch, dtype=bool)
 
     def go(self, made: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
-        """Make the scheme, let it advance, and return the result of what was kept.
+        """Make the scheme, advance it, and return the result of the record.
 
-        Raises SimulationError where it cannot go on, with the result of what there is until then.
+        Raises SimulationError, which carries the result up to the failure.
         """
         progress = Progress(self.course.steps * self.course.h, self.course.progress)
-        with np.errstate(over="ignore", invalid="ignore"):  # said by an error of our own
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by SimulationError
             try:
                 self._go(made, progress)
             except SimulationError as error:
@@ -113,7 +113,7 @@ class Run:
         try:
             scheme = made()
             watch.begin(0.0, scheme.layout.seen(scheme.x), self.batch)
-            # a law must not be asked beyond a stop, nor a member of a batch go on after its own
+            # no law is evaluated beyond a stop, and no member of a batch continues after its own
             single = watch and (self.inputs.laws or (watch.stops and self.batch))
             while self.steps < self.course.steps and self.end is None:
                 count = 1 if single else min(CHUNK, self.course.steps - self.steps)
@@ -124,7 +124,7 @@ class Run:
             raise SimulationError(f"at t = {t:.9g} s: {error}", time=t) from error
 
     def _advance(self, scheme: Scheme, count: int) -> None:
-        """Make some steps, keep them as far as they are finite, and look for events."""
+        """Make some steps, record them as far as they are finite, and look for events."""
         before = scheme.x
         states, acted = scheme.advance(count)
         good = len(states)
@@ -144,13 +144,13 @@ class Run:
             )
 
     def _keep(self, states: State, acted: State, count: int) -> None:
-        """Keep every so manieth state and what acted then."""
+        """Record every ``every``-th state and the values of the drives then."""
         every = self.course.every
         begun = slice(-self.steps % every, count, every)
         picked: Any = slice(-(self.steps + 1) % every, count, every)
-        if self.end is not None:  # the instant of a stop is kept in any case
+        if self.end is not None:  # the instant of a stop is always recorded
             picked = sorted({*range(*picked.indices(count)), count - 1})
-        thinned = every > 1  # a view would keep all that is left out
+        thinned = every > 1  # a view would keep the whole array alive
         self.states.append(tuple(x[picked].copy() if thinned else x[picked] for x in states))
         kept = []
         for drive, x in zip(self.inputs.drives, acted, strict=True):
@@ -166,7 +166,7 @@ class Run:
     def _watched(
         self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int
     ) -> tuple[FloatArray, int]:
-        """Look for events in the first ``good`` steps; return the states up to the end of all."""
+        """Look for events in the first ``good`` steps; return the states up to the last stop."""
         h, watch = self.course.h, self.course.watch
         seen = scheme.layout.seen
         path = seen(np.concatenate([before[None], states[:good]]))
@@ -185,7 +185,7 @@ class Run:
         return states, good
 
     def _stopped(self, scheme: Scheme, x: FloatArray, stopped: list[Crossing]) -> FloatArray:
-        """Return the array x with the states of simulations at their stop, and hold these."""
+        """Return the array x with stopped simulations at their stop, and hold these."""
         state = tuple(np.array(part) for part in scheme.layout.seen(x))
         members = np.zeros(self.batch, dtype=bool)
         for crossing in stopped:
@@ -199,7 +199,7 @@ class Run:
             scheme.hold(~self._running, x)
         return x
 
-    # -- what there is -----------------------------------------------------------------------------
+    # -- the record --------------------------------------------------------------------------------
 
     def _record(self) -> Record:
         states = tuple(np.concatenate(x) for x in zip(*self.states, strict=True))
@@ -217,11 +217,11 @@ class Run:
         return Record(t, states, tuple(acted), self.events)
 
     def _last(self, drive: Any, t: float, states: State) -> FloatArray:
-        """Return what a drive says of the last state that was kept."""
+        """Return the value of a drive in the last recorded state."""
         seen, k = tuple(x[-1] for x in states[: self.seen]), int(t / self.course.h * (1.0 + 1e-12))
         try:
             value: FloatArray = drive.at(k, t, seen, self.batch)
-        except SimulationError:  # the law of an arm that is lost may return anything
+        except SimulationError:  # a law may return anything for a state that is not finite
             value = np.full(drive.shape, np.nan)
         return value
 
@@ -229,16 +229,16 @@ class Run:
 # -- progress on a terminal ------------------------------------------------------------------------
 
 SHOWN_AFTER = 2.0
-"""Seconds that a run takes before anything is shown."""
+"""Seconds before progress is shown."""
 
 INTERVAL = 0.2
 """Seconds between two updates."""
 
 
 class Progress:
-    """Says how far a run is, if it is long and somebody watches.
+    """Progress of a long simulation on a terminal.
 
-    ``shown`` forces or forbids the line; None shows it on terminals only, after two seconds.
+    ``shown`` forces or suppresses the line; None shows it on terminals only, after two seconds.
     """
 
     def __init__(self, total: float, shown: bool | None, stream: TextIO | None = None) -> None:

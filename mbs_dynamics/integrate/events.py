@@ -22,16 +22,16 @@ Between = Callable[[float], State]
 """The share of a step, 0 to 1, to the state there."""
 
 Interpolation = Callable[[State, State, float], Between]
-"""States before and after a step, and its length, to what is between them."""
+"""States before and after a step and its length to the interpolation between them."""
 
 STOP = "stop"
 """Name of the event at which a simulation ends."""
 
 
 def stop_events(model: Model) -> dict[str, EventFunction]:
-    """Return event functions for joints that reach a limit of position, by joint and end.
+    """Return event functions for joints that reach a position limit, by joint and end.
 
-    They serve :func:`simulate` and :func:`simulate_floating`.
+    For :func:`simulate` and :func:`simulate_floating`.
     """
     found: dict[str, EventFunction] = {}
     for end, limits in (("lower", model.lower), ("upper", model.upper)):
@@ -47,14 +47,14 @@ def _distance(k: int, limit: float) -> EventFunction:
 
 
 class Crossing:
-    """An event as it is found: its name, its time, the state then, and whose it is."""
+    """A detected event: name, time, state, and index in the batch."""
 
     def __init__(self, name: str, t: float, state: State, member: tuple[int, ...]) -> None:
         self.name, self.t, self.state, self.member = name, t, state, member
 
 
 class Watch:
-    """Finds the events between two states, of each simulation of a batch for itself."""
+    """Detects events between two states, separately for each simulation of a batch."""
 
     def __init__(
         self, events: Mapping[str, EventFunction] | None, stop: EventFunction | None
@@ -82,9 +82,9 @@ class Watch:
     def between(
         self, t: float, before: State, after: State, h: float, interpolated: Interpolation
     ) -> list[Crossing]:
-        """Return the events of the step of h from t, in order.
+        """Return the events of the step of h that begins at t, in order.
 
-        A simulation whose stop is among them is not watched any longer.
+        A simulation is not watched after its stop.
         """
         found: list[Crossing] = []
         for member in list(self._values):
@@ -139,7 +139,7 @@ def _of(state: State, member: tuple[int, ...]) -> State:
     return tuple(x[member] for x in state) if member else state
 
 
-# -- what is between two states --------------------------------------------------------------------
+# -- interpolation between two states-----------------------------------------------------------------
 
 
 def between_joints(before: State, after: State, h: float) -> Between:

@@ -38,7 +38,6 @@ G = C C_0^-1 that makes it so: in G nothing changes but the direction of gravity
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +46,6 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms import (
     accelerations,
     center_of_mass,
-    forward_dynamics,
     forward_kinematics,
     jacobian,
     kinetic_energy,
@@ -55,41 +53,41 @@ from mbs_dynamics.algorithms import (
     momenta,
     twists,
 )
-from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
+from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
 from mbs_dynamics.integrate.bodies import check_poses
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
-from mbs_dynamics.integrate.group_steps import GroupChart, Increments, pose_of
-from mbs_dynamics.integrate.groups import SE3
-from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
-from mbs_dynamics.integrate.joint_forces import JointForces, passive_torques
+from mbs_dynamics.integrate.groups import SE3, GroupChart, Increments, pose_of
+from mbs_dynamics.integrate.inputs import Law, State
+from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.integrate.joints import (
     METHODS,
-    STEPS,
     Problem,
-    Step,
     applied_force,
+    batched,
+    check_forces,
+    drives,
     inertial_force,
+    midpoint_kernels,
     solve_mass,
 )
 from mbs_dynamics.integrate.results import Event, FloatingMotion
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS
 from mbs_dynamics.integrate.schemes import (
-    Adaptive,
     Arguments,
-    ExplicitRungeKutta,
     FixedStep,
     ImplicitMidpoint,
     Layout,
     Scheme,
     Task,
+    explicit,
+    field_of,
     tolerances,
 )
-from mbs_dynamics.integrate.simulation import batched, check_forces
+from mbs_dynamics.integrate.stepper import STEPS, Step
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
@@ -195,8 +193,6 @@ class Base:
 
 # -- the integrators -------------------------------------------------------------------------------
 
-Shapes = Mapping[str, tuple[int, ...]]
-
 POSE = 16
 """Entries of a pose."""
 
@@ -257,16 +253,8 @@ def floating_scheme(
     if implicit:
         problem.refuse_stiff()
         return ImplicitMidpoint(task, equations.midpoint_kernels(), np.s_[..., -(6 + base.m) :])
-    rate, arguments = equations.rate_kernel()
     chart = GroupChart(SE3, 6 + 2 * base.m, Increments(), 5, problem.backend)
-
-    def field(x: FloatArray, values: State) -> FloatArray:
-        found: FloatArray = rate.call(x, *arguments(values))
-        return found
-
-    if method == "runge_kutta":
-        return ExplicitRungeKutta(task, field, TABLEAUS[4], chart)
-    return Adaptive(task, field, tolerances, chart)
+    return explicit(method, task, field_of(*equations.rate_kernel()), tolerances, chart)
 
 
 class Equations:
@@ -297,11 +285,12 @@ class Equations:
             return self._kept(model, x, after, h[()]) if keep else _flat(after)
 
         size = self.size + 9 * keep
-        return self._kernel(f"{method}_floating", equations, {"x": (size,)}, key=(features, keep))
+        key = features, keep
+        return self.problem.kernel(f"{method}_floating", equations, {"x": (size,)}, key=key)
 
     def rate_kernel(self) -> tuple[Kernel, Arguments]:
         """Return the kernel of (V, qd, Vdot, qdd), and its arguments."""
-        features, solver = self.problem.features, self.problem.solver
+        problem = self.problem
 
         def equations(
             model: Tree, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
@@ -309,45 +298,19 @@ class Equations:
             C, q, V, qd = self._parts(x)
             at = self.base.local(model, C, q, V, qd)
             tau = self._whole(effort)
-            if joints is not None:
-                tau = tau + passive_torques(joints, features, at.q, at.qd)
-            form = "body_fixed"
-            qdd = forward_dynamics(
-                at.model, at.q, at.qd, tau, wrenches, method=solver, representation=form
-            )
-            Vd = np.asarray(accelerations(at.model, at.q, at.qd, qdd, representation=form))
-            return np.concatenate([V, qd, Vd[BASE], qdd[6:]])
+            qdd = problem.acceleration(at.model, at.q, at.qd, tau, wrenches, joints)
+            Vd = accelerations(at.model, at.q, at.qd, qdd, representation="body_fixed")
+            return np.concatenate([V, qd, np.asarray(Vd)[BASE], qdd[6:]])
 
-        inputs: Shapes = {"x": (self.size,)}
-        key = features, solver
-        return self._kernel("floating_rate", equations, inputs, key=key, step=False)
+        key = problem.features, problem.solver
+        inputs = {"x": (self.size,)}
+        return problem.kernel("floating_rate", equations, inputs, key=key, step=False)
 
     def midpoint_kernels(self) -> tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]]:
         """Return the kernels of the next iterate of V and v, and of the state after the step."""
         n = 6 + self.base.m
-        inputs: Shapes = {"x": (self.size + 2 * n,), "v": (n,)}
-        return (
-            self._kernel(
-                "floating_midpoint_rates", partial(self._midpoint, finished=False), inputs
-            ),
-            self._kernel("floating_midpoint_step", partial(self._midpoint, finished=True), inputs),
-        )
-
-    def _kernel(
-        self,
-        name: str,
-        function: Any,
-        inputs: Shapes,
-        *,
-        key: Any = (),
-        step: bool = True,
-    ) -> tuple[Kernel, Arguments]:
-        problem = self.problem
-        every = {**inputs, **problem.shapes(step)}
-        kernel = compiled_on(
-            problem.model, (key, tuple(every)), function, every, name=name, backend=problem.backend
-        )
-        return kernel, problem.arguments(kernel, step)
+        inputs = {"x": (self.size + 2 * n,), "v": (n,)}
+        return midpoint_kernels(self.problem, "floating_midpoint", self._midpoint, inputs)
 
     # -- parts of the equations --------------------------------------------------------------------
 
@@ -436,7 +399,7 @@ def simulate_floating(
     every: int = 1,
     method: str = "rk4",
     control: ArrayLike | Law | None = None,
-    wrenches: ArrayLike | Law | None = None,
+    wrenches: Wrenches | Law | None = None,
     forces: JointForces | None = None,
     events: Mapping[str, EventFunction] | None = None,
     stop: EventFunction | None = None,
@@ -447,35 +410,35 @@ def simulate_floating(
     progress: bool | None = None,
     backend: str | None = None,
 ) -> FloatingMotion:
-    """Return the motion of a mechanism whose base is a free joint, whatever way the base turns.
+    """Return the motion of a mechanism on a floating base, without singularities of orientation.
 
-    The methods are those of :func:`simulate`, and so is what they do with laws, friction and stops;
-    see :mod:`mbs_dynamics.integrate.floating` for how they move the base.
+    The methods, control laws, friction and stops are those of :func:`simulate`; see
+    :mod:`mbs_dynamics.integrate.floating` for the motion of the base.
 
-    :param model: its first six coordinates are a free joint on the ground, and nothing else stands
-        on the ground.
+    :param model: its first six coordinates are a free joint on the ground, the only root.
     :param C: (..., 4, 4) pose of the base, the body that the free joint moves; leading axes are a
         batch of simulations.
     :param V: (..., 6) body-fixed twist of the base.
     :param q: (..., m) positions of the other joints.
-    :param qd: (..., m) their rates, zero if None.
-    :param control: torques (m,) of the other joints: constant, or one value for each step (steps,
-        ..., m), or a law ``control(t, C, V, q, qd)``. None for none.
+    :param qd: (..., m) their rates; None means zero.
+    :param control: torques (m,) of the other joints: constant, one value per step (steps, ..., m),
+        or a law ``control(t, C, V, q, qd)``. None means zero.
     :param wrenches: body-fixed wrenches on the bodies of the model, moment first, (nb, 6), in the
-        same ways. The base is body 5; the five before it have no mass.
-    :param forces: damping, friction and stops of all joints, (6 + m,) each; those of the base must
-        be none.
+        same ways; or mappings from link names to wrenches (6,) in the frames of the links. The base
+        is body 5; the five before it are massless.
+    :param forces: damping, friction and stops of all joints, (6 + m,) each; zero for the base.
     :param events: functions of t, C, V, q, qd of one simulation, by name, whose changes of sign are
-        recorded as events, of each simulation of a batch for itself.
-    :param stop: such a function; the simulation ends where its sign changes. In a batch the
-        simulation then rests in the state it had, and the batch ends when all have stopped.
-    :param keep_momentum: keep the spatial momentum of the whole to rounding, and not only to the
-        order of the method; for ``"explicit_euler"``, ``"semi_implicit_euler"`` and ``"rk4"``,
-        without wrenches. ``"implicit_midpoint"`` keeps it anyway.
-    :raises ModelError: if the model has no such base.
+        recorded as events, separately for each simulation of a batch.
+    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
+        simulation keeps its state, and the batch ends when all have stopped.
+    :param keep_momentum: conserve the total spatial momentum to rounding, not only to the order of
+        the method; for ``"explicit_euler"``, ``"semi_implicit_euler"`` and ``"rk4"``, without
+        wrenches. ``"implicit_midpoint"`` always does.
+    :raises ModelError: if the model has no floating base.
     :raises ArgumentError: for a wrong shape or value; UnknownMethodError.
-    :raises SimulationError: if the state or a torque is not finite, the mass matrix singular, or
-        the tolerances cannot be met; its attribute ``motion`` has what there is until then.
+    :raises SimulationError: if the state or a torque is not finite, the mass matrix is singular, or
+        the tolerances cannot be met; its attribute ``motion`` contains the trajectory up to the
+        failure.
 
     ``every``, ``solver``, ``rtol``, ``atol``, ``progress`` and ``backend`` are those of
     :func:`simulate`.
@@ -494,10 +457,8 @@ def simulate_floating(
             f"{method!r}" + " and wrenches" * (wrenches is not None)
         )
     accuracy = tolerances(rtol, atol)
-    drives = [Drive("control", control, n, course.steps, SEEN)]
-    if wrenches is not None:
-        drives.append(Drive("wrenches", wrenches, (model.nb, 6), course.steps, SEEN))
-    problem = Problem(model, forces, Inputs(tuple(drives)), course.h, backend, solver)
+    inputs = drives(model, n, control, wrenches, course, SEEN)
+    problem = Problem(model, forces, inputs, course.h, backend, solver)
     run = Run(course, problem.inputs, method, start, start[2].shape[:-1], _between)
     return run.go(
         lambda: floating_scheme(method, problem, start, accuracy, bool(keep_momentum)),

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What drives a simulation: motor torques and applied wrenches, given or by a control law."""
+"""Inputs of a simulation: motor torques and applied wrenches, given as arrays or control laws."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Law = Callable[..., ArrayLike]
 """A control law: time and :data:`State` to torques or wrenches."""
 
 State = tuple[FloatArray, ...]
-"""What laws and events see after the time: (q, qd), (C, V), or (C, V, q, qd)."""
+"""Arguments of laws and events after the time: (q, qd), (C, V), or (C, V, q, qd)."""
 
 
 class Drive:
-    """Torques or wrenches over time: nothing, a constant, one value for each step, or a law."""
+    """Torques or wrenches over time: zero, a constant, one value per step, or a law."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class Drive:
         return array if core else array[None]
 
     def rows_from(self, k: int, count: int) -> FloatArray:
-        """Return the values of steps k to k + count, (count, ...) or (1, ...) if constant."""
+        """Return the values of steps k to k + count: (count, ...), or (1, ...) for a constant."""
         assert self.rows is not None
         return self.rows if len(self.rows) == 1 else self.rows[k : k + count]
 
     def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> FloatArray:
-        """Return the value at t, in step k, in a state whose arrays have the axes of a batch.
+        """Return the value at time t in step k, for a state with the axes of a batch.
 
-        Raises SimulationError for a value of the law that is not finite, and ArgumentError for one
-        of a wrong shape.
+        Raises SimulationError if a law returns a value that is not finite, ArgumentError for a
+        wrong shape.
         """
         if self.rows is not None:
             row: FloatArray = self.rows[min(k, len(self.rows) - 1)]
@@ -93,25 +93,25 @@ class Drive:
 
 
 class Inputs(NamedTuple):
-    """The drives of a simulation, in the order in which its kernels take their values."""
+    """The drives of a simulation, in the order of the kernels' inputs."""
 
     drives: tuple[Drive, ...]
 
     @property
     def laws(self) -> bool:
-        """Whether a function in Python decides."""
+        """Whether any drive is a function in Python."""
         return any(drive.law is not None for drive in self.drives)
 
     def rows_from(self, k: int, count: int) -> State:
-        """Return what :meth:`Drive.rows_from` does, of each."""
+        """Return :meth:`Drive.rows_from` of each drive."""
         return tuple(drive.rows_from(k, count) for drive in self.drives)
 
     def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> State:
-        """Return what :meth:`Drive.at` does, of each."""
+        """Return :meth:`Drive.at` of each drive."""
         return tuple([drive.at(k, t, state, batch) for drive in self.drives])
 
 
 def finite(x: FloatArray) -> bool:
-    """Return whether all entries are finite; of a few, sooner than NumPy says so."""
+    """Return whether all entries are finite; faster than NumPy for few."""
     few = x.size < 256  # many would wake the threads of a BLAS
     return (few and math.isfinite(np.vdot(x, x))) or bool(np.isfinite(x).all())

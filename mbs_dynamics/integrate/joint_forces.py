@@ -1,13 +1,13 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forces in the joints that a simulation adds to the motors': damping, friction, joint stops.
+"""Joint forces of a simulation in addition to motors: damping, friction and joint stops.
 
     tau_joint = - d qd - F tanh(qd / s) - k (q - bound) - c qd
 
-with viscous damping d, Coulomb friction F that is smooth within some s of standstill (at s it has
-risen to 76 %), and beyond a bound of the joint a spring k with a damper c that acts while the joint
-moves further in. All are of coordinates: what a joint that follows another one with a ratio adds to
-them is in :mod:`mbs_dynamics.model.coordinates`.
+with viscous damping d, Coulomb friction F that is smooth at speeds below some s (76 % of F at s),
+and beyond a bound of the joint a spring k with a damper c that acts while the joint moves further
+in. All refer to coordinates: contributions of mimic joints are described in
+:mod:`mbs_dynamics.model.coordinates`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mbs_dynamics.model.coordinates import resistance_of
 from mbs_dynamics.model.model import Model
 
 FRICTION_SPEED = 0.01
-"""Speed s in rad/s or m/s within which friction is smooth, unless told otherwise."""
+"""Speed s in rad/s or m/s within which friction is smooth, by default."""
 
 STOP_TIME = 0.01
-"""Time constant in s of the joint stops, unless told otherwise."""
+"""Time constant in s of the joint stops, by default."""
 
 SATURATED = 20.0
 """Argument beyond which tanh is 1 to rounding."""
@@ -40,7 +40,7 @@ SATURATED = 20.0
 
 @dataclass(frozen=True, eq=False)
 class JointForces:
-    """What acts in the n joints beside the motors; each (n,), SI units. See :meth:`of`."""
+    """Forces in the n joints in addition to the motors; each (n,), SI units. See :meth:`of`."""
 
     damping: FloatArray
     """Viscous damping d, N m s/rad or N s/m."""
@@ -89,15 +89,14 @@ class JointForces:
         stops: bool = False,
         stop_time: float = STOP_TIME,
     ) -> JointForces:
-        """Return the forces in the joints of a model; by default those that its description states.
+        """Return the joint forces of a model; by default those of its description.
 
-        ``damping``, ``friction`` and ``friction_speed`` are numbers or arrays (n,); None takes the
-        description's damping and friction, of joints that follow another one as well. ``stops``
-        adds stops at the limits of position, as springs with critical damping: k = M_jj / T^2, c =
-        2 M_jj / T with T = ``stop_time`` and the inertia M_jj that the motor feels in the middle
-        of the range.
+        ``damping``, ``friction`` and ``friction_speed`` are numbers or arrays (n,); None selects
+        damping and friction of the description, mimic joints included. ``stops`` adds stops at the
+        position limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
+        ``stop_time`` and the inertia M_jj at the motor in the middle of the range.
 
-        Raises ArgumentError for a wrong shape or type, what is negative, or a time that is not
+        Raises ArgumentError for a wrong shape or type, negative values, or a time that is not
         positive.
         """
         time = checks.number("stop_time", stop_time)
@@ -122,14 +121,14 @@ class JointForces:
     def resistance(self, qd: FloatArray) -> FloatArray:
         """Return the torques (..., n) of damping and friction at rates qd (..., n), without stops.
 
-        At rest there are none: what a joint that sticks bears is not known.
+        They are zero at rest, where static friction is indeterminate.
         """
         coulomb = self.friction * np.tanh(qd / self.friction_speed)
         return np.asarray(-(self.damping * qd + coulomb))
 
     @property
     def features(self) -> Features:
-        """What there is to compute."""
+        """Which forces are nonzero."""
         bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
         return Features(bool(self.damping.any()), bool(self.friction.any()), bool(bounded))
 
@@ -140,7 +139,7 @@ class JointForces:
 
 
 class Features(NamedTuple):
-    """Which forces a step computes at all."""
+    """Which forces a step computes."""
 
     damping: bool = False
     friction: bool = False
@@ -148,7 +147,7 @@ class Features(NamedTuple):
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the positions (n,) in the middle of their range, and as near zero as it allows."""
+    """Return the positions (n,) in the middle of their ranges, and as near zero as allowed."""
     bounded = np.isfinite(lower) & np.isfinite(upper)
     centre = np.where(bounded, 0.5 * (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)), 0)
     return np.clip(centre, lower, upper)
@@ -182,14 +181,14 @@ class Stiff(NamedTuple):
     D: list[Any]
     K: list[Any]
     excess: list[Any]
-    """How far beyond its bound each joint would be without them."""
+    """Distance beyond its bound that each joint would have without them."""
 
 
 def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: Any) -> Stiff:
-    """Return friction and stops for rates ``qd`` and positions expected without them, ``ahead``.
+    """Return friction and stops, linearised for rates ``qd`` and expected positions ``ahead``.
 
     ``joints`` is :attr:`JointForces.table`. Friction enters by its secant, F tanh(v/s) / v, which
-    unlike the tangent keeps the sign of the speed whatever the step.
+    unlike the tangent preserves the sign of the speed for any step.
     """
     _, friction, speed, lower, upper, stiffness, stop_damping = joints
     D, K, excess = [], [], []
@@ -212,7 +211,7 @@ def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: An
 
 
 def passive_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
-    """Return the torques (n,) of damping, friction and stops at a state, as they are."""
+    """Return the torques (n,) of damping, friction and stops at a state."""
     tau: list[Any] = [0.0] * len(joints[0])
     stiff = stiff_forces(joints, features, qd, q)
     for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):

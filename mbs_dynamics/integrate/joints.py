@@ -1,35 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in joint coordinates, as equations, as one kernel, and as the schemes of simulations.
+"""Simulation of a model in joint coordinates.
 
-The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
-forces of :class:`JointForces` are added. They are stiff: friction of 5 N m that is smooth within
-0.01 rad/s damps by 500 N m s/rad, and a stop is a hard spring. So they are taken implicitly, at the
-end of the step, and linearised (:func:`stiff_forces`): the change delta of the rates obeys
+implicit_midpoint is variational: symplectic, of order 2, implicit. The discrete Lagrangian
+h L((q0 + q1) / 2, (q1 - q0) / h) gives, with v = (q1 - q0) / h, the midpoint qm = q0 + h v / 2 and
+momenta p,
 
-    (M + h D + h^2 K) delta = h (f - D v - K (ahead - bound)),
+    M(qm) v = p0 + h f / 2,    p1 = p0 + h f,    f = C(qm, v)^T v - g(qm) + tau,
 
-where ``ahead`` is the position at which the spring is evaluated, less h delta. A joint at a stop
-thus comes to rest in two steps however stiff the spring, M constant, and stays where the forces are
-in balance. Each scheme needs its own ``ahead``:
-
-=================  ========================================  =====  ==============================
-method             the step                                  order  ahead
-=================  ========================================  =====  ==============================
-explicit_euler     q + h v,  v + delta                       1      q + 2 h v
-semi_implicit      q + h (v + delta),  v + delta             1      q + h v
-rk4                Runge-Kutta without friction and stops,   4      q' + h v' / 2
-                   giving q', v'; then q' + h delta / 2,
-                   v' + delta with f = 0
-=================  ========================================  =====  ==============================
-
-Viscous damping is implicit in the Euler schemes and explicit in rk4, which is stable for h < 2.7
-I / d. Where friction or stops act, rk4 is of order 1; elsewhere of order 4.
+which is the implicit midpoint rule for Hamilton's equations. It conserves the momenta of symmetries
+and keeps the energy within a bound over any time. v is found by iteration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,336 +26,38 @@ from mbs_dynamics.algorithms import (
     coriolis_matrix,
     forward_dynamics,
     gravity_torques,
+    kinetic_energy,
     mass_matrix,
+    momenta,
+    potential_energy,
 )
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
-from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
+from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.errors import ArgumentError, UnknownMethodError
-from mbs_dynamics.integrate.inputs import Inputs, State
-from mbs_dynamics.integrate.joint_forces import (
-    Features,
-    JointForces,
-    Stiff,
-    passive_torques,
-    stiff_forces,
-)
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
+from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
+from mbs_dynamics.integrate.driver import Course, Record, Run
+from mbs_dynamics.integrate.events import EventFunction, between_joints
+from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
+from mbs_dynamics.integrate.joint_forces import Features, JointForces, passive_torques
+from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.schemes import (
-    Adaptive,
     Arguments,
-    ExplicitRungeKutta,
+    Field,
     FixedStep,
     ImplicitMidpoint,
     Layout,
     Scheme,
     Task,
+    explicit,
+    field_of,
+    tolerances,
 )
+from mbs_dynamics.integrate.stepper import STEPS, Stepper
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
-
-# -- one step --------------------------------------------------------------------------------------
-
-
-class Step:
-    """The equations of one step of a model, over symbols or numbers."""
-
-    def __init__(
-        self,
-        model: Tree,
-        features: Features,
-        representation: str,
-        *,
-        algorithm: str | None = None,
-        effort: Array,
-        wrenches: Array | None,
-        joints: Array | None,
-    ) -> None:
-        self.model = model
-        self.features = features
-        self.representation = representation
-        self.algorithm = representation if algorithm is None else algorithm
-        self.effort = effort
-        self.wrenches = wrenches
-        self.joints = joints
-
-    def acceleration(self, q: Array, v: Array) -> Array:
-        """Return qdd (n,) under motors, wrenches, gravity and viscous damping."""
-        tau = self.effort
-        if self.features.damping and self.joints is not None:
-            tau = tau - self.joints[0] * v
-        found: Array = forward_dynamics(
-            self.model, q, v, tau, self.wrenches_at(q), representation=self.algorithm
-        )
-        return found
-
-    def wrenches_at(self, q: Array) -> Array | None:
-        """Return the wrenches on the bodies at q, in the representation of the recursions."""
-        if self.wrenches is None or self.algorithm == self.representation:
-            return self.wrenches
-        rep, source, target = BodyFixed(self.model, q), self.representation, self.algorithm
-        pairs = enumerate(self.wrenches)
-        return np.array(
-            [convert_wrench(W, rep.C(i), source=source, target=target) for i, W in pairs]
-        )
-
-    def stiff(self, v: Array, ahead: Array) -> Stiff | None:
-        """Return friction and stops, or None if there are none."""
-        if self.joints is None or not (self.features.friction or self.features.stops):
-            return None
-        return stiff_forces(self.joints, self.features, v, ahead)
-
-    def euler_change(self, q: Array, v: Array, ahead: Array, h: Any) -> Array:
-        """Return delta (n,) of a step with all joint forces implicit."""
-        stiff = self.stiff(v, ahead)
-        if stiff is None and not self.features.damping:
-            return h * self.acceleration(q, v)
-        n = self.model.n
-        D, K, excess = stiff or Stiff([0.0] * n, [0.0] * n, [0.0] * n)
-        if self.features.damping and self.joints is not None:
-            D = [D[k] + self.joints[0][k] for k in range(n)]
-        loads = Loads(self.wrenches_at(q))
-        bias = newton_euler(self.model, q, v, np.zeros(n), self.algorithm, loads)
-        f = [self.effort[k] - bias[k] for k in range(n)]
-        return self._implicit(q, f, v, Stiff(D, K, excess), h)
-
-    def rest_change(self, q: Array, v: Array, stiff: Stiff, h: Any) -> Array:
-        """Return delta (n,) by friction and stops alone, for rates v without them."""
-        return self._implicit(q, [0.0] * self.model.n, v, stiff, h)
-
-    def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
-        """Return delta (n,) of (M + h D + h^2 K) delta = h (f - D v - K excess)."""
-        M = np.array(mass_matrix(self.model, q, representation=self.algorithm), dtype=object)
-        right = []
-        for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
-            M[k, k] = M[k, k] + h * d + (h * h) * spring
-            right.append(h * (f[k] - d * v[k] - spring * out))
-        return solve(*factorize(self.model, M), np.array(right, dtype=object))
-
-
-def explicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
-    """Return q and qd after a step with the rates of its beginning."""
-    return q + h * v, v + step.euler_change(q, v, q + (2.0 * h) * v, h)
-
-
-def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
-    """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
-    v_new = v + step.euler_change(q, v, q + h * v, h)
-    return q + h * v_new, v_new
-
-
-def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
-    """Return q and qd after a step of the classical Runge-Kutta scheme."""
-
-    def rate(_t: float, x: Array) -> Array:
-        return np.array([x[1], step.acceleration(x[0], x[1])])
-
-    half = 0.5 * h
-    q_new, v_new = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
-    stiff = step.stiff(v, q_new + half * v_new)
-    if stiff is None:
-        return q_new, v_new
-    delta = step.rest_change(q, v_new, stiff, h)
-    return q_new + half * delta, v_new + delta
-
-
-STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
-    "explicit_euler": explicit_euler,
-    "semi_implicit_euler": semi_implicit_euler,
-    "rk4": rk4,
-}
-"""Schemes with a fixed step whose whole step is one kernel."""
-
-
-# -- a step as one kernel --------------------------------------------------------------------------
-
-
-class Stepper:
-    """Advances the state (q, qd) of a model by fixed steps, each one call of a compiled kernel.
-
-        stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
-        state = stepper.step(state, effort, 1e-3)
-
-    :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; see
-        :mod:`mbs_dynamics.integrate.joints` for their orders and how friction and stops enter.
-    :param forces: damping, friction and stops of the joints; None for none.
-    :param wrenches: whether wrenches on the bodies are an input.
-    :param representation: that of the wrenches.
-    :param algorithm: representation of the recursions; None for that of the wrenches.
-    :param backend: as for :func:`mbs_dynamics.compile`.
-    :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
-
-    Gravity, payloads and the parameters of the joints are inputs of the kernel: :attr:`model` may
-    be set to one made by ``with_gravity`` or ``with_payload``, and :attr:`forces` to others of the
-    same features, without compiling.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        *,
-        method: str = "semi_implicit_euler",
-        forces: JointForces | None = None,
-        wrenches: bool = False,
-        representation: str = "body_fixed",
-        algorithm: str | None = None,
-        backend: str | None = None,
-    ) -> None:
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-        if method not in STEPS:
-            raise UnknownMethodError(method, STEPS)
-        self.method = method
-        self.takes_wrenches = bool(wrenches)
-        self.representation = checked(representation)
-        self.algorithm = self.representation if algorithm is None else checked(algorithm)
-        self._model = model
-        self._forces = self._checked_forces(forces)
-        self._features = Features() if forces is None else forces.features
-        key = method, self._features, self.takes_wrenches, self.representation, self.algorithm
-        n, nb = model.n, model.nb
-        inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
-        if self.takes_wrenches:
-            inputs["wrenches"] = (nb, 6)
-        if any(self._features):
-            inputs["joints"] = (7, n)
-        self.kernel = compiled_on(
-            model, key, self._equations, inputs, name=f"{method}_step", backend=backend
-        )
-        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state (2, n)."""
-        self._constants = self._parameters()
-
-    def __repr__(self) -> str:
-        return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
-
-    @property
-    def model(self) -> Model:
-        """The model; may be set to another one that shares its kernels."""
-        return self._model
-
-    @model.setter
-    def model(self, model: Model) -> None:
-        if (
-            not isinstance(model, Model)
-            or model.compiled.kernels is not self._model.compiled.kernels
-        ):
-            raise ArgumentError(
-                "model must be one made from the stepper's own by with_gravity or with_payload"
-            )
-        if model.loaded_bodies != self._model.loaded_bodies:
-            raise ArgumentError("the same bodies must carry payloads; make another Stepper")
-        self._model = model
-        self._constants = self._parameters()
-
-    @property
-    def forces(self) -> JointForces | None:
-        """Damping, friction and stops; may be set to others with the same features."""
-        return self._forces
-
-    @forces.setter
-    def forces(self, forces: JointForces | None) -> None:
-        checked_forces = self._checked_forces(forces)
-        features = Features() if forces is None else forces.features
-        if features != self._features:
-            raise ArgumentError(
-                f"forces must have the features {self._features}; got {features}; make another "
-                "Stepper"
-            )
-        self._forces = checked_forces
-        self._constants = self._parameters()
-
-    @property
-    def parameters(self) -> tuple[FloatArray, ...]:
-        """Last inputs of the kernel: parameters of the joints, gravity, payloads, as it takes."""
-        return self._constants
-
-    def step(
-        self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
-    ) -> FloatArray:
-        """Return the state (..., 2, n) after h seconds under constant ``effort`` (..., n).
-
-        ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
-        arrays may carry batch axes. Not checked, for speed: that h is positive and the state
-        finite; :func:`simulate` does that.
-
-        Raises ArgumentError for a wrong shape or type; SingularError, naming the joint, where the
-        mass matrix is not positive definite.
-        """
-        held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
-        loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        found: FloatArray = self.kernel.call(state, effort, held, *loads, *self._constants)
-        return found
-
-    def run(
-        self,
-        state: ArrayLike,
-        effort: ArrayLike,
-        h: float,
-        steps: int,
-        wrenches: ArrayLike | None = None,
-    ) -> FloatArray:
-        """Return the states (steps + 1, ..., 2, n), the first one included; a loop in machine code.
-
-        ``effort`` is constant, (n,), or has a leading axis with one value for each step, or 1,
-        followed by axes that broadcast with those of the state. So have ``wrenches`` (nb, 6).
-
-        Raises ArgumentError for a step or number of steps that is not positive, and as
-        :meth:`step` does; SingularError has the states so far as its attribute ``trajectory``.
-        """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-            raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
-        if checks.number("h", h) <= 0.0:
-            raise ArgumentError(f"h must be positive; got {h!r} s")
-        inputs = [effort, h, *self._loads(wrenches), *self._constants]
-        return self.kernel.iterate(state, *inputs, steps=int(steps))
-
-    def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
-        """Return the wrenches as the kernel takes them."""
-        if self.takes_wrenches:
-            return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
-        if wrenches is not None:
-            raise ArgumentError("this Stepper was made without wrenches=True")
-        return ()
-
-    def _equations(
-        self,
-        model: Tree,
-        state: Array,
-        effort: Array,
-        h: Any,
-        wrenches: Array | None = None,
-        joints: Array | None = None,
-    ) -> Array:
-        step = Step(
-            model,
-            self._features,
-            self.representation,
-            algorithm=self.algorithm,
-            effort=effort,
-            wrenches=wrenches,
-            joints=joints,
-        )
-        return np.array(STEPS[self.method](step, state[0], state[1], h[()]))
-
-    def _parameters(self) -> tuple[FloatArray, ...]:
-        joints = () if self._forces is None or not any(self._features) else (self._forces.table,)
-        return (*joints, *model_inputs(self._model, self.kernel))
-
-    def _checked_forces(self, forces: JointForces | None) -> JointForces | None:
-        if forces is None:
-            return None
-        if not isinstance(forces, JointForces):
-            raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
-        if forces.damping.shape != (self._model.n,):
-            raise ArgumentError(
-                f"forces are of {forces.damping.size} joints; the model has {self._model.n}"
-            )
-        return forces
-
 
 # -- the integrators -------------------------------------------------------------------------------
 
@@ -412,8 +99,34 @@ class Problem(NamedTuple):
             found["joints"] = (7, n)
         return found
 
+    def kernel(
+        self,
+        name: str,
+        equations: Callable[..., Any],
+        inputs: Mapping[str, tuple[int, ...]],
+        *,
+        key: Any = (),
+        step: bool = True,
+    ) -> tuple[Kernel, Arguments]:
+        """Return a kernel of inputs and then those of :meth:`shapes`, and its arguments."""
+        every = {**inputs, **self.shapes(step)}
+        key = key, tuple(every)
+        kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
+        return kernel, self.arguments(kernel, step)
+
+    def acceleration(
+        self, model: Tree, q: Array, qd: Array, effort: Array, wrenches: Any, joints: Any
+    ) -> Array:
+        """Return qdd (n,) under all forces as they are at a state."""
+        if joints is not None:
+            effort = effort + passive_torques(joints, self.features, q, qd)
+        found: Array = forward_dynamics(
+            model, q, qd, effort, wrenches, method=self.solver, representation="body_fixed"
+        )
+        return found
+
     def arguments(self, kernel: Kernel, step: bool = True) -> Arguments:
-        """Return what gives a kernel with the inputs of :meth:`shapes` all after its state."""
+        """Return a function from values of the drives to the arguments after a kernel's state."""
         table = () if self.forces is None or not any(self.features) else (self.forces.table,)
         constants = (*table, *model_inputs(self.model, kernel))
         h = (np.array(self.h),) if step else ()
@@ -428,34 +141,18 @@ class Problem(NamedTuple):
             )
 
 
-class RateKernel:
-    """The rate (qd, qdd) of the state under all that acts, (..., 2, n), as one kernel."""
+def state_rate(problem: Problem) -> Field:
+    """Return the rate (qd, qdd) (..., 2, n) of the state under all forces, as one kernel."""
 
-    def __init__(self, problem: Problem) -> None:
-        features = problem.features
+    def equations(
+        model: Tree, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
+    ) -> Array:
+        q, qd = state
+        return np.array([qd, problem.acceleration(model, q, qd, effort, wrenches, joints)])
 
-        def equations(
-            model: Tree, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
-        ) -> Array:
-            q, qd = state
-            tau = effort if joints is None else effort + passive_torques(joints, features, q, qd)
-            qdd = forward_dynamics(
-                model, q, qd, tau, wrenches, method=problem.solver, representation="body_fixed"
-            )
-            return np.array([qd, qdd])
-
-        model = problem.model
-        inputs = {"state": (2, model.n), **problem.shapes(step=False)}
-        key = features, not problem.wrenches, problem.solver
-        self.kernel = compiled_on(
-            model, key, equations, inputs, name="state_rate", backend=problem.backend
-        )
-        self.arguments = problem.arguments(self.kernel, step=False)
-
-    def __call__(self, state: FloatArray, values: State) -> FloatArray:
-        """Return the rate of a state under efforts (..., n) and wrenches (..., nb, 6)."""
-        found: FloatArray = self.kernel.call(state, *self.arguments(values))
-        return found
+    inputs = {"state": (2, problem.model.n)}
+    key = problem.features, problem.solver
+    return field_of(*problem.kernel("state_rate", equations, inputs, key=key, step=False))
 
 
 class JointLayout(Layout):
@@ -502,34 +199,23 @@ def joint_scheme(
         return FixedStep(task, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
         problem.refuse_stiff()
-        kernels = (_midpoint_kernel(problem, False), _midpoint_kernel(problem, True))
+        inputs = {"x": (4, problem.model.n), "v": (problem.model.n,)}
+        kernels = midpoint_kernels(problem, "midpoint", _midpoint, inputs)
         return ImplicitMidpoint(task, kernels, np.s_[..., 3, :])
-    rate = RateKernel(problem)
-    if method == "runge_kutta":
-        return ExplicitRungeKutta(task, rate, TABLEAUS[4])
-    return Adaptive(task, rate, tolerances)
+    return explicit(method, task, state_rate(problem), tolerances)
 
 
-# -- the variational midpoint scheme ---------------------------------------------------------------
-#
-# It is symplectic, of order 2, implicit. The discrete Lagrangian h L((q0 + q1) / 2, (q1 - q0) / h)
-# gives, with v = (q1 - q0) / h, the point between qm = q0 + h v / 2, and momenta p,
-#
-#     M(qm) v = p0 + h f / 2,    p1 = p0 + h f,    f = C(qm, v)^T v - g(qm) + tau,
-#
-# which is the implicit midpoint rule for Hamilton's equations. It keeps momenta that symmetries
-# keep, and the energy within a bound over any time. v is found by iteration.
-
-
-def _midpoint_kernel(problem: Problem, finished: bool) -> tuple[Kernel, Arguments]:
-    """Return the kernel of the next iterate of v, or of the state after the step."""
-    model = problem.model
-    inputs = {"x": (4, model.n), "v": (model.n,), **problem.shapes()}
-    name = "midpoint_step" if finished else "midpoint_rates"
-    equations = partial(_midpoint, finished=finished)
-    key = tuple(inputs)
-    kernel = compiled_on(model, key, equations, inputs, name=name, backend=problem.backend)
-    return kernel, problem.arguments(kernel)
+def midpoint_kernels(
+    problem: Problem,
+    name: str,
+    equations: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+) -> tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]]:
+    """Return the kernels of the next iterate of v, and of the state after the step."""
+    return (
+        problem.kernel(f"{name}_rates", partial(equations, finished=False), inputs),
+        problem.kernel(f"{name}_step", partial(equations, finished=True), inputs),
+    )
 
 
 def applied_force(
@@ -576,3 +262,179 @@ def _midpoint(
 def solve_mass(model: Tree, q: Array, p: Array) -> Array:
     """Return M(q)^-1 p."""
     return solve(*factorize(model, mass_matrix(model, q, representation="body_fixed")), p)
+
+
+# -- simulation ------------------------------------------------------------------------------------
+
+
+def simulate(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    *,
+    duration: float,
+    step: float = 1e-3,
+    every: int = 1,
+    method: str = "rk4",
+    control: ArrayLike | Law | None = None,
+    wrenches: Wrenches | Law | None = None,
+    forces: JointForces | None = None,
+    events: Mapping[str, EventFunction] | None = None,
+    stop: EventFunction | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    solver: str = "articulated_body",
+    progress: bool | None = None,
+    backend: str | None = None,
+) -> Motion:
+    """Return the motion of a model that starts at q, qd (..., n), every ``step`` seconds.
+
+    Methods, with their orders:
+
+    - ``explicit_euler`` (1), ``semi_implicit_euler`` (1), ``rk4`` (4): one kernel per step; motor
+      torques are held over the step, as by a digital controller. Without a control law and events
+      the loop is machine code.
+    - ``runge_kutta`` (4): control laws are evaluated at every stage.
+    - ``dormand_prince`` (5): the step size follows from ``rtol`` and ``atol``, with states every
+      ``step`` by interpolation of order 4; control laws are evaluated at every stage.
+    - ``implicit_midpoint`` (2): variational; the energy error is bounded, and momenta of symmetries
+      are conserved. It takes neither friction nor stops; torques are held.
+
+    The Euler schemes and rk4 treat friction and stops implicitly and are stable for any stiffness,
+    see :mod:`mbs_dynamics.integrate.stepper`; with the other schemes the step must resolve them.
+
+    :param q: positions in rad or m; leading axes are a batch of simulations.
+    :param qd: rates in rad/s or m/s; None means zero.
+    :param duration: in s; rounded to a number of steps.
+    :param every: store every ``every``-th state.
+    :param control: motor torques: constant (n,), one value per step (steps, ..., n), or a function
+        of t, q (..., n) and qd that returns them. None means zero.
+    :param wrenches: body-fixed wrenches on the bodies, moment first, (nb, 6), in the same ways; or
+        mappings from link names to wrenches (6,) in the frames of the links.
+    :param forces: damping, friction and stops of the joints; none if None.
+    :param events: functions of t, q (n,) and qd of one simulation, by name, whose changes of sign
+        are recorded as events, separately for each simulation of a batch.
+    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
+        simulation keeps its state, and the batch ends when all have stopped.
+    :param solver: how ``runge_kutta`` and ``dormand_prince`` solve the equations of motion; see
+        :func:`mbs_dynamics.forward_dynamics`.
+    :param progress: whether to print progress to stderr; None means for long runs on a terminal.
+    :raises ArgumentError: for a wrong shape or value, such as a step that is not positive.
+    :raises SimulationError: if the state or a torque becomes infinite or NaN, the mass matrix is
+        singular, or the tolerances cannot be met. It states the time, and its attribute ``motion``
+        contains the trajectory up to the failure.
+    """
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
+    course = Course.of(duration, step, every, events, stop, progress)
+    start = batched(q=(q, (model.n,)), qd=(np.zeros(model.n) if qd is None else qd, (model.n,)))
+    if method not in METHODS:
+        raise UnknownMethodError(method, METHODS)
+    check_forces(forces)
+    accuracy = tolerances(rtol, atol)
+    inputs = drives(model, (model.n,), control, wrenches, course)
+    problem = Problem(model, forces, inputs, course.h, backend, solver)
+    run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between_joints)
+    return run.go(
+        lambda: joint_scheme(method, problem, start, accuracy),
+        lambda record: _motion(problem, record, method),
+    )
+
+
+def drives(
+    model: Model,
+    n: tuple[int, ...],
+    control: Any,
+    wrenches: Any,
+    course: Course,
+    seen: str = "q, qd",
+) -> Inputs:
+    """Return the drives of motor torques and, if there are any, of wrenches."""
+    found = [Drive("control", control, n, course.steps, seen)]
+    if wrenches is not None:
+        given = _by_body(model, wrenches)
+        found.append(Drive("wrenches", given, (model.nb, 6), course.steps, seen))
+    return Inputs(tuple(found))
+
+
+def _by_body(model: Model, wrenches: Any) -> Any:
+    """Return wrenches, or a law of them, by body also where they are given by link name."""
+    if isinstance(wrenches, Mapping):
+        return model.wrenches(wrenches)
+    if callable(wrenches):
+        return lambda t, *state: _by_body(model, wrenches(t, *state))
+    return wrenches
+
+
+def batched(**given: tuple[ArrayLike, tuple[int, ...]]) -> State:
+    """Return arrays of these shapes, with the axes of one batch; or raise ArgumentError."""
+    arrays, batches = [], []
+    for name, (value, shape) in given.items():
+        array = checks.numbers(name, value, np.shape(value))
+        lead = array.ndim - len(shape)
+        if lead < 0 or array.shape[lead:] != shape:
+            valid = ", ".join(map(str, shape))
+            raise ArgumentError(
+                f"{name} has shape {array.shape}; valid is {shape}, or (..., {valid}) for a batch"
+            )
+        arrays.append(array)
+        batches.append(array.shape[:lead])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError as error:
+        said = " and ".join(f"{name} {x.shape}" for name, x in zip(given, arrays, strict=True))
+        raise ArgumentError(f"{said}: {error}") from error
+    return tuple(
+        np.ascontiguousarray(np.broadcast_to(x, (*batch, *shape)))
+        for x, (_, shape) in zip(arrays, given.values(), strict=True)
+    )
+
+
+def check_forces(forces: JointForces | None) -> None:
+    """Raise ArgumentError if these are none."""
+    if forces is not None and not isinstance(forces, JointForces):
+        raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
+
+
+def _motion(problem: Problem, record: Record, method: str) -> Motion:
+    model, (q, qd), tau = problem.model, record.state, record.acted[0]
+    return Motion(
+        t=record.t,
+        q=q,
+        qd=qd,
+        qdd=_accelerations(problem, record),
+        tau=tau,
+        kinetic=kinetic_energy(model, q, qd),
+        potential=np.asarray(potential_energy(model, q)),
+        momentum=momenta(model, q, qd, representation="spatial").sum(axis=-2),
+        joint_names=model.joint_names,
+        events=tuple(
+            Event(x.name, x.t, x.state[0], x.state[1], member=x.member) for x in record.events
+        ),
+        method=method,
+    )
+
+
+def _accelerations(problem: Problem, record: Record) -> FloatArray:
+    """Return qdd at all states; NaN at those where the mass matrix is singular."""
+    states = np.stack(record.state, axis=-2)
+    n = states.shape[-1]
+    try:
+        rate = state_rate(problem)
+    except SingularError:  # whatever the state
+        return np.full(record.state[0].shape, np.nan)
+    try:
+        return rate(states, record.acted)[..., 1, :]
+    except SingularError:
+        flat: Any = [states.reshape(-1, 2, n)]
+        flat += [
+            x.reshape(-1, *drive.shape)
+            for x, drive in zip(record.acted, problem.inputs.drives, strict=True)
+        ]
+        found = np.full((len(flat[0]), n), np.nan)
+        for k, (state, *values) in enumerate(zip(*flat, strict=True)):
+            try:
+                found[k] = rate(state, tuple(values))[1]
+            except SingularError:
+                continue
+        return found.reshape(record.state[0].shape)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def _read_npz(kind: Any, source: Path) -> dict[str, Any]:
         raise ArgumentError(f"{source} is no .npz file of a motion: {error}") from error
     states = [f"event_{name}" for name in _states(kind)]
     joints = ["joint_names"] if "q" in kind.arrays() else []
-    wanted = (*kind.arrays(), *joints, "method", "event_names", "event_t", *states)
+    wanted = (*_fields(kind), *joints, "method", "event_names", "event_t", *states)
     missing = [name for name in wanted if name not in data]
     if missing:
         raise ArgumentError(f"{source} is no file of a motion: it has no {', '.join(missing)}")
@@ -224,56 +224,67 @@ def _read_csv(kind: Any, source: Path) -> dict[str, Any]:
 
 
 class Event(NamedTuple):
-    """An event function was zero."""
+    """A zero of an event function."""
 
     name: str
     t: float
-    """When, in s."""
+    """Time in s."""
     q: FloatArray
-    """(n,) positions then; of the joints beside a floating base; none of a body."""
+    """(n,) positions at t, without those of a floating base; empty for a body."""
     qd: FloatArray
-    """(n,) rates then."""
+    """(n,) rates at t."""
     C: FloatArray | None = None
-    """Pose or rotation of a body or floating base then; None where there is none."""
+    """Pose or rotation of a body or floating base at t; None if there is none."""
     V: FloatArray | None = None
-    """Its body-fixed twist or angular velocity then."""
+    """Its body-fixed twist or angular velocity at t."""
     member: tuple[int, ...] = ()
-    """Which simulation of a batch it was."""
+    """Index of the simulation in a batch."""
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Trajectory:
-    """What all results of simulations have in common: N instants, energies, events, files.
+    """Common part of all results of simulations: N instants, energies, events, files.
 
-    Arrays of a batch of simulations have its axes after the first.
+    Units are SI. Arrays of a batch of simulations have its axes after the first.
     """
 
     t: FloatArray
+    """(N,) time in s."""
     kinetic: FloatArray
+    """(N, ...) kinetic energy in J."""
     potential: FloatArray
-    method: str
-    events: tuple[Event, ...]
+    """(N, ...) potential energy in the field of gravity, in J."""
+    momentum: FloatArray
+    """(N, ..., 6) total momentum about the inertial origin, angular part first."""
+    method: str = ""
+    events: tuple[Event, ...] = ()
 
     def __len__(self) -> int:
         return len(self.t)
 
+    def __repr__(self) -> str:
+        last = f"to {self.t[-1]:g} s" if len(self) else "empty"
+        shape = getattr(self, "q", self.kinetic).shape
+        return f"<{type(self).__name__} {shape}, {last}, {self.method}>"
+
     @property
     def energy(self) -> FloatArray:
-        """(N, ...) kinetic and potential energy."""
+        """(N, ...) sum of kinetic and potential energy, in J."""
         return self.kinetic + self.potential
 
     def save(self, path: str | Path) -> None:
         """Write a file ``.npz`` with all arrays by name, or ``.csv`` with a column for each entry.
 
-        CSV has no events, and no batches. Raises ArgumentError for another kind of file, or a batch
-        into CSV.
+        A CSV file contains no events. Raises ArgumentError for another kind of file, or for a batch
+        and CSV.
         """
         _write(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Any:
-        """Return what :meth:`save` wrote; ArgumentError, naming the file, if it is something else.
+    def load(cls: type[T], path: str | Path) -> T:
+        """Return the result that :meth:`save` wrote.
 
-        Raises FileNotFoundError where there is none.
+        Raises ArgumentError, naming the file, for other contents; FileNotFoundError.
         """
         given = _read(cls, path)
         given["events"] = tuple(Event(**row) for row in given.get("events", ()))
@@ -282,182 +293,100 @@ class Trajectory:
     @classmethod
     def arrays(cls) -> tuple[str, ...]:
         """Return the names of the fields that are arrays."""
-        return tuple(x.name for x in fields(cls) if x.type == "FloatArray")  # type: ignore[arg-type]
+        return tuple(x.name for x in fields(cls) if x.type == "FloatArray")
 
     @classmethod
     def shapes(cls, n: int, size: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes that follow N and the batch, for n joints and poses of ``size``."""
+        """Return the shapes after N and the batch, for n joints and poses of ``size`` rows."""
         dim = 3 if size == 3 else 6
         every = {
-            **dict.fromkeys(("q", "qd", "qdd", "tau"), (n,)),
+            **dict.fromkeys(JOINTS, (n,)),
             **dict.fromkeys(("V", "wrench", "momentum"), (dim,)),
             "C": (size, size),
         }
         return {name: every.get(name, ()) for name in cls.arrays()}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Motion(Trajectory):
-    """States over time, and what follows from them: N instants, n coordinates; SI units.
+T = TypeVar("T", bound=Trajectory)
 
-    Arrays of a batch of simulations have its axes after the first: q is (N, ..., n).
-    """
 
-    t: FloatArray
-    """(N,) time."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Joints(Trajectory):
+    """The part of joints, with n coordinates."""
+
     q: FloatArray
-    """(N, ..., n) positions."""
+    """(N, ..., n) positions in rad or m."""
     qd: FloatArray
-    """(N, ..., n) rates."""
-    qdd: FloatArray
-    """(N, ..., n) accelerations; NaN where there are none because the mass matrix is singular."""
+    """(N, ..., n) rates in rad/s or m/s."""
     tau: FloatArray
-    """(N, ..., n) motor torques; where they are held, those of the step that begins."""
-    kinetic: FloatArray
-    """(N, ...) kinetic energy."""
-    potential: FloatArray
-    """(N, ...) potential energy in the field of gravity."""
-    momentum: FloatArray
-    """(N, ..., 6) momentum of all bodies about the inertial origin, angular part first."""
+    """(N, ..., n) motor torques in N m or N; if held, those of the step that begins."""
     joint_names: tuple[str, ...]
-    events: tuple[Event, ...] = ()
-    method: str = ""
-
-    def __repr__(self) -> str:
-        last = f"to {self.t[-1]:g} s" if len(self) else "empty"
-        return f"<Motion {self.q.shape}, {last}, {self.method}>"
 
     @property
     def power(self) -> FloatArray:
-        """(N, ...) power of the motors."""
-        product: FloatArray = np.sum(self.tau * self.qd, axis=-1)
-        return product
-
-    @classmethod
-    def load(cls, path: str | Path) -> Motion:
-        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
-        found: Motion = super().load(path)
-        return found
+        """(N, ...) power of the motors in W."""
+        return np.asarray(np.sum(self.tau * self.qd, axis=-1))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BodyMotion(Trajectory):
-    """The motion of a rigid body at N instants; arrays of a batch have its axes after the first."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Pose(Trajectory):
+    """The part of a body that moves freely."""
 
-    t: FloatArray
-    """(N,) time in s."""
     C: FloatArray
-    """(N, ..., 4, 4) poses on SE(3), or (N, ..., 3, 3) rotations on SO(3)."""
+    """(N, ..., 4, 4) poses, or (N, ..., 3, 3) rotations of a body on SO(3)."""
     V: FloatArray
     """(N, ..., 6) body-fixed twists, or (N, ..., 3) angular velocities."""
-    momentum: FloatArray
-    """Spatial momenta, of the shape of V: about the inertial origin, or the fixed point. A scheme
-    that integrates the momentum returns its own; else it is that of C and V."""
-    kinetic: FloatArray
-    """(N, ...) kinetic energy."""
-    potential: FloatArray
-    """(N, ...) potential energy."""
-    method: str = ""
-    events: tuple[Event, ...] = ()
-    wrench: FloatArray = field(default_factory=lambda: np.zeros(0))
-    """Body-fixed wrenches that were applied beside the body's own, of the shape of V; where they
-    are held, those of the step that begins."""
-
-    def __post_init__(self) -> None:
-        if not self.wrench.size:
-            object.__setattr__(self, "wrench", np.zeros(np.shape(self.V)))
-
-    def __repr__(self) -> str:
-        return f"<BodyMotion {self.C.shape}, {self.method}>"
 
     @property
     def orthogonality(self) -> FloatArray:
-        """(N, ...) largest entry of R^T R - I: how well the rotation is one."""
-        return _orthogonality(self.C)
-
-    @property
-    def power(self) -> FloatArray:
-        """(N, ...) power of the applied wrenches."""
-        product: FloatArray = np.sum(self.wrench * self.V, axis=-1)
-        return product
-
-    @classmethod
-    def load(cls, path: str | Path) -> BodyMotion:
-        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
-        found: BodyMotion = super().load(path)
-        return found
+        """(N, ...) largest entry of R^T R - I: the deviation of R from a rotation matrix."""
+        R = self.C[..., :3, :3]
+        return np.asarray(np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FloatingMotion(Trajectory):
-    """The motion of a mechanism on a floating base at N instants, with m joints beside the base.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Motion(_Joints):
+    """The motion of a model in its coordinates: the result of :func:`simulate`."""
 
-    Arrays of a batch of simulations have its axes after the first.
+    qdd: FloatArray
+    """(N, ..., n) accelerations; NaN where the mass matrix is singular."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BodyMotion(_Pose):
+    """The motion of a rigid body: the result of :func:`simulate_body`.
+
+    ``momentum`` has the shape of V: it is about the inertial origin, or the fixed point. Schemes
+    that integrate the momentum return their own; otherwise it is that of C and V.
     """
 
-    t: FloatArray
-    """(N,) time in s."""
-    C: FloatArray
-    """(N, ..., 4, 4) pose of the base."""
-    V: FloatArray
-    """(N, ..., 6) body-fixed twist of the base."""
-    q: FloatArray
-    """(N, ..., m) positions of the joints."""
-    qd: FloatArray
-    """(N, ..., m) rates of the joints."""
-    kinetic: FloatArray
-    """(N, ...) kinetic energy."""
-    potential: FloatArray
-    """(N, ...) potential energy in the field of gravity."""
-    momentum: FloatArray
-    """(N, ..., 6) momentum of all bodies about the inertial origin, angular part first."""
-    joint_names: tuple[str, ...]
-    tau: FloatArray = field(default_factory=lambda: np.zeros(0))
-    """(N, ..., m) torques of the joints; where they are held, those of the step that begins."""
-    events: tuple[Event, ...] = ()
-    method: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.tau.size:
-            object.__setattr__(self, "tau", np.zeros(np.shape(self.q)))
-
-    def __repr__(self) -> str:
-        last = f"to {self.t[-1]:g} s" if len(self) else "empty"
-        return f"<FloatingMotion {self.q.shape}, {last}, {self.method}>"
-
-    @property
-    def orthogonality(self) -> FloatArray:
-        """(N, ...) largest entry of R^T R - I: how well the rotation of the base is one."""
-        return _orthogonality(self.C)
+    wrench: FloatArray
+    """Body-fixed wrenches in addition to those of the body itself, of the shape of V; if held,
+    those of the step that begins."""
 
     @property
     def power(self) -> FloatArray:
-        """(N, ...) power of the motors."""
-        product: FloatArray = np.sum(self.tau * self.qd, axis=-1)
-        return product
+        """(N, ...) power of the applied wrenches in W."""
+        return np.asarray(np.sum(self.wrench * self.V, axis=-1))
 
-    @classmethod
-    def load(cls, path: str | Path) -> FloatingMotion:
-        """Return what :meth:`save` wrote; see :meth:`Trajectory.load`."""
-        found: FloatingMotion = super().load(path)
-        return found
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FloatingMotion(_Joints, _Pose):
+    """The motion of a mechanism on a floating base: the result of :func:`simulate_floating`.
+
+    C and V are those of the base; q, qd and tau of the n other joints.
+    """
 
 
 def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
-    """Return what the ``save`` of any of the three results wrote, as what it is.
+    """Return a result of any kind from a file that its ``save`` wrote.
 
-    Raises ArgumentError, naming the file, if it is none; FileNotFoundError where there is none.
+    Raises ArgumentError, naming the file, for other contents; FileNotFoundError.
     """
     found = _arrays_of(path)
     if "C" not in found:
         return Motion.load(path)
     return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
-
-
-def _orthogonality(C: FloatArray) -> FloatArray:
-    R = C[..., :3, :3]
-    defect: FloatArray = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
-    return defect
 
 
 def checked_single(motion: Trajectory, what: str) -> None:

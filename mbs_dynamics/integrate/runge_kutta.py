@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit Runge-Kutta schemes, and Dormand and Prince's pair 5(4) with dense output.
+"""Explicit Runge-Kutta schemes, and the pair 5(4) of Dormand and Prince with dense output.
 
-In a vector space a state moves by adding an increment. On a Lie group it moves by a product with
-the exponential of one, and the schemes integrate the increments of each step from zero, as those of
-Munthe-Kaas do: a :class:`Chart` says how.
+In a vector space a state moves by addition of an increment. On a Lie group it moves by
+multiplication with the exponential of one, and the schemes integrate the increments of each step
+from zero, as those of Munthe-Kaas: see :class:`Chart`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ Rate = Callable[[float, FloatArray], FloatArray]
 
 
 class Chart:
-    """Increments z of a state y, here of a vector space: they are added."""
+    """Increments z of a state y, here in a vector space: they are added."""
 
     def moved(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the state that the increment z leads to from y."""
+        """Return the state that is reached from y by the increment z."""
         return y + z
 
     def finished(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the state after a step from y by z; what rounding does to it is mended."""
+        """Return the state after a step from y by z, with rounding errors removed."""
         return self.moved(y, z)
 
     def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rate of the increment z that has led to y, where y has this rate."""
+        """Return the rate of the increment z that leads to y, where y has this rate."""
         return rate
 
     def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rate of an increment that begins at y."""
+        """Return the rate of an increment that starts at y."""
         return self.lifted(y, np.zeros(rate.shape), rate)
 
     def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return what errors of the entries of z count relative to."""
+        """Return the sizes relative to which errors of the entries of z count."""
         return np.abs(y)
 
 
@@ -52,7 +52,7 @@ class Tableau(NamedTuple):
     """Butcher's tableau of an explicit scheme."""
 
     A: tuple[tuple[float, ...], ...]
-    """Row i has the weights of the stages before i."""
+    """Row i contains the weights of the stages before i."""
     b: tuple[float, ...]
     c: tuple[float, ...]
 
@@ -126,15 +126,15 @@ _DENSE = np.array(
 """Coefficients of s, s^2, s^3, s^4 of each stage between two steps (Shampine, 1986)."""
 
 SMALLEST = 16.0 * np.finfo(float).eps
-"""Steps this small beside the time count as none."""
+"""Steps smaller than this relative to the time count as zero."""
 
 
 class DormandPrince:
     """Integrates y' = rate(t, y) with steps that keep the error of each within the tolerance.
 
-    The error of an entry counts relative to ``atol + rtol |y|``; the largest decides, over a batch
-    as well; on a group it is that of the increments. ``t`` and ``y`` are where the integration is;
-    :meth:`at` goes on as far as needed.
+    The error of an entry counts relative to ``atol + rtol |y|``; the largest one decides, also over
+    a batch; on a group it is that of the increments. ``t`` and ``y`` are the present time and
+    state; :meth:`at` advances as far as needed.
     """
 
     def __init__(
@@ -156,9 +156,9 @@ class DormandPrince:
         self._before = t, y, np.zeros((4, *self._rate.shape))
 
     def at(self, t: float) -> FloatArray:
-        """Return the state at t, not before the last step began; advances at need.
+        """Return the state at t, not before the start of the last step; advances if needed.
 
-        Raises SimulationError where the tolerance would need steps that are too small.
+        Raises SimulationError if the tolerance requires steps that are too small.
         """
         while self.t < t:
             self.advance()
@@ -174,11 +174,11 @@ class DormandPrince:
         return self.chart.finished(y0, (self.t - t0) * np.tensordot(powers, Q, 1))
 
     def renew(self, y: FloatArray) -> None:
-        """Go on from another state at the present time, with another right-hand side."""
+        """Continue from another state at the present time, with another right-hand side."""
         self.y, self._rate = y, self.rate(self.t, y)
 
     def advance(self) -> None:
-        """Make one step that keeps the tolerance."""
+        """Make one step within the tolerance."""
         h = min(self.h, self.max_step)
         while True:
             if not h > SMALLEST * max(abs(self.t), h):
@@ -217,7 +217,7 @@ class DormandPrince:
         return size if np.isfinite(y).all() else np.inf
 
     def _first_step(self) -> float:
-        """Return a step of which Euler's scheme would change the state by a hundredth."""
+        """Return a step in which Euler's scheme changes the state by a hundredth."""
         sizes = self.chart.sizes(self.y, np.zeros(self._rate.shape))
         scale = self.atol + self.rtol * sizes
         size, rate = (float(np.max(np.abs(x) / scale, initial=0.0)) for x in (sizes, self._rate))

@@ -1,12 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The integrators behind one interface, whatever they move: joints, a body, a floating mechanism.
+"""The integrators behind one interface, for joints, bodies and floating mechanisms.
 
-A scheme works on arrays of its own; a :class:`Layout` says how what laws and events see is packed
-into them. Drives that are no laws are held over each step. A law is evaluated where the scheme
-needs it: once a step (:class:`FixedStep`, :class:`ImplicitMidpoint`), at every stage
-(:class:`ExplicitRungeKutta`, :class:`Adaptive`), or at the instant of an implicit scheme
-(:class:`Implicit`).
+A scheme works on arrays of its own; a :class:`Layout` packs the states that laws and events receive
+into them. Drives that are no laws are held over each step. A law is evaluated once per step
+(:class:`FixedStep`, :class:`ImplicitMidpoint`), at every stage (:class:`ExplicitRungeKutta`,
+:class:`Adaptive`), or at the instant of an implicit scheme (:class:`Implicit`).
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.inputs import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
+    TABLEAUS,
     VECTORS,
     Chart,
     DormandPrince,
@@ -37,25 +37,25 @@ Field = Callable[[FloatArray, State], FloatArray]
 """An array of states and the values of the drives to its rate."""
 
 SMALLEST_RTOL = 1e-14
-"""Relative tolerances as small as this are rounding."""
+"""Smallest relative tolerance above rounding."""
 
 TOLERANCE = 1e-13
 """Change relative to one plus the size at which the iteration of an implicit scheme ends."""
 
 AGREEMENT = 1e-11
-"""Change of the value of a law, in the same way, at which step and law agree."""
+"""The same for the change of the value of a law."""
 
 ITERATIONS = 60
 
 LARGEST = 1e100
-"""Rates beyond this are those of an iteration that runs away."""
+"""Rates beyond this indicate that an iteration diverges."""
 
 
 class Layout(ABC):
-    """How the states of a scheme lie in its arrays."""
+    """Arrangement of states in the arrays of a scheme."""
 
     axes = 1
-    """Of one state; all before them are a batch."""
+    """Number of axes of one state; those before them are a batch."""
 
     @abstractmethod
     def pack(self, *state: FloatArray) -> FloatArray:
@@ -63,15 +63,15 @@ class Layout(ABC):
 
     @abstractmethod
     def seen(self, x: FloatArray) -> State:
-        """Return what laws and events see of an array."""
+        """Return the state that laws and events receive, from an array."""
 
     def recorded(self, x: FloatArray) -> State:
-        """Return what is kept of an array: what is seen, and then what else there is."""
+        """Return the arrays to record: the state of :meth:`seen` and any others."""
         return self.seen(x)
 
 
 class Task(NamedTuple):
-    """What every scheme is given."""
+    """Arguments of every scheme."""
 
     layout: Layout
     inputs: Inputs
@@ -95,20 +95,20 @@ class Scheme(ABC):
         """Return the array after the step that begins at t with these values of the drives."""
 
     def values(self, t: float, x: FloatArray) -> State:
-        """Return what the drives say at t, in the present step."""
+        """Return the values of the drives at t, in the present step."""
         return self.inputs.at(self.k, t, self.layout.seen(x), self.batch)
 
     def hold(self, members: FloatArray, x: FloatArray) -> None:
-        """Let these members of the batch (a mask) stay what they are in x from now on."""
+        """Keep the members of the batch in a mask at their states in x from now on."""
         mask = members.reshape(members.shape + (1,) * self.layout.axes)
         self._held = mask
         self.x = np.where(mask, x, self.x)
 
     def advance(self, steps: int) -> tuple[FloatArray, State]:
-        """Return the next arrays (steps, ...) and what acted in each step.
+        """Return the next arrays (steps, ...) and the values of the drives in each step.
 
-        There are fewer where a step fails, so that those before it are not lost. The step that
-        failed is then the first one of the next call, and its error is raised.
+        Fewer are returned if a step fails, so that those before it are not lost. The failed step is
+        then the first one of the next call, which raises its error.
         """
         states, acted = [], []
         for i in range(steps):
@@ -131,14 +131,14 @@ class Scheme(ABC):
 
 
 class FixedStep(Scheme):
-    """Steps that are one kernel each; a loop in machine code where no law decides."""
+    """Steps of one kernel each; a loop in machine code if no drive is a law."""
 
     def __init__(self, task: Task, kernel: Kernel, arguments: Arguments) -> None:
         super().__init__(task)
         self.kernel, self.arguments = kernel, arguments
 
     def advance(self, steps: int) -> tuple[FloatArray, State]:
-        """Return the next arrays and what acted."""
+        """Return the next arrays and the values of the drives."""
         if self.inputs.laws:
             return super().advance(steps)
         rows = self.inputs.rows_from(self.k, steps)
@@ -177,9 +177,9 @@ class ExplicitRungeKutta(Scheme):
 
 
 class Adaptive(Scheme):
-    """Dormand and Prince's pair; the steps of ``h`` are read off its dense output.
+    """The pair of Dormand and Prince; steps of ``h`` are read from its dense output.
 
-    Values given row by row would make it stop at every row: they need a law, or a constant.
+    Values given per step would force a restart at every step: it takes laws and constants only.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Adaptive(Scheme):
         self.pair = DormandPrince(self.rate, 0.0, self.x, rtol=rtol, atol=atol, chart=chart)
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
-        """Return the rate of an array; none of members that are held."""
+        """Return the rate of an array; zero for members that are held."""
         found = self.field(x, self.values(t, x))
         if self._held is None:
             return found
@@ -205,13 +205,37 @@ class Adaptive(Scheme):
         return np.where(mask, 0.0, found)
 
     def hold(self, members: FloatArray, x: FloatArray) -> None:
-        """Let these members stay what they are."""
+        """Keep these members at their states."""
         super().hold(members, x)
         self.pair.renew(np.where(self._held, x, self.pair.y))
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
         return self.pair.at((self.k + 1) * self.h)
+
+
+def explicit(
+    method: str,
+    task: Task,
+    field: Field,
+    accuracy: tuple[float, float],
+    chart: Chart = VECTORS,
+    order: int = 4,
+) -> Scheme:
+    """Return dormand_prince, or for another method the Runge-Kutta scheme of an order."""
+    if method == "dormand_prince":
+        return Adaptive(task, field, accuracy, chart)
+    return ExplicitRungeKutta(task, field, TABLEAUS[order], chart)
+
+
+def field_of(kernel: Kernel, arguments: Arguments) -> Field:
+    """Return the field that a kernel of the state and further arguments computes."""
+
+    def field(x: FloatArray, values: State) -> FloatArray:
+        found: FloatArray = kernel.call(x, *arguments(values))
+        return found
+
+    return field
 
 
 def tolerances(rtol: float, atol: float) -> tuple[float, float]:
@@ -223,10 +247,10 @@ def tolerances(rtol: float, atol: float) -> tuple[float, float]:
 
 
 class ImplicitMidpoint(Scheme):
-    """Implicit steps, whose rates v are found by iteration, over many simulations at once.
+    """Implicit steps whose rates v are found by iteration, for many simulations at once.
 
     ``improved(x, v, ...)`` returns the next iterate of v, and ``finished(x, v, ...)`` the array
-    after the step, in which the slice ``guess`` is v once more, to begin the next step with.
+    after the step, in which the slice ``guess`` contains v as the start of the next step.
     """
 
     def __init__(
@@ -255,10 +279,10 @@ class ImplicitMidpoint(Scheme):
 
 
 class Implicit(Scheme):
-    """Implicit steps that are one kernel each, under a law at the instant ``share`` of the step.
+    """Implicit steps of one kernel each, under a law at the instant ``share`` of the step.
 
-    ``kernel(x, h, value)`` returns the array after the step, pose and twist at that instant. The
-    law and the kernel are evaluated in turn until the law returns what it did before.
+    ``kernel(x, h, value)`` returns the array after the step, and pose and twist at that instant.
+    Law and kernel are evaluated alternately until the value of the law has converged.
     """
 
     def __init__(self, task: Task, kernel: Kernel, share: float) -> None:
@@ -271,7 +295,7 @@ class Implicit(Scheme):
         for _ in range(ITERATIONS):
             found, *state = self.kernel.call(self.x, np.array(h), value)
             if not finite(found):
-                return np.asarray(found)  # for the run to say so
+                return np.asarray(found)  # the driver reports it
             before = value
             value = drive.at(self.k, t + self.share * h, tuple(state), self.batch)
             change, size = _change(before, value)

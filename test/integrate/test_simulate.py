@@ -118,6 +118,20 @@ def test_named_arrays():
     assert "(21, 3), to 0.02 s, rk4" in repr(motion)
 
 
+def test_wrenches_by_link_are_those_of_the_bodies():
+    W, (first, last) = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0]), CHAIN.body_names[::2]
+    by_link = {last: W, first: 2.0 * W}
+    expected = simulate(CHAIN, *START, duration=0.02, wrenches=CHAIN.wrenches(by_link))
+    rows = {last: np.tile(W, (20, 1)), first: 2.0 * W}
+    for given in (by_link, rows):
+        found = simulate(CHAIN, *START, duration=0.02, wrenches=given)
+        np.testing.assert_array_equal(found.q, expected.q)
+    law = simulate(CHAIN, *START, duration=0.02, wrenches=lambda t, q, qd: by_link)
+    assert_close(law.q, expected.q, 1e-13)
+    with pytest.raises(mbs.UnknownBodyError, match="did you mean"):
+        simulate(CHAIN, *START, duration=0.02, wrenches={last + "x": W})
+
+
 def test_power_is_the_rate_of_energy():
     motion = simulate(CHAIN, *START, duration=0.2, control=[1.0, -2.0, 0.5], method="runge_kutta")
     work = np.concatenate([[0.0], np.cumsum(0.5e-3 * (motion.power[1:] + motion.power[:-1]))])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate.joints import STEPS
+from mbs_dynamics.integrate.stepper import STEPS
 from mbs_dynamics.ros.interface import (
     DIAGNOSTICS,
     JOINT_STATES,

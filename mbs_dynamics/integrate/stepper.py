@@ -1,0 +1,348 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Steps in joint coordinates, as equations and as one kernel.
+
+The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
+forces of :class:`JointForces` are added. They are stiff: friction of 5 N m that is smooth within
+0.01 rad/s damps by 500 N m s/rad, and a stop is a hard spring. So they are taken implicitly, at the
+end of the step, and linearised (:func:`stiff_forces`): the change delta of the rates obeys
+
+    (M + h D + h^2 K) delta = h (f - D v - K (ahead - bound)),
+
+where ``ahead`` is the position at which the spring is evaluated, less h delta. A joint at a stop
+thus comes to rest in two steps however stiff the spring, M constant, and stays where the forces are
+in balance. Each scheme needs its own ``ahead``:
+
+=================  ========================================  =====  ==============================
+method             the step                                  order  ahead
+=================  ========================================  =====  ==============================
+explicit_euler     q + h v,  v + delta                       1      q + 2 h v
+semi_implicit      q + h (v + delta),  v + delta             1      q + h v
+rk4                Runge-Kutta without friction and stops,   4      q' + h v' / 2
+                   giving q', v'; then q' + h delta / 2,
+                   v' + delta with f = 0
+=================  ========================================  =====  ==============================
+
+Viscous damping is implicit in the Euler schemes and explicit in rk4, which is stable for h < 2.7
+I / d. Where friction or stops act, rk4 is of order 1; elsewhere of order 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.algorithms import forward_dynamics, mass_matrix
+from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
+from mbs_dynamics.algorithms.mass_matrix import factorize, solve
+from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownMethodError
+from mbs_dynamics.integrate.joint_forces import Features, JointForces, Stiff, stiff_forces
+from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
+from mbs_dynamics.representation.tree import Tree
+
+# -- one step --------------------------------------------------------------------------------------
+
+
+class Step:
+    """The equations of one step of a model, over symbols or numbers."""
+
+    def __init__(
+        self,
+        model: Tree,
+        features: Features,
+        representation: str,
+        *,
+        algorithm: str | None = None,
+        effort: Array,
+        wrenches: Array | None,
+        joints: Array | None,
+    ) -> None:
+        self.model = model
+        self.features = features
+        self.representation = representation
+        self.algorithm = representation if algorithm is None else algorithm
+        self.effort = effort
+        self.wrenches = wrenches
+        self.joints = joints
+
+    def acceleration(self, q: Array, v: Array) -> Array:
+        """Return qdd (n,) under motors, wrenches, gravity and viscous damping."""
+        tau = self.effort
+        if self.features.damping and self.joints is not None:
+            tau = tau - self.joints[0] * v
+        found: Array = forward_dynamics(
+            self.model, q, v, tau, self.wrenches_at(q), representation=self.algorithm
+        )
+        return found
+
+    def wrenches_at(self, q: Array) -> Array | None:
+        """Return the wrenches on the bodies at q, in the representation of the recursions."""
+        if self.wrenches is None or self.algorithm == self.representation:
+            return self.wrenches
+        rep, source, target = BodyFixed(self.model, q), self.representation, self.algorithm
+        pairs = enumerate(self.wrenches)
+        return np.array(
+            [convert_wrench(W, rep.C(i), source=source, target=target) for i, W in pairs]
+        )
+
+    def stiff(self, v: Array, ahead: Array) -> Stiff | None:
+        """Return friction and stops, or None if there are none."""
+        if self.joints is None or not (self.features.friction or self.features.stops):
+            return None
+        return stiff_forces(self.joints, self.features, v, ahead)
+
+    def euler_change(self, q: Array, v: Array, ahead: Array, h: Any) -> Array:
+        """Return delta (n,) of a step with all joint forces implicit."""
+        stiff = self.stiff(v, ahead)
+        if stiff is None and not self.features.damping:
+            return h * self.acceleration(q, v)
+        n = self.model.n
+        D, K, excess = stiff or Stiff([0.0] * n, [0.0] * n, [0.0] * n)
+        if self.features.damping and self.joints is not None:
+            D = [D[k] + self.joints[0][k] for k in range(n)]
+        loads = Loads(self.wrenches_at(q))
+        bias = newton_euler(self.model, q, v, np.zeros(n), self.algorithm, loads)
+        f = [self.effort[k] - bias[k] for k in range(n)]
+        return self._implicit(q, f, v, Stiff(D, K, excess), h)
+
+    def rest_change(self, q: Array, v: Array, stiff: Stiff, h: Any) -> Array:
+        """Return delta (n,) by friction and stops alone, for rates v without them."""
+        return self._implicit(q, [0.0] * self.model.n, v, stiff, h)
+
+    def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
+        """Return delta (n,) of (M + h D + h^2 K) delta = h (f - D v - K excess)."""
+        M = np.array(mass_matrix(self.model, q, representation=self.algorithm), dtype=object)
+        right = []
+        for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
+            M[k, k] = M[k, k] + h * d + (h * h) * spring
+            right.append(h * (f[k] - d * v[k] - spring * out))
+        return solve(*factorize(self.model, M), np.array(right, dtype=object))
+
+
+def explicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
+    """Return q and qd after a step with the rates of its beginning."""
+    return q + h * v, v + step.euler_change(q, v, q + (2.0 * h) * v, h)
+
+
+def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
+    """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
+    v_new = v + step.euler_change(q, v, q + h * v, h)
+    return q + h * v_new, v_new
+
+
+def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
+    """Return q and qd after a step of the classical Runge-Kutta scheme."""
+
+    def rate(_t: float, x: Array) -> Array:
+        return np.array([x[1], step.acceleration(x[0], x[1])])
+
+    half = 0.5 * h
+    q_new, v_new = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
+    stiff = step.stiff(v, q_new + half * v_new)
+    if stiff is None:
+        return q_new, v_new
+    delta = step.rest_change(q, v_new, stiff, h)
+    return q_new + half * delta, v_new + delta
+
+
+STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
+    "explicit_euler": explicit_euler,
+    "semi_implicit_euler": semi_implicit_euler,
+    "rk4": rk4,
+}
+"""Schemes with a fixed step whose whole step is one kernel."""
+
+
+# -- a step as one kernel --------------------------------------------------------------------------
+
+
+class Stepper:
+    """Advances the state (q, qd) of a model by fixed steps, each one call of a compiled kernel.
+
+        stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
+        state = stepper.step(state, effort, 1e-3)
+
+    :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; see
+        the module for their orders and how friction and stops enter.
+    :param forces: damping, friction and stops of the joints; None for none.
+    :param wrenches: whether wrenches on the bodies are an input.
+    :param representation: that of the wrenches.
+    :param algorithm: representation of the recursions; None for that of the wrenches.
+    :param backend: as for :func:`mbs_dynamics.compile`.
+    :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
+
+    Gravity, payloads and the parameters of the joints are inputs of the kernel: :attr:`model` may
+    be set to one made by ``with_gravity`` or ``with_payload``, and :attr:`forces` to others of the
+    same features, without compiling.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        method: str = "semi_implicit_euler",
+        forces: JointForces | None = None,
+        wrenches: bool = False,
+        representation: str = "body_fixed",
+        algorithm: str | None = None,
+        backend: str | None = None,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
+        if method not in STEPS:
+            raise UnknownMethodError(method, STEPS)
+        self.method = method
+        self.takes_wrenches = bool(wrenches)
+        self.representation = checked(representation)
+        self.algorithm = self.representation if algorithm is None else checked(algorithm)
+        self._model = model
+        self._forces = self._checked_forces(forces)
+        self._features = Features() if forces is None else forces.features
+        key = method, self._features, self.takes_wrenches, self.representation, self.algorithm
+        n, nb = model.n, model.nb
+        inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
+        if self.takes_wrenches:
+            inputs["wrenches"] = (nb, 6)
+        if any(self._features):
+            inputs["joints"] = (7, n)
+        self.kernel = compiled_on(
+            model, key, self._equations, inputs, name=f"{method}_step", backend=backend
+        )
+        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state (2, n)."""
+        self._constants = self._parameters()
+
+    def __repr__(self) -> str:
+        return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
+
+    @property
+    def model(self) -> Model:
+        """The model; may be set to another one that shares its kernels."""
+        return self._model
+
+    @model.setter
+    def model(self, model: Model) -> None:
+        if (
+            not isinstance(model, Model)
+            or model.compiled.kernels is not self._model.compiled.kernels
+        ):
+            raise ArgumentError(
+                "model must be one made from the stepper's own by with_gravity or with_payload"
+            )
+        if model.loaded_bodies != self._model.loaded_bodies:
+            raise ArgumentError("the same bodies must carry payloads; make another Stepper")
+        self._model = model
+        self._constants = self._parameters()
+
+    @property
+    def forces(self) -> JointForces | None:
+        """Damping, friction and stops; may be set to others with the same features."""
+        return self._forces
+
+    @forces.setter
+    def forces(self, forces: JointForces | None) -> None:
+        checked_forces = self._checked_forces(forces)
+        features = Features() if forces is None else forces.features
+        if features != self._features:
+            raise ArgumentError(
+                f"forces must have the features {self._features}; got {features}; make another "
+                "Stepper"
+            )
+        self._forces = checked_forces
+        self._constants = self._parameters()
+
+    @property
+    def parameters(self) -> tuple[FloatArray, ...]:
+        """Last inputs of the kernel: parameters of the joints, gravity, payloads, as it takes."""
+        return self._constants
+
+    def step(
+        self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the state (..., 2, n) after h seconds under constant ``effort`` (..., n).
+
+        ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
+        arrays may carry batch axes. Not checked, for speed: that h is positive and the state
+        finite; :func:`simulate` does that.
+
+        Raises ArgumentError for a wrong shape or type; SingularError, naming the joint, where the
+        mass matrix is not positive definite.
+        """
+        held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
+        loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
+        found: FloatArray = self.kernel.call(state, effort, held, *loads, *self._constants)
+        return found
+
+    def run(
+        self,
+        state: ArrayLike,
+        effort: ArrayLike,
+        h: float,
+        steps: int,
+        wrenches: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Return the states (steps + 1, ..., 2, n), the first one included; a loop in machine code.
+
+        ``effort`` is constant, (n,), or has a leading axis with one value for each step, or 1,
+        followed by axes that broadcast with those of the state. So have ``wrenches`` (nb, 6).
+
+        Raises ArgumentError for a step or number of steps that is not positive, and as
+        :meth:`step` does; SingularError has the states so far as its attribute ``trajectory``.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
+            raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
+        if checks.number("h", h) <= 0.0:
+            raise ArgumentError(f"h must be positive; got {h!r} s")
+        inputs = [effort, h, *self._loads(wrenches), *self._constants]
+        return self.kernel.iterate(state, *inputs, steps=int(steps))
+
+    def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
+        """Return the wrenches as the kernel takes them."""
+        if self.takes_wrenches:
+            return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
+        if wrenches is not None:
+            raise ArgumentError("this Stepper was made without wrenches=True")
+        return ()
+
+    def _equations(
+        self,
+        model: Tree,
+        state: Array,
+        effort: Array,
+        h: Any,
+        wrenches: Array | None = None,
+        joints: Array | None = None,
+    ) -> Array:
+        step = Step(
+            model,
+            self._features,
+            self.representation,
+            algorithm=self.algorithm,
+            effort=effort,
+            wrenches=wrenches,
+            joints=joints,
+        )
+        return np.array(STEPS[self.method](step, state[0], state[1], h[()]))
+
+    def _parameters(self) -> tuple[FloatArray, ...]:
+        joints = () if self._forces is None or not any(self._features) else (self._forces.table,)
+        return (*joints, *model_inputs(self._model, self.kernel))
+
+    def _checked_forces(self, forces: JointForces | None) -> JointForces | None:
+        if forces is None:
+            return None
+        if not isinstance(forces, JointForces):
+            raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
+        if forces.damping.shape != (self._model.n,):
+            raise ArgumentError(
+                f"forces are of {forces.damping.size} joints; the model has {self._model.n}"
+            )
+        return forces
