@@ -61,12 +61,12 @@ class BodyStepper:
 
     :param body: a :class:`GroupBody`.
     :param method: one of :data:`BODY_METHODS`; see :mod:`mbs_dynamics.integrate.groups`.
-    :param momenta: whether a Munthe-Kaas scheme integrates the spatial momentum instead of the
-        twist, so that the momentum is kept where no wrench acts.
+    :param momenta: whether a Munthe-Kaas scheme integrates the spatial momentum in place of the
+        twist, which conserves it while no wrench acts.
     :param increments: ``"right"`` or ``"left"``.
     :param dexp: ``"exact"`` or ``"truncated"``.
     :param wrenches: whether a body-fixed wrench, held over the step, is an input.
-    :param rho: damping of infinite frequencies in the generalized-alpha scheme, 0 to 1.
+    :param rho: spectral radius at infinite frequency of the generalized-alpha scheme, 0 to 1.
     :param backend: as for :func:`mbs_dynamics.compile`.
     """
 
@@ -112,7 +112,7 @@ class BodyStepper:
 
     @cached_property
     def instant_kernel(self) -> Kernel:
-        """Of an implicit scheme: as :attr:`kernel`, and C, V where a wrench acts in the step."""
+        """Of an implicit scheme: like :attr:`kernel`, and C, V at which the wrench acts."""
         return self._made(self._with_instant, f"{self.method}_instant")
 
     @cached_property
@@ -121,9 +121,9 @@ class BodyStepper:
         return self._made(self._rate, "body_rate", step=False)
 
     def pack(self, C: ArrayLike, V: ArrayLike, wrench: ArrayLike | None = None) -> FloatArray:
-        """Return the state (..., size) for poses and body-fixed twists.
+        """Return the states (..., size) for poses and body-fixed twists.
 
-        The accelerations with which the generalized-alpha scheme begins are those under ``wrench``.
+        The generalized-alpha scheme starts with the accelerations under ``wrench``.
         """
         size, dim = self.body.group.size, self.body.group.dim
         pose, twist = np.asarray(C, dtype=float), np.asarray(V, dtype=float)
@@ -151,7 +151,7 @@ class BodyStepper:
         return C, (self.body.inverse @ carried)[..., 0]
 
     def momentum(self, state: FloatArray) -> FloatArray:
-        """Return spatial momenta (..., dim) of states: their own, or those of pose and twist."""
+        """Return spatial momenta (..., dim) of states: integrated, or those of C and V."""
         k = self._entries
         if self.momenta:
             return state[..., k : k + self.body.group.dim]
@@ -249,31 +249,33 @@ def simulate_body(
     progress: bool | None = None,
     backend: str | None = None,
 ) -> BodyMotion:
-    """Return the motion of a rigid body from a pose and a body-fixed twist on.
+    """Return the motion of a rigid body that starts at a pose and a body-fixed twist.
 
+    :param body: a body made by :func:`free_body` or :func:`pivoted_body`.
     :param C: (..., 4, 4) pose, or (..., 3, 3) rotation for a body on SO(3); leading axes are a
         batch of simulations.
     :param V: (..., 6) body-fixed twist, or (..., 3) angular velocity.
     :param duration: in s; rounded to a number of steps.
-    :param every: keep every so manieth state.
+    :param every: store every ``every``-th state.
     :param method: one of :data:`BODY_METHODS`, or ``"dormand_prince"``: Munthe-Kaas steps of order
-        5, as long as ``rtol`` and ``atol`` allow for the increment of each step and the twist.
-    :param wrenches: body-fixed wrenches (dim,), moment first, beside those of the body itself: a
-        constant, one value for each step (steps, ..., dim), held over it, or a function of t, C
-        and V. Such a law acts at every stage of a Munthe-Kaas scheme, in the middle of the step of
+        5, whose size follows from ``rtol`` and ``atol`` for the increment of each step and the
+        twist.
+    :param wrenches: body-fixed wrenches (dim,), moment first, in addition to those of the body: a
+        constant, one value per step (steps, ..., dim), held over it, or a function of t, C and V.
+        Such a law is evaluated at every stage of a Munthe-Kaas scheme, in the middle of the step of
         ``momentum_midpoint`` and at the end of that of ``generalized_alpha``, whose steps are
-        iterated until it agrees: the order of the scheme is kept.
+        iterated until it agrees: the order of the scheme is preserved.
     :param events: functions of t, C and V of one simulation, by name, whose changes of sign are
-        recorded as events, of each simulation of a batch for itself. Between two states, C is C_0
+        recorded as events, separately for each simulation of a batch. Between two states, C is C_0
         exp(X) with X a cubic in the algebra.
-    :param stop: such a function; the simulation ends where its sign changes. In a batch the
-        simulation then rests in the state it had, and the batch ends when all have stopped.
-    :param momenta: see :class:`BodyStepper`; so for ``increments``, ``dexp``, ``rho``.
-    :param progress: whether to show how far it is on stderr; None for long runs on a terminal.
+    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
+        simulation keeps its state, and the batch ends when all have stopped.
+    :param momenta: see :class:`BodyStepper`, also for ``increments``, ``dexp`` and ``rho``.
+    :param progress: whether to print progress to stderr; None means for long runs on a terminal.
     :raises ArgumentError: for a wrong shape or value; UnknownMethodError.
     :raises SimulationError: if the state or a wrench is not finite, an implicit scheme does not
-        converge, or the tolerances cannot be met. It says when, and its attribute ``motion`` has
-        what there is until then.
+        converge, or the tolerances cannot be met. It states the time, and its attribute ``motion``
+        contains the trajectory up to the failure.
     """
     if method not in (*BODY_METHODS, ADAPTIVE):
         raise UnknownMethodError(method, (*BODY_METHODS, ADAPTIVE))
@@ -312,7 +314,7 @@ def simulate_body(
 
 
 def check_poses(name: str, C: FloatArray) -> None:
-    """Raise ArgumentError for matrices that are no poses (..., 4, 4), rotations (..., 3, 3)."""
+    """Raise ArgumentError unless matrices are poses (..., 4, 4) or rotations (..., 3, 3)."""
     R = C[..., :3, :3]
     wrong = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2), initial=0.0)
     wrong = (wrong > checks.ROTATION_TOLERANCE) | (np.linalg.det(R) < 0.0)
@@ -326,13 +328,13 @@ def check_poses(name: str, C: FloatArray) -> None:
 
 
 class BodyLayout(Layout):
-    """The states of a :class:`BodyStepper`; spatial momenta are recorded beside what is seen."""
+    """The states of a :class:`BodyStepper`; spatial momenta are recorded as well."""
 
     def __init__(self, stepper: BodyStepper) -> None:
         self.stepper = stepper
 
     def pack(self, *state: FloatArray) -> FloatArray:
-        """Return the state of C, V, and what wrench acts if that matters."""
+        """Return the state of C, V, and of the acting wrench if needed."""
         return self.stepper.pack(*state)
 
     def seen(self, x: FloatArray) -> State:
@@ -352,7 +354,7 @@ def _scheme(
     start: State,
     accuracy: tuple[float, float],
 ) -> Scheme:
-    """Return the integrator: one kernel a step where no law decides, else what asks the law."""
+    """Return the integrator: one kernel per step without a law, else one that evaluates the law."""
     batch, layout = start[1].shape[:-1], BodyLayout(stepper)
     if method == "generalized_alpha" and inputs.drives:
         x = layout.pack(*start, *inputs.at(0, 0.0, start, batch))

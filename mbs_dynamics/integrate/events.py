@@ -139,7 +139,7 @@ def _of(state: State, member: tuple[int, ...]) -> State:
     return tuple(x[member] for x in state) if member else state
 
 
-# -- interpolation between two states-----------------------------------------------------------------
+# -- interpolation between two states --------------------------------------------------------------
 
 
 def between_joints(before: State, after: State, h: float) -> Between:

@@ -104,7 +104,7 @@ BASE = 5
 
 
 class Local(NamedTuple):
-    """A state in the local coordinates of the base, all zero."""
+    """A state in local coordinates of the base, which are zero."""
 
     model: Tree
     """Under gravity as it is seen from G."""
@@ -125,7 +125,7 @@ def has_floating_base(model: Model) -> bool:
 class Base:
     """The free joint at the root of a model.
 
-    Raises ModelError if there is none, or more stands on the ground.
+    Raises ModelError if there is none, or another root.
     """
 
     def __init__(self, model: Model) -> None:
@@ -151,14 +151,14 @@ class Base:
     # -- equations, on numbers and on symbols ------------------------------------------------------
 
     def local(self, model: Tree, C: Array, q: Array, V: Array, qd: Array) -> Local:
-        """Return a state as a model sees it that is traced, or the own one."""
+        """Return a state in local coordinates of the base, for the model or a traced tree."""
         G = C @ self._from_home
         turned = model.under(G[:3, :3].T @ np.asarray(model.gravity))
         zero = np.zeros(6)
         return Local(turned, np.concatenate([zero, q]), np.concatenate([self.rates @ V, qd]), G)
 
     def moved(self, at: Local, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
-        """Return C, q, V, qd of other coordinates and rates, seen from the same G."""
+        """Return C, q, V, qd of other coordinates and rates, with the same G."""
         C = SE3.product(at.G, np.asarray(forward_kinematics(at.model, q))[BASE])
         V = np.asarray(twists(at.model, q, qd, representation="body_fixed"))[BASE]
         return C, q[6:], V, qd[6:]
@@ -198,7 +198,7 @@ POSE = 16
 
 
 class FloatingLayout(Layout):
-    """Flat arrays of C, q, V, qd; and of the momentum and first moment if momentum is kept."""
+    """Flat arrays of C, q, V, qd, and of momentum and first moment to conserve momentum."""
 
     def __init__(self, base: Base, keep_momentum: bool) -> None:
         self.base, self.keep_momentum = base, keep_momentum
@@ -220,7 +220,7 @@ class FloatingLayout(Layout):
 
 
 class FloatingMidpointLayout(FloatingLayout):
-    """Flat arrays of C, q, V, qd, then Pi and p, and V and v to begin the iteration with."""
+    """Flat arrays of C, q, V, qd, Pi, p, and of V and v as start of the iteration."""
 
     def __init__(self, base: Base) -> None:
         super().__init__(base, False)
@@ -258,7 +258,7 @@ def floating_scheme(
 
 
 class Equations:
-    """The kernels of a floating mechanism under all that acts."""
+    """The kernels of a floating mechanism under all forces."""
 
     def __init__(self, base: Base, problem: Problem, keep_momentum: bool) -> None:
         self.base, self.problem, self.keep_momentum = base, problem, keep_momentum
@@ -321,11 +321,11 @@ class Equations:
         return [pose_of(SE3, x), q, V, qd]
 
     def _whole(self, effort: Array) -> Array:
-        """Return the efforts (6 + m,), those of the base zero."""
+        """Return the efforts (6 + m,), zero for the base."""
         return np.concatenate([np.zeros(6), effort])
 
     def _kept(self, model: Tree, x: Array, after: tuple[Array, ...], h: Any) -> Array:
-        """Return the state after a step with the twist that the momentum demands, D (79)."""
+        """Return the state after a step with the twist that follows from the momentum, D (79)."""
         P, moment = x[-9:-3], x[-3:]
         g, mass = np.asarray(model.gravity), sum(body.inertia.mass for body in model.bodies)
         turned = np.cross(h * moment + (0.5 * h * h) * P[3:], g)
@@ -357,7 +357,7 @@ class Equations:
         *,
         finished: bool,
     ) -> Array:
-        """Return the next iterate of V and v; or, if they are final, the array after the step."""
+        """Return the next iterate of V and v, or, if ``finished``, the array after the step."""
         C, q, V, qd = self._parts(x)
         Pi, p, _ = np.split(x[self.size :], [6, 6 + self.base.m])
         h = h[()]

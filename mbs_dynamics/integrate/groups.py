@@ -70,7 +70,7 @@ Wrench = Callable[[Array, Array], Array]
 
 
 class Group(NamedTuple):
-    """What the integrators need of a matrix Lie group."""
+    """Functions of a matrix Lie group that the integrators need."""
 
     name: str
     dim: int
@@ -96,9 +96,9 @@ class Group(NamedTuple):
         return series
 
     def product(self, C: Array, D: Array) -> Array:
-        """Return C D, its rotation made orthogonal again by one step of Newton's method.
+        """Return C D, with its rotation made orthogonal by one step of Newton's method.
 
-        Products of many rotations lose orthogonality by rounding; one step mends that to rounding.
+        Products of many rotations lose orthogonality by rounding; one step restores it to rounding.
         """
         E = C @ D
         R = E[..., :3, :3]
@@ -129,9 +129,9 @@ class GroupBody:
     inertia: FloatArray
     """(dim, dim) M in the body frame, symmetric and positive definite."""
     wrench: Wrench | None = None
-    """Applied wrench; none if None."""
+    """Applied wrench; None means zero."""
     potential: Callable[[Array], Array] | None = None
-    """Potential energy of a pose (..., size, size), if the wrench has one."""
+    """Potential energy of a pose (..., size, size) of a conservative wrench."""
 
     def __post_init__(self) -> None:
         d = self.group.dim
@@ -145,10 +145,10 @@ class GroupBody:
     inverse: FloatArray = None  # type: ignore[assignment]
     """(dim, dim) inverse of the inertia."""
     kernels: dict[Any, Kernel] = field(init=False, repr=False, default_factory=dict)
-    """Its compiled steps, by what they are."""
+    """Compiled steps by name and options."""
 
     def under(self, W: Array | None) -> GroupBody:
-        """Return the body with a further body-fixed wrench (dim,) on it; None for none."""
+        """Return the body with an additional body-fixed wrench (dim,); None means zero."""
         if W is None:
             return self
 
@@ -190,7 +190,7 @@ class GroupBody:
         return energy
 
     def potential_energy(self, C: FloatArray) -> FloatArray:
-        """Return the potential energies (...), zero where no potential is known."""
+        """Return the potential energies (...), zero if the body has no potential."""
         if self.potential is None:
             return np.zeros(C.shape[:-2])
         return np.asarray(self.potential(C), dtype=float)
@@ -203,10 +203,10 @@ def free_body(
 
     :param M_body: (6, 6) inertia in its frame; see :func:`mbs_dynamics.spatial_inertia`.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
-    :param wrench: what acts beside gravity: ``wrench(C, V)`` returns a body-fixed wrench, moment
-        first. Written with NumPy and the functions of ``mbs_dynamics.compiler``, as it is traced,
-        once for this body: numbers that it refers to must not change.
-    :raises ModelError: if the inertia is not that of a body that can move by itself.
+    :param wrench: additional wrench: ``wrench(C, V)`` returns a body-fixed wrench, moment first. It
+        is written with NumPy and the functions of ``mbs_dynamics.compiler``, as it is traced once
+        for this body: numbers that it refers to must not change.
+    :raises ModelError: if the inertia is not symmetric and positive definite.
     """
     M = checks.numbers("M_body", M_body, (6, 6))
     g = checks.numbers("gravity", gravity, (3,))
@@ -231,12 +231,12 @@ def pivoted_body(
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     wrench: Wrench | None = None,
 ) -> GroupBody:
-    """Return a body that turns about a fixed point, on SO(3): a heavy top, a spinning body.
+    """Return a body that rotates about a fixed point, on SO(3): a heavy top, a spinning body.
 
     :param inertia: (3, 3) tensor about the point, in the body frame, kg m^2.
-    :param moment: (3,) first moment, mass times centre of mass seen from the point, kg m.
+    :param moment: (3,) first moment, mass times centre of mass relative to the point, kg m.
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
-    :param wrench: a moment that acts beside gravity, as for :func:`free_body`.
+    :param wrench: an additional moment, as for :func:`free_body`.
     :raises ModelError: if the tensor is not symmetric and positive definite.
     """
     tensor = checks.numbers("inertia", inertia, (3, 3))
@@ -264,7 +264,7 @@ def _check_wrench(wrench: Any) -> None:
 
 
 class Increments(NamedTuple):
-    """How a Munthe-Kaas scheme writes the increment of a step."""
+    """Form of the increment of a step in Munthe-Kaas schemes."""
 
     left: bool = False
     truncated: bool = False
@@ -342,14 +342,14 @@ def generalized_alpha(
 
 
 def _dual(body: GroupBody, P: Array) -> Array:
-    """Return the matrix that takes X to -ad_X^T P."""
+    """Return the matrix that maps X to -ad_X^T P."""
     return se3.ad_dual(P) if body.group.dim == 6 else -so3.hat(P)
 
 
 def _solution(
     body: GroupBody, improved: Callable[[Array], Array], slope: Callable[[Array], Array], x: Array
 ) -> Array:
-    """Return x = improved(x), guarded; M^-1 slope(x) is about the derivative of improved."""
+    """Return x = improved(x), guarded; M^-1 slope(x) approximates the derivative of improved."""
     change = np.zeros(body.group.dim)
     for _ in range(ITERATIONS):
         # nearly an inertia, but not symmetric
@@ -360,7 +360,7 @@ def _solution(
     return x
 
 
-# -- how the states of a Runge-Kutta scheme move on a group ----------------------------------------
+# -- charts of Runge-Kutta schemes on a group ------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -374,10 +374,10 @@ class ExponentialChart(Chart):
     group: Group
     kind: Increments
     order: int
-    """Of the scheme: the series of a truncated dexp^-1 is cut off accordingly."""
+    """Order of the scheme, at which the series of a truncated dexp^-1 is cut off."""
 
     def moved(self, y: Array, z: Array) -> Array:
-        """Return the state that the increment z leads to from y."""
+        """Return the state that is reached from y by the increment z."""
         return self._with(self._factors(y, z, np.matmul), y, z)
 
     def finished(self, y: Array, z: Array) -> Array:
@@ -385,13 +385,13 @@ class ExponentialChart(Chart):
         return self._with(self._factors(y, z, self.group.product), y, z)
 
     def begun(self, y: Array, rate: Array) -> Array:
-        """Return the rate of an increment that begins at y; ``rate`` is (V^b, ydot) there."""
+        """Return the rate of an increment that starts at y; ``rate`` is (V^b, ydot)."""
         dim, C = self.group.dim, pose_of(self.group, y)
         V = self.group.Ad(C) @ rate[:dim] if self.kind.left else rate[:dim]
         return np.concatenate([V, rate[dim:]])
 
     def lifted(self, y: Array, z: Array, rate: Array) -> Array:
-        """Return the rate of the increment z that has led to y."""
+        """Return the rate of the increment z that leads to y."""
         dim, rate = self.group.dim, self.begun(y, rate)
         X = z[:dim] if self.kind.left else -1.0 * z[:dim]
         if self.kind.truncated:
@@ -409,42 +409,22 @@ class ExponentialChart(Chart):
 
 
 class GroupChart(Chart):
-    """An :class:`ExponentialChart` as kernels, for many states at once."""
+    """An :class:`ExponentialChart` as kernels, for arrays of states (..., k)."""
 
     def __init__(
         self, group: Group, others: int, kind: Increments, order: int, backend: str | None
     ) -> None:
         self.group, self.others = group, others
-        chart = ExponentialChart(group, kind, order)
-        self._moved, self._finished, self._begun, self._lifted = _kernels(
-            chart, others, backend or default_backend()
+        kernels = _kernels(
+            ExponentialChart(group, kind, order), others, backend or default_backend()
         )
-
-    def moved(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the states (..., k) that the increments z (..., m) lead to from y."""
-        found: FloatArray = self._moved.call(y, z)
-        return found
-
-    def finished(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the same, their rotations made orthogonal again."""
-        found: FloatArray = self._finished.call(y, z)
-        return found
-
-    def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rates of increments that begin at y."""
-        found: FloatArray = self._begun.call(y, rate)
-        return found
-
-    def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rates of the increments z that have led to y; ``rate`` is (V^b, ydot)."""
-        found: FloatArray = self._lifted.call(y, z, rate)
-        return found
+        for name, kernel in kernels.items():
+            setattr(self, name, kernel.call)
 
     def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """Return the sizes of the increment on the group, and of y."""
         both = np.concatenate([z[..., : self.group.dim], y[..., -self.others :]], axis=-1)
-        found: FloatArray = np.abs(both)
-        return found
+        return np.asarray(np.abs(both))
 
 
 def pose_of(group: Group, x: Array) -> Array:
@@ -455,19 +435,14 @@ def pose_of(group: Group, x: Array) -> Array:
     return C
 
 
-Shapes = dict[str, tuple[int, ...]]
-
-
 @lru_cache
-def _kernels(chart: ExponentialChart, others: int, backend: str) -> tuple[Kernel, ...]:
-    state: Shapes = {"y": (chart.group.size**2 + others,)}
-    step: Shapes = {"z": (chart.group.dim + others,)}
-    rate: Shapes = {"rate": (chart.group.dim + others,)}
-    parts: dict[str, tuple[Callable[..., Array], Shapes]] = {
-        "moved": (chart.moved, state | step),
-        "finished": (chart.finished, state | step),
-        "begun": (chart.begun, state | rate),
-        "lifted": (chart.lifted, state | step | rate),
-    }
-    programs = (trace(part, inputs, name=name) for name, (part, inputs) in parts.items())
-    return tuple(Kernel(program, backend=backend) for program in programs)
+def _kernels(chart: ExponentialChart, others: int, backend: str) -> dict[str, Kernel]:
+    """Return the kernels of the methods of a chart."""
+    shapes = {name: (chart.group.dim + others,) for name in ("z", "rate")}
+    shapes["y"] = (chart.group.size**2 + others,)
+    parts = {"moved": "y z", "finished": "y z", "begun": "y rate", "lifted": "y z rate"}
+    found = {}
+    for name, names in parts.items():
+        inputs = {key: shapes[key] for key in names.split()}
+        found[name] = Kernel(trace(getattr(chart, name), inputs, name=name), backend=backend)
+    return found

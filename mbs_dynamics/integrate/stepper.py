@@ -3,15 +3,15 @@
 """Steps in joint coordinates, as equations and as one kernel.
 
 The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
-forces of :class:`JointForces` are added. They are stiff: friction of 5 N m that is smooth within
-0.01 rad/s damps by 500 N m s/rad, and a stop is a hard spring. So they are taken implicitly, at the
-end of the step, and linearised (:func:`stiff_forces`): the change delta of the rates obeys
+forces of :class:`JointForces` are stiff: friction of 5 N m that is smooth within 0.01 rad/s damps
+by 500 N m s/rad, and a stop is a hard spring. They are therefore taken implicitly, at the end of
+the step, and linearised (:func:`stiff_forces`): the change delta of the rates obeys
 
     (M + h D + h^2 K) delta = h (f - D v - K (ahead - bound)),
 
-where ``ahead`` is the position at which the spring is evaluated, less h delta. A joint at a stop
-thus comes to rest in two steps however stiff the spring, M constant, and stays where the forces are
-in balance. Each scheme needs its own ``ahead``:
+where ``ahead`` is the position at which the spring is evaluated, minus h delta. A joint at a stop
+thus comes to rest in two steps for any stiffness, if M is constant, and remains where the forces
+balance. Each scheme has its own ``ahead``:
 
 =================  ========================================  =====  ==============================
 method             the step                                  order  ahead
@@ -23,8 +23,8 @@ rk4                Runge-Kutta without friction and stops,   4      q' + h v' / 
                    v' + delta with f = 0
 =================  ========================================  =====  ==============================
 
-Viscous damping is implicit in the Euler schemes and explicit in rk4, which is stable for h < 2.7
-I / d. Where friction or stops act, rk4 is of order 1; elsewhere of order 4.
+Viscous damping is implicit in the Euler schemes and explicit in rk4, which is stable for h < 2.7 I
+/ d. While friction or stops act, rk4 is of order 1; otherwise of order 4.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Step:
         return self._implicit(q, f, v, Stiff(D, K, excess), h)
 
     def rest_change(self, q: Array, v: Array, stiff: Stiff, h: Any) -> Array:
-        """Return delta (n,) by friction and stops alone, for rates v without them."""
+        """Return delta (n,) by friction and stops alone, for rates v computed without them."""
         return self._implicit(q, [0.0] * self.model.n, v, stiff, h)
 
     def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
@@ -166,23 +166,23 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 
 
 class Stepper:
-    """Advances the state (q, qd) of a model by fixed steps, each one call of a compiled kernel.
+    """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
 
         stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
         state = stepper.step(state, effort, 1e-3)
 
-    :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; see
-        the module for their orders and how friction and stops enter.
-    :param forces: damping, friction and stops of the joints; None for none.
+    :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; the module states
+        their orders and the treatment of friction and stops.
+    :param forces: damping, friction and stops of the joints; None means none.
     :param wrenches: whether wrenches on the bodies are an input.
-    :param representation: that of the wrenches.
-    :param algorithm: representation of the recursions; None for that of the wrenches.
+    :param representation: representation of the wrenches.
+    :param algorithm: representation of the recursions; None means that of the wrenches.
     :param backend: as for :func:`mbs_dynamics.compile`.
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
-    Gravity, payloads and the parameters of the joints are inputs of the kernel: :attr:`model` may
-    be set to one made by ``with_gravity`` or ``with_payload``, and :attr:`forces` to others of the
-    same features, without compiling.
+    Gravity, payloads and joint parameters are inputs of the kernel: :attr:`model` can be set to a
+    result of its ``with_gravity`` or ``with_payload``, and :attr:`forces` to others with the same
+    features, without compiling.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class Stepper:
 
     @property
     def model(self) -> Model:
-        """The model; may be set to another one that shares its kernels."""
+        """The model; can be set to another one that shares its kernels."""
         return self._model
 
     @model.setter
@@ -244,7 +244,7 @@ class Stepper:
 
     @property
     def forces(self) -> JointForces | None:
-        """Damping, friction and stops; may be set to others with the same features."""
+        """Damping, friction and stops; can be set to others with the same features."""
         return self._forces
 
     @forces.setter
@@ -261,7 +261,7 @@ class Stepper:
 
     @property
     def parameters(self) -> tuple[FloatArray, ...]:
-        """Last inputs of the kernel: parameters of the joints, gravity, payloads, as it takes."""
+        """Last inputs of the kernel: joint parameters, gravity, payloads, as it takes them."""
         return self._constants
 
     def step(
@@ -270,10 +270,10 @@ class Stepper:
         """Return the state (..., 2, n) after h seconds under constant ``effort`` (..., n).
 
         ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
-        arrays may carry batch axes. Not checked, for speed: that h is positive and the state
-        finite; :func:`simulate` does that.
+        arrays may have batch axes. For speed it is not checked that h is positive and the state
+        finite; :func:`simulate` does.
 
-        Raises ArgumentError for a wrong shape or type; SingularError, naming the joint, where the
+        Raises ArgumentError for a wrong shape or type; SingularError, which names the joint, if the
         mass matrix is not positive definite.
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
@@ -291,11 +291,11 @@ class Stepper:
     ) -> FloatArray:
         """Return the states (steps + 1, ..., 2, n), the first one included; a loop in machine code.
 
-        ``effort`` is constant, (n,), or has a leading axis with one value for each step, or 1,
-        followed by axes that broadcast with those of the state. So have ``wrenches`` (nb, 6).
+        ``effort`` is constant, (n,), or has a leading axis with one value per step, or 1, followed
+        by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6).
 
-        Raises ArgumentError for a step or number of steps that is not positive, and as
-        :meth:`step` does; SingularError has the states so far as its attribute ``trajectory``.
+        Raises ArgumentError for a step or number of steps that is not positive, and the errors of
+        :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
             raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
