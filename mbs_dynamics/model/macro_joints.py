@@ -168,17 +168,18 @@ def _independent(axes: ArrayLike, count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Connection:
-    """A body, and the joint that connects it to its parent: what :func:`from_joints` takes."""
+    """A body and the joint that connects it to its parent, for :func:`from_joints`."""
 
     name: str
     """Name of the joint."""
     joint: MacroJoint
     body: str
     """Name of the body that the joint moves."""
-    M_body: ArrayLike
-    """(6, 6) inertia matrix in the frame of the body; see :func:`mbs_dynamics.spatial_inertia`."""
+    M_body: ArrayLike | None = None
+    """(6, 6) inertia matrix in the frame of the body; see :func:`mbs_dynamics.spatial_inertia`.
+    None means no mass: a model for kinematics."""
     parent: str | None = None
-    """Name of the body on which the joint sits; None for the ground."""
+    """Name of the body that carries the joint; None means the ground."""
     S_parent: ArrayLike = field(default_factory=lambda: np.eye(4))
     """(4, 4) pose of the joint frame in the frame of the parent, in m: Mueller's S_{i-1,i}."""
     S_body: ArrayLike = field(default_factory=lambda: np.eye(4))
@@ -191,20 +192,19 @@ def from_joints(
     gravity: ArrayLike = STANDARD_GRAVITY,
     name: str = "mechanism",
 ) -> Model:
-    """Return the model of a tree of bodies that joints of any kind connect.
+    """Return the model of a tree of bodies connected by joints of any kind.
 
     The two joint frames of a connection coincide at q = 0, and the body moves by
     S_parent exp(Z_1 q_1) ... exp(Z_nu q_nu) S_body^-1: Mueller (kinematics), eq. (3) and Remark 4.
 
-    A joint with several degrees of freedom becomes as many joints with one, each with a coordinate
-    of its own, called ``<name>/x`` and so on as the table in this module says. Between them are
-    massless bodies of the same names; the last factor moves the body. Bodies and coordinates are
-    numbered in the order of ``connections``, in which a parent comes before its children.
+    A joint with several degrees of freedom becomes a series of joints with one, each with a
+    coordinate of its own, named ``<name>/x`` and so on as in the table of this module. Between them
+    are massless bodies of the same names; the last factor moves the body. Bodies and coordinates
+    are numbered in the order of ``connections``, in which a parent precedes its children.
 
     :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
     :param name: name of the mechanism.
-    :raises ArgumentError: for what is no Connection, a wrong shape or type, or a matrix that is no
-        pose.
+    :raises ArgumentError: for a wrong shape or type, or a matrix that is not a pose.
     :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
     :raises ModelError: for an inertia that no rigid body has, or a name used twice.
     """
@@ -219,7 +219,8 @@ def from_joints(
         pose = checks.pose(f"S_parent of {where}", connection.S_parent)
         S_body = checks.pose(f"S_body of {where}", connection.S_body)
         try:
-            inertia = Inertia.from_matrix(connection.M_body)
+            M = np.zeros((6, 6)) if connection.M_body is None else connection.M_body
+            inertia = Inertia.from_matrix(M)
         except (ArgumentError, ModelError) as error:
             raise type(error)(f"body {connection.body!r}: {error}") from error
         for suffix, Z in zip(connection.joint.factors, connection.joint.screws, strict=True):

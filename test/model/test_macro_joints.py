@@ -283,6 +283,13 @@ def test_urdf_makes_the_same_model(tag, kind):
         assert_close(mine, given, 1e-15)
 
 
+def test_connections_without_inertia_are_for_kinematics(recwarn):
+    model = from_joints([Connection(name="s", joint=macro_joint("spherical"), body="b")])
+    assert not recwarn.list
+    assert model.total_mass == 0.0
+    assert mbs.jacobian(model, [0.1, 0.2, 0.3], "b").shape == (6, 3)
+
+
 def test_a_macro_joint_of_ones_own():
     """A gimbal of the angles z, x, z, at an offset, is any sequence of screws."""
     e = np.eye(6)
