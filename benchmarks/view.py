@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the browser: until it is there, until a slider has moved the robot, and how often."""
+"""The page in the browser: its start, its sliders, scenes per second, and its cost to the nodes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,24 @@ from mbs_dynamics.cli_simulate import robot
 RUNS = 9
 
 REFRESHED = 200
-"""Scenes that are drawn one after the other."""
+"""Scenes drawn one after the other."""
 
 MOVES = 30
-"""Sliders that are moved."""
+"""Movements of a slider."""
+
+RATE = 500
+"""Joint states per second that dynamics_node receives."""
+
+ROUNDS = 20
+"""Seconds with and seconds without the live view, in turn."""
 
 
 def view() -> Iterator[Table]:
-    """Yield what the figures of the page come to."""
+    """Yield a table for each figure of the page."""
     yield _start()
     yield _refresh()
     yield _slider()
+    yield _live()
 
 
 def _start() -> Table:
@@ -44,8 +51,8 @@ def _start() -> Table:
         for name in ("arm7", "UR5", "G1"):
             taken = [_until_served(urdf(name), environment) for _ in range(RUNS + 1)][1:]
             rows.append([name, f"{median(taken):.2f} s"])
-    title = "From the command to a page with all meshes, kernels in the cache"
-    return Table(title, ["robot", "until it is served"], rows)
+    title = "From the command to a served page with all meshes, kernels in the cache"
+    return Table(title, ["robot", "start"], rows)
 
 
 def _until_served(path: Path, environment: dict[str, str]) -> float:
@@ -85,22 +92,22 @@ def _refresh() -> Table:
             taken.append(time.perf_counter() - begun)
         opened.page.close()
         slowest = float(np.quantile(taken[20:], 0.95))
-        shown = "all layers" if layers else "as it begins"
+        shown = "all layers" if layers else "default layers"
         cells = [f"{1e3 * median(taken[20:]):.1f} ms", f"{1e3 * slowest:.1f} ms"]
         rows.append([f"{name}, {shown}", *cells, f"{1.0 / slowest:.0f}"])
-    head = ["robot", "median", "95 %", "times a second"]
-    return Table("What it takes to compute a scene and to send it", head, rows)
+    head = ["robot", "median", "95 %", "scenes per second"]
+    return Table("Time to compute a scene and to send it", head, rows)
 
 
 def _slider() -> Table:
-    """Return how long a slider waits for the robot, in a real browser."""
+    """Return the time from a slider to the new scene, in a real browser."""
     rows = []
     for name in ("UR5", "G1"):
         taken = _slid(name)
         cells = [f"{1e3 * median(taken):.0f} ms", f"{1e3 * max(taken):.0f} ms", str(len(taken))]
         rows.append([name, *cells])
     head = ["robot", "median", "longest", "moves"]
-    note = "Between the frames of the websocket that go out and come in; drawing comes on top."
+    note = "From the websocket frame sent to the one received by the browser, drawing not included."
     return Table("From a slider in the browser to the new scene in the browser", head, rows, note)
 
 
@@ -147,3 +154,64 @@ def _slid(name: str) -> list[float]:
     thread.join()
     opened.page.close()
     return taken
+
+
+def _live() -> Table:
+    """Return the processor time that the live view costs dynamics_node."""
+    os.environ.setdefault("ROS_DOMAIN_ID", "77")  # before ROS is imported
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+
+    from benchmarks.gravity_compensation import SETTINGS, Driver, cpu
+    from mbs_dynamics.ros.live_view import LiveView
+    from mbs_dynamics.ros.process import prefer_udp
+
+    prefer_udp(os.environ)
+    rclpy.init()
+    namespace = f"view_{os.getpid()}"
+    command = [sys.executable, "-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
+    command += ["-r", f"__ns:=/{namespace}"]
+    command += ["-p", f"robot_description_file:={SETTINGS['robot_description_file']}"]
+    command += ["-p", "publish_external_torques:=true", "-p", "publish_tool_wrench:=true"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    executor = SingleThreadedExecutor()
+    driver = Driver(rclpy.create_node("driver", namespace=namespace), executor, namespace)
+    driver.message.effort = [1.0] * len(driver.message.name)
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
+
+    def share() -> float:
+        """Return the share of a core that the node takes for a second of joint states."""
+        begun, begin = cpu(process.pid), time.perf_counter()
+        for k in range(RATE):
+            driver.send()
+            time.sleep(max(0.0, begin + k / RATE - time.perf_counter()))
+        return cpu(process.pid) - begun
+
+    for _ in range(5):  # until it has compiled
+        share()
+    alone, viewed = [], []
+    for _ in range(ROUNDS):
+        alone.append(share())
+        view = LiveView(namespace)
+        executor.add_node(view)
+        time.sleep(0.5)
+        viewed.append(share())
+        executor.remove_node(view)
+        view.destroy_node()
+        time.sleep(0.2)
+    process.terminate()
+    process.wait()
+    executor.shutdown()
+    spinning.join()
+    driver.node.destroy_node()
+    rclpy.shutdown()
+    more = np.subtract(viewed, alone)
+    cells = [median(alone), median(viewed), median(more.tolist())]
+    rows = [["dynamics_node", *(f"{100.0 * each:.1f} %" for each in cells)]]
+    head = ["node", "alone", "viewed", "difference"]
+    note = (
+        "Medians of a core at 500 joint states per second, with gravity and external torques and "
+    )
+    note += "the tool wrench published to the view."
+    return Table("Processor time that the live view costs", head, rows, note)

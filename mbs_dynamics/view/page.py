@@ -118,7 +118,7 @@ class Page:
         right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
         camera = self.server.initial_camera
         camera.look_at = 0.5 * (low + high) + 0.45 * radius * right
-        camera.position = camera.look_at + 2.5 * radius * back
+        camera.position = camera.look_at + 2.2 * radius * back
         self._aimed = True
 
     def _add_panels(self, model: Model, dark: bool) -> None:

@@ -1,0 +1,145 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `mbs-dynamics view` in a headless browser: the pictures of docs/view.md.
+
+python examples/view_pictures.py [FOLDER]     writes view_*.png there, by default in docs/figures
+
+Needs the extras `view` and `test` (playwright, example-robot-data), and Chromium or Chrome.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+import mbs_dynamics as mbs
+from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view.opening import Opened, open_page
+from mbs_dynamics.view.page import Source
+from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
+from mbs_dynamics.view.playback import Playback
+from mbs_dynamics.view.posing import Posing
+
+SIZE = {"width": 1200, "height": 750}
+DRAWN_MS = 4000
+"""Time in ms that software rendering may take for a scene."""
+
+POSTURE = np.array([0.0, 0.6, 0.0, 1.4, 0.0, 0.8, 0.0])
+UR5 = "ur_description/urdf/ur5_robot.urdf"
+G1 = "g1_description/urdf/g1_29dof_rev_1_0.urdf"
+
+
+def example_robot(name: str) -> Path:
+    """Return the URDF of a robot of example-robot-data."""
+    files = distribution("example-robot-data")
+    found = [file for file in files.files or () if str(file).endswith(f"robots/{name}")]
+    return Path(str(files.locate_file(found[0])))
+
+
+@contextmanager
+def shown(opened: Opened, source: Source) -> Iterator[Any]:
+    """Draw the scenes of a source in a thread, and yield the page in a browser."""
+    over = threading.Event()
+    thread = threading.Thread(target=opened.page.run, args=(source, over.is_set))
+    thread.start()
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser(), args=[*WITHOUT_SCREEN])
+        page = chromium.new_page(viewport=SIZE)
+        page.goto(opened.page.address)
+        page.get_by_role("tab", name="Robot").wait_for()
+        page.add_style_tag(content=".mantine-Notifications-root{display:none}")
+        page.wait_for_timeout(DRAWN_MS)
+        yield page
+        chromium.close()
+    over.set()
+    thread.join()
+    opened.page.close()
+
+
+def pose(
+    urdf: Path,
+    q: Sequence[float],
+    qd: Sequence[float],
+    layers: list[str] | None,
+    dark: bool = False,
+) -> tuple[Opened, Posing]:
+    """Return a page with controls."""
+    model = mbs.Model.from_urdf(urdf)
+    opened = open_page(model, urdf, model_code=f"mbs.Model.from_urdf({urdf.name!r})", dark=dark)
+    opened.page.choose(layers)
+    return opened, Posing(opened.page, model, np.array(q), np.array(qd))
+
+
+def swing(share: float) -> Motion:
+    """Return a motion of arm7 that starts at rest and holds a share of gravity, with damping."""
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    hold = mbs.compile(mbs.gravity_torques, arm)
+    law = lambda t, q, qd: share * hold(q) - 0.2 * qd  # noqa: E731
+    return simulate(arm, POSTURE, duration=1.5, control=law)
+
+
+def robot(picture: Callable[..., None]) -> None:
+    """The arm7 with torques, payload and handles."""
+    opened, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None)
+    with shown(opened, posing) as page:
+        for label in ("drag body", "drag gravity"):
+            page.get_by_label(label, exact=True).click()
+        picture(page, "view_robot")
+
+
+def twist(picture: Callable[..., None]) -> None:
+    """The twist of a UR5 in its four representations, in dark mode."""
+    layers = ["torques", "joint axes", "twist", "velocity and force ellipsoids"]
+    q, qd = [0.0, -1.2, 1.5, -0.8, 0.0, 0.0], [1.0, 0.0, 0.7, 0.0, 0.5, 0.0]
+    opened, posing = pose(example_robot(UR5), q, qd, layers, dark=True)
+    with shown(opened, posing) as page:
+        page.get_by_role("tab", name="Numbers", exact=True).click()
+        picture(page, "view_twist")
+
+
+def humanoid(picture: Callable[..., None]) -> None:
+    """A humanoid without its meshes, and the legend of the layers."""
+    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), None)
+    opened.page.choose(["body frames", "centres of mass", "inertia ellipsoids", "torques"])
+    with shown(opened, posing) as page:
+        page.get_by_role("tab", name="Layers", exact=True).click()
+        page.get_by_label("meshes", exact=True).click()
+        picture(page, "view_layers")
+
+
+def motion(picture: Callable[..., None]) -> None:
+    """A motion with its trace and plots, and a second motion as its ghost."""
+    urdf = robot_path("arm7")
+    opened = open_page(mbs.Model.from_urdf(urdf), urdf)
+    parts = opened.appearance.parts
+    playback = Playback(opened.page, opened.drawn, swing(0.4), ghost=swing(0.8), parts=parts)
+    playback.seek(0.45)
+    with shown(opened, playback) as page:
+        page.get_by_role("tab", name="Motion", exact=True).click()
+        picture(page, "view_motion")
+
+
+def main() -> None:
+    """Write all pictures."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")
+
+    def picture(page: Any, name: str) -> None:
+        page.wait_for_timeout(DRAWN_MS)
+        page.screenshot(path=folder / f"{name}.png")
+        print(f"wrote {folder / name}.png")
+
+    for draw in (robot, twist, humanoid, motion):
+        draw(picture)
+
+
+if __name__ == "__main__":
+    main()
