@@ -13,7 +13,7 @@ YELLOW: Colour = (0.94, 0.89, 0.26)
 BLUE: Colour = (0.0, 0.45, 0.70)
 RED: Colour = (0.84, 0.37, 0.0)
 PURPLE: Colour = (0.80, 0.47, 0.65)
-GREY: Colour = (0.55, 0.55, 0.55)
+GREY: Colour = (0.4, 0.4, 0.4)
 
 AXES: tuple[Colour, Colour, Colour] = (RED, GREEN, BLUE)
 """Colours of the x, y and z axis of a frame."""

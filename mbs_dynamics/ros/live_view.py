@@ -41,6 +41,8 @@ STALE = 0.5
 REMINDER = 5.0
 """Time in s between two messages that no robot description has been received."""
 
+ENABLED = "gravity_compensation_node/enabled"
+
 TORQUES = ("gravity_torques", "external_torques")
 """Topics of ``dynamics_node`` with torques."""
 
@@ -120,8 +122,7 @@ class LiveView(Node):
         """The latest robot description."""
         self.robot: LiveRobot | None = None
         """The robot that receives the messages; None before a valid description."""
-        self.compensation: bool | None = None
-        """Whether gravity compensation is enabled; None if unknown."""
+        self._enabled: bool | None = None
         sensor = qos_profile_sensor_data
         subscribe = self.create_subscription
         subscribe(String, "robot_description", self._on_description, LATCHED)
@@ -131,7 +132,7 @@ class LiveView(Node):
             subscribe(JointState, f"dynamics_node/{topic}", store, sensor)
         store = self._forward(LiveRobot.on_wrench)
         subscribe(WrenchStamped, "dynamics_node/tool_wrench", store, sensor)
-        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
+        subscribe(Bool, ENABLED, self._on_enabled, LATCHED)
 
     def _forward(self, method: Callable[[LiveRobot, Any], None]) -> Callable[[Any], None]:
         def callback(message: Any) -> None:
@@ -144,7 +145,12 @@ class LiveView(Node):
         self.description = message.data
 
     def _on_enabled(self, message: Bool) -> None:
-        self.compensation = bool(message.data)
+        self._enabled = bool(message.data)
+
+    @property
+    def compensation(self) -> bool | None:
+        """Whether gravity compensation is enabled; None if no node reports it."""
+        return self._enabled if self.count_publishers(ENABLED) else None
 
 
 class Live:
@@ -195,7 +201,7 @@ class Live:
         columns = {topic: self._robot.torques(topic) for topic in TORQUES}
         rows = [("joint, N m or N", *columns)]
         for k, name in enumerate(self._robot.model.joint_names):
-            values = ("-" if tau is None else f"{tau[k]:.3f}" for tau in columns.values())
+            values = ("-" if tau is None else layers.fixed(tau[k], 3) for tau in columns.values())
             rows.append((name, *values))
         lines = [
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

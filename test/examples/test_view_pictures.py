@@ -1,0 +1,37 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of docs/view.md are drawn by their program."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("viser")
+pytest.importorskip("playwright")
+
+import imageio.v3
+import numpy as np
+
+from mbs_dynamics.errors import BackendError
+from mbs_dynamics.view.pictures import browser
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_picture_shows_the_page(tmp_path, monkeypatch):
+    try:
+        browser()
+    except BackendError as error:
+        pytest.skip(str(error))
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "examples/view_pictures.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    monkeypatch.setattr(program, "DRAWN_MS", 1000)
+    program.robot(lambda page, name: page.screenshot(path=tmp_path / f"{name}.png"))
+    picture = imageio.v3.imread(tmp_path / "view_robot.png")[..., :3]
+    committed = imageio.v3.imread(ROOT / "docs" / "figures" / "view_robot.png")[..., :3]
+    assert picture.shape == committed.shape
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 100
