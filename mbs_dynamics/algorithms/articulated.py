@@ -48,7 +48,7 @@ class ArticulatedInertias:
 class Articulated:
     """The factors of M = U D U^T as psi and m_hat of Mohan and Saha, (28), for each body.
 
-    Products with its inverse are those of docs/derivations.md, (12) to (14). For trees in which
+    Products with its inverse are those of derivations.md, (12) to (14). For trees in which
     every joint has a coordinate of its own. A product with M^-1 takes two recursions instead of
     products with rows of U, which grow with the depth of the tree.
     """

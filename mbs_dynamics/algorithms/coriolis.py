@@ -31,7 +31,7 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     ``q`` and ``qd`` (..., n) in rad or m and seconds.
 
     C_ij = sum_k Gamma_ijk qd_k with :func:`christoffel_symbols`, in O(n d) from composite inertias
-    and gyrations: docs/derivations.md, (C1) and (C2). Mueller (dynamics), eq. (84), prints another
+    and gyrations: derivations.md, (C1) and (C2). Mueller (dynamics), eq. (84), prints another
     matrix with the same C qd, for which Mdot - 2 C is not skew-symmetric.
 
     Raises ArgumentError for a wrong shape or type.
@@ -71,7 +71,7 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
 
 
 def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
-    """Return the matrix by docs/derivations.md, (C1) and (C2)."""
+    """Return the matrix by derivations.md, (C1) and (C2)."""
     rep = BodyFixed(model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
@@ -99,7 +99,7 @@ class Gyration:
     B V is the velocity wrench of Mueller (dynamics), eq. (41), and B + B^T the rate of M along V.
     With a mass at x that moves with u it is B = -int [[x~ u~, 0], [u~, 0]], the wrench of the
     accelerations omega x u: for one body B = -[[omega~ Sigma + m d~ v~, 0], [p~, 0]], where Sigma
-    is Binet's tensor of second moments and p the linear momentum. docs/derivations.md, (1) and (2).
+    is Binet's tensor of second moments and p the linear momentum. derivations.md, (1) and (2).
     """
 
     moments: Array

@@ -69,7 +69,7 @@ def inverse_dynamics_derivatives(
     bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
     wrenches (..., 6) in the frames of the links.
 
-    By composite inertias and gyrations in O(n d): docs/derivations.md, (3) to (10). This is the
+    By composite inertias and gyrations in O(n d): derivations.md, (3) to (10). This is the
     closed form of the sensitivities that Mueller (dynamics), section 6.1, obtains from brackets of
     joint screws.
 
@@ -166,7 +166,7 @@ def _derivatives(
 ) -> tuple[Array, Array, Array]:
     """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies.
 
-    Equation numbers: docs/derivations.md.
+    Equation numbers: derivations.md.
     """
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))

@@ -105,7 +105,7 @@ def generalized_momentum(
     ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
     ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
 
-    docs/derivations.md, (M1) and (M2).
+    derivations.md, (M1) and (M2).
 
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """

@@ -188,7 +188,7 @@ class Columns:
         """w_a x (w_b x ... v_z) for a <= b ... <= z, the joints j and along in order.
 
         The derivative of the velocity of the origin by all of them, in the inertial frame: (24) and
-        (25) of Mueller (dynamics), as corrected, to any order; docs/derivations.md, (15).
+        (25) of Mueller (dynamics), as corrected, to any order; derivations.md, (15).
         """
         *inner, last = sorted((j, *along))
         v = self.S[last][3:]

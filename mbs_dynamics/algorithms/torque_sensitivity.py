@@ -37,7 +37,7 @@ def torque_sensitivity(
     body moved by ``joints[k]`` has at position zero.
 
     A parameter acts as a joint before joint i that stands still at zero, so that dtau/dpi is the
-    column of dtau/dq for that joint: Mueller (dynamics), section 6.2; docs/derivations.md, (16) and
+    column of dtau/dq for that joint: Mueller (dynamics), section 6.2; derivations.md, (16) and
     (17).
 
     Raises ArgumentError for a wrong shape or type, UnknownJointError.

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The statements of docs/derivations.md that lie between the equations that the code evaluates."""
+"""The statements of derivations.md that lie between the equations that the code evaluates."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ from mbs_dynamics.resources import robot_path
 pytestmark = pytest.mark.usefixtures("ros")
 
 CHECKOUT = Path(__file__).parents[2]
-PAGE = (CHECKOUT / "docs" / "launch.md").read_text(encoding="utf-8")
+PAGE = (CHECKOUT / "docs" / "reference" / "launch.md").read_text(encoding="utf-8")
 FILES = sorted(path.name.partition(".")[0] for path in (CHECKOUT / "launch").glob("*.py"))
 
 PENDULUM = """<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">

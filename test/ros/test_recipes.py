@@ -21,8 +21,8 @@ from mbs_dynamics.ros.node_base import declare, names
 
 pytestmark = pytest.mark.backend_independent
 
-FOLDER = Path(__file__).parents[2] / "docs" / "recipes"
-PAGES = sorted(path for path in FOLDER.glob("*.md") if path.stem != "README")
+FOLDER = Path(__file__).parents[2] / "docs" / "how_to" / "arms"
+PAGES = sorted(path for path in FOLDER.glob("*.md") if path.stem != "index")
 SETTINGS = {
     "dynamics_node": DynamicsSettings,
     "gravity_compensation_node": GravityCompensationSettings,
@@ -63,12 +63,12 @@ def test_the_parameters_of_a_recipe_load(page, tmp_path):
 
 
 def test_the_controller_has_the_joints_of_the_node():
-    (text,) = yaml_of(FOLDER / "README.md")
+    (text,) = yaml_of(FOLDER / "index.md")
     controller = yaml.safe_load(text)["forward_effort_controller"]["ros__parameters"]
-    config = yaml.safe_load((FOLDER.parents[1] / "config/gravity_compensation.yaml").read_text())
+    config = yaml.safe_load((FOLDER.parents[2] / "config/gravity_compensation.yaml").read_text())
     assert controller["joints"] == config["/**"]["ros__parameters"]["joints"]
 
 
 def test_every_recipe_is_listed():
-    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    index = (FOLDER / "index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\((\w+\.md)\)", index)) == {page.name for page in PAGES}

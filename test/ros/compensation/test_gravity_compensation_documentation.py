@@ -27,7 +27,8 @@ pytestmark = pytest.mark.backend_independent
 
 NAME = "gravity_compensation_node"
 SECTION = section(NAME)
-PAGE = (Path(__file__).parents[3] / "docs" / "gravity_compensation.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "how_to" / "gravity_compensation.md").read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
 
 
