@@ -13,7 +13,8 @@ copyright = "2026, The mbs_dynamics authors"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "generated"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["deflist"]
+highlight_language = "bash"
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 

@@ -1,8 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Directives for what the code itself states: parameters of nodes and the command line; figures.
+"""Directives for what the code itself declares: nodes and the command line; figures.
 
-The figures of the pages are written by the programs in examples/ while the site is built.
+The figures of the pages are drawn while the site is built: by the programs in examples/, and by the
+pages whose code ends in ``figure.savefig(...)``.
 """
 
 from __future__ import annotations
@@ -23,50 +24,77 @@ from sphinx.util.docutils import SphinxDirective
 
 from mbs_dynamics.cli import command_line
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.interface import Parameter
+from mbs_dynamics.ros.interface import RELIABLE, Parameter, Service, Topic
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "figures"
+PROGRAMS = ("counts_over_n", "falling_chain", "four_representations", "heavy_top", "spinning_body")
+"""The programs in examples/ that write one figure each, named after them."""
 PUMA = ("puma_torques", "puma_errors", "puma_eigenvalues", "puma_power")
-PROGRAMS = {
-    **{
-        name: (name,)
-        for name in (
-            "counts_over_n",
-            "falling_chain",
-            "four_representations",
-            "heavy_top",
-            "spinning_body",
-        )
-    },
-    "puma_study": PUMA,
-}
-"""The programs in examples/ and the figures that they write."""
+"""The figures of examples/puma_study.py."""
 
 
-def parameter_table(node: str) -> Iterable[str]:
-    """Yield the lines of a Markdown table of a node's parameters."""
-    yield "| parameter | default | meaning |"
-    yield "|---|---|---|"
+def topics(node: str) -> Iterable[str]:
+    """Yield Markdown lists of the topics and services of a node."""
+    interface = interface_of(node)
+    for title, group in (
+        ("Subscribed topics", interface.subscribed),
+        ("Published topics", interface.published),
+        ("Services", interface.services),
+    ):
+        if group:
+            yield from (f"### {title}", "")
+        for one in group:
+            kind = re.sub("/(msg|srv)/", "/", one.type)
+            yield from _entry(f"`{_parameter(one) or one.name}` ({kind})", _purpose(one))
+
+
+def _entry(term: str, text: str) -> Iterable[str]:
+    yield from (term, f": {text}", "")
+
+
+def _parameter(one: Topic | Service) -> str:
+    """Return the parameter that holds the whole name, if there is one."""
+    return one.name.strip("<>") if one.name.startswith("<") else ""
+
+
+def _purpose(one: Topic | Service) -> str:
+    text = one.description
+    if _parameter(one):
+        text += f" The parameter {_parameter(one)} holds its name."
+    if one.condition:
+        sentence = one.condition.startswith(("unless", "while"))
+        text += f" Exists {'' if sentence else 'with '}{one.condition}."
+    if isinstance(one, Topic) and one.quality != RELIABLE:
+        text += f" *{str(one.quality).capitalize()}.*"
+    return _escaped(text)
+
+
+def parameters(node: str) -> Iterable[str]:
+    """Yield a Markdown list of the parameters of a node."""
     for one in interface_of(node).parameters:
-        yield f"| `{one.full_name}` | {_default(one)} | {_meaning(one)} |"
+        yield from _entry(f"`{one.full_name}` ({one.type}, {_default(one)})", _meaning(one))
 
 
 def _default(one: Parameter) -> str:
     if one.default is None:
         return "must be set"
     value = list(one.default) if isinstance(one.default, tuple) else one.default
-    shown = f"`{str(value).lower() if isinstance(value, bool) else value or repr(value)}`"
-    return f"{shown} {one.unit}".strip()
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"`{repr(value) if value == '' else shown}` {one.unit}".strip()
 
 
 def _meaning(one: Parameter) -> str:
     text = f"{one.description} {one.remarks}".strip()
     if one.range is not None:
         text += f" Range: {one.range[0]:g} to {one.range[1]:g}."
-    if one.read_only:
-        text += " *Fixed at start.*"
-    return text.replace("|", r"\|").replace("<", r"\<").replace("~/", r"\~/").replace("_", r"\_")
+    return _escaped(text) + (" *Fixed at start.*" if one.read_only else "")
+
+
+def _escaped(text: str) -> str:
+    """Return plain text as Markdown, with names of parameters and topics as code."""
+    text = re.sub(r"[~\w./-]*(?:~/|_|<)[\w./<>]*", lambda found: f"`{found[0]}`", text)
+    return re.sub(r"\.`", "`.", text)
 
 
 def command_pages(parser: argparse.ArgumentParser) -> Iterable[str]:
@@ -76,12 +104,12 @@ def command_pages(parser: argparse.ArgumentParser) -> Iterable[str]:
     for name, command in commands.choices.items():
         said = helps[name]
         yield from (f"## {parser.prog} {name}", "", f"{said[0].upper()}{said[1:]}.", "")
-        yield from ("| argument | meaning |", "|---|---|")
         for action in command._actions:
             if action.dest != "help":
-                said = (action.help or "").replace("|", r"\|").replace("<", r"\<")
-                yield f"| {_argument(action)} | {said % vars(action) if '%(' in said else said} |"
-        yield ""
+                said = action.help or f"One of {', '.join(map(str, action.choices or ()))}"
+                said = said % vars(action) if "%(" in said else said
+                text = f"{said[0].upper()}{said[1:]}."
+                yield from _entry(_argument(action), re.sub(r"([<*])", r"\\\1", text))
 
 
 def _argument(action: argparse.Action) -> str:
@@ -97,15 +125,22 @@ def _argument(action: argparse.Action) -> str:
 
 
 class NodeParameters(SphinxDirective):
-    """The table of the parameters of the node that is the argument."""
+    """The parameters of the node that is the argument."""
 
     required_arguments = 1
+    text = staticmethod(parameters)
 
     def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        module = sys.modules[interface_of(self.arguments[0]).settings.__module__]
-        self.env.note_dependency(str(module.__file__))
-        return self.parse_text_to_nodes("\n".join(parameter_table(self.arguments[0])))
+        """Return the list."""
+        node = self.arguments[0]
+        self.env.note_dependency(str(sys.modules[interface_of(node).settings.__module__].__file__))
+        return self.parse_text_to_nodes("\n".join(self.text(node)), allow_section_headings=True)
+
+
+class NodeTopics(NodeParameters):
+    """The topics and services of a node."""
+
+    text = staticmethod(topics)
 
 
 class CommandLine(SphinxDirective):
@@ -123,29 +158,37 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
 
 
 def draw(app: Sphinx) -> None:
-    """Write the figures that are missing or older than their program."""
+    """Write the figures that are missing or older than their source."""
     if not app.config.draw_figures:
         return
-    late = [name for name in PROGRAMS if any(_is_late(name, figure) for figure in PROGRAMS[name])]
+    examples = DOCS.parent / "examples"
+    sources = {examples / f"{name}.py": (name,) for name in PROGRAMS}
+    sources[examples / "puma_study.py"] = PUMA
+    for page in DOCS.rglob("*.md"):
+        sources[page] = tuple(re.findall(r"savefig\(\"(\w+)\.png\"\)", page.read_text("utf-8")))
+    late = [source for source, names in sources.items() if any(_late(source, n) for n in names)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(_run, late))
 
 
-def _is_late(name: str, figure: str) -> bool:
+def _late(source: Path, figure: str) -> bool:
     path = FIGURES / f"{figure}.png"
-    program = DOCS.parent / "examples" / f"{name}.py"
-    return not path.exists() or path.stat().st_mtime < program.stat().st_mtime
+    return not path.exists() or path.stat().st_mtime < source.stat().st_mtime
 
 
-def _run(name: str) -> None:
-    target = FIGURES if len(PROGRAMS[name]) > 1 else FIGURES / f"{name}.png"
-    program = DOCS.parent / "examples" / f"{name}.py"
-    subprocess.run([sys.executable, program, target], check=True, stdout=subprocess.DEVNULL)
+def _run(source: Path) -> None:
+    command: list[str | Path] = ["-m", "doctest", source]
+    if source.suffix == ".py":
+        command = [source, "." if source.stem == "puma_study" else f"{source.stem}.png"]
+    done = subprocess.run([sys.executable, *command], cwd=FIGURES, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{source} draws no figure: {done.stdout}{done.stderr}")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("node-parameters", NodeParameters)
+    app.add_directive("node-topics", NodeTopics)
     app.add_directive("command-line", CommandLine)
     app.add_config_value("draw_figures", True, "")
     app.connect("autodoc-process-docstring", escape)

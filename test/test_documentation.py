@@ -16,11 +16,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
-PROGRAMS = "".join(path.read_text() for path in ROOT.glob("examples/*.py"))
+PROGRAMS = "".join(path.read_text() for path in [*ROOT.glob("examples/*.py"), *PAGES])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_of_a_page_print_what_it_says(page):
+def test_examples_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write figures
     failed, _ = doctest.testfile(str(page), module_relative=False)
     assert failed == 0
 
@@ -33,7 +34,7 @@ def test_the_readme_has_examples():
 def test_links_of_a_page_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         path = (page.parent / target).resolve()
-        drawn = path.parent.name == "figures" and path.name in PROGRAMS
+        drawn = path.parent.name == "figures" and f'"{path.name}"' in PROGRAMS
         assert path.exists() or drawn, f"{page.name} links to {target}"
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends torques whose commands have stopped, through ros2_control.
 
-Behaviour: docs/ros.md and docs/gravity_compensation.md. :class:`CommandWatchdog` decides and uses
+Behaviour: docs/reference/nodes. :class:`CommandWatchdog` decides and uses
 no ROS; the callbacks of the node convert, call and publish.
 """
 
@@ -169,7 +169,7 @@ class CommandWatchdog:
 
 
 class CommandWatchdogNode(BaseNode):
-    """The command watchdog; see docs/ros.md.
+    """The command watchdog; see docs/reference/nodes.
 
     Raises MbsError for settings that cannot be used, and without controller_manager_msgs.
     """

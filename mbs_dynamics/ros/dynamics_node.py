@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes torques, twists, Jacobians and contact forces of a robot as it moves.
 
-Behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and publish.
+Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, call and publish.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DRAWING_RATE = 30.0
 
 
 class DynamicsNode(DescribedNode):
-    """The dynamics node; see docs/ros.md."""
+    """The dynamics node; see docs/reference/nodes."""
 
     interface = DYNAMICS_NODE
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds an arm against gravity, and stops at any fault.
 
-Behaviour: docs/gravity_compensation.md. Nothing is decided here: callbacks convert, call and
+Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, call and
 publish.
 """
 
@@ -46,7 +46,7 @@ EARLY = 0.05
 
 
 class GravityCompensationNode(DescribedNode):
-    """The gravity compensation node; see docs/gravity_compensation.md."""
+    """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
     quiet_subscriptions = True

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates a robot: a URDF under forward dynamics, in real time.
 
-Behaviour: docs/ros.md. Nothing is decided here: callbacks convert, call and publish.
+Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, call and publish.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mbs_dynamics.ros.simulator.world import (
 
 
 class SimulatorNode(BaseNode):
-    """The simulator; see docs/ros.md.
+    """The simulator; see docs/reference/nodes.
 
     Raises MbsError for a description or settings that cannot be used.
     """

@@ -1,49 +1,41 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/ros.md says of a node, and what the node is found to have."""
+"""What the page of a node and its interface state, and what a running node is found to have."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from mbs_dynamics.ros.interface import parameters_of
+from mbs_dynamics.ros.entry_points import interface_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "ros.md").read_text(encoding="utf-8")
+NODES = Path(__file__).parents[2] / "docs" / "reference" / "nodes"
 
 EVERY_NODE = {"/rosout", "/parameter_events"}
 """Topics that rclpy itself has."""
 
 
-def section(name):
-    """Return the part of the page about one node."""
-    return re.search(rf"^# {name}\n(.*?)(?=^# |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
-
-
 def says(name, what):
-    """Return whether the part of the page about one node has something in code quotes."""
-    return f"`{what}`" in " ".join(section(name).split())
+    """Return whether the page about a node has something in code quotes."""
+    page = (NODES / f"{name}.md").read_text(encoding="utf-8")
+    return f"`{what}`" in " ".join(page.split())
 
 
-def missing_parameters(name, settings):
-    """Return the parameters that the page lacks, or tells another default of."""
-    missing = []
-    for item in parameters_of(settings):
-        full = item.full_name
-        default = list(item.default) if isinstance(item.default, tuple) else item.default
-        said = (str(default) if isinstance(default, str) else str(default).lower()) or '""'
-        when = "no" if item.read_only else "yes"
-        row = rf"^\| `{full}` \| [a-z ]+ \| `{re.escape(said)}` \| {when} \|"
-        if not re.search(row, section(name), re.MULTILINE):
-            missing.append(item.name)
-    return missing
+def declared(name, **parameters):
+    """Return the declared topics and services of a node by name, with parameters as names."""
+    interface = interface_of(name)
+    entries = (*interface.subscribed, *interface.published, *interface.services)
+    return {parameters.get(one.name.strip("<>"), one.name): one for one in entries}
 
 
-def rows(name):
-    """Yield topic or service, type, and the text of the row, of all tables about one node."""
-    row = r"^\| `([~/\w<>]+)` \| `(\w+)/(\w+)` \|(.*)$"
-    for topic, package, kind, rest in re.findall(row, section(name), re.MULTILINE):
-        yield topic, f"{package}/{kind}", rest
+def types(entries):
+    """Return the types of declared topics and services, as :func:`found` does."""
+    return {name: re.sub(r"/(msg|srv)/", "/", one.type) for name, one in entries.items()}
+
+
+def quality(one):
+    """Return the reliability and durability of a declared topic, as :func:`qualities` does."""
+    return f"{one.quality.reliability}, {one.quality.durability}".replace("_", " ")
 
 
 def found(probe, kind):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from documented import rows, section
 
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 
@@ -42,20 +41,3 @@ def test_every_entry_is_complete(node):
     for one in (*interface.subscribed, *interface.published):
         parameter = one.name[1:-1] if one.name.startswith("<") else None
         assert parameter is None or parameter in names
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_topics_and_services_are_those_of_the_page_with_their_quality(node):
-    interface = interface_of(node)
-    page = {
-        name.replace("/forward_effort_controller/commands", "<command_topic>"): (kind, rest)
-        for name, kind, rest in rows(node)
-    }
-    tables = (*interface.subscribed, *interface.published, *interface.services)
-    declared = {one.name: one for one in tables if one.name != "<controller_state>"}
-    assert set(page) <= set(declared)
-    assert all(f"`{name.strip('<>')}`" in section(node) for name in set(declared) - set(page))
-    for name, (kind, rest) in page.items():
-        assert re.sub("/(msg|srv)/", "/", declared[name].type) == kind
-        quality = str(getattr(declared[name], "quality", ""))
-        assert not rest.startswith((" reliable", " best effort")) or quality in rest

@@ -24,24 +24,20 @@ pytest.importorskip("rclpy")
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.entry_points import interface_of
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
-TYPES = {
-    topic: kind
-    for topic, kind in re.findall(
-        r"^\| `([^`]+)` \| `(\w+/\w+)` \|",
-        (ROOT / "docs" / "ros.md").read_text(encoding="utf-8"),
-        re.MULTILINE,
-    )
-}
+DYNAMICS = interface_of("dynamics_node")
+TYPES = {one.name: one.type for one in (*DYNAMICS.subscribed, *DYNAMICS.published)}
 
 
 def message(topic):
-    """Return an empty message of the documented type of a topic of dynamics_node."""
+    """Return an empty message of the declared type of a topic of dynamics_node."""
     name = topic.lstrip("/").replace("dynamics_node/", "~/")
-    package, kind = TYPES[name.replace("/tool", "/<body>") if "twist" in name else name].split("/")
+    declared = TYPES[name.replace("/tool", "/<body>") if "twist" in name else name]
+    package, kind = declared.split("/msg/")
     return getattr(importlib.import_module(f"{package}.msg"), kind)()
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from documented import missing_parameters
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -18,10 +17,6 @@ pytestmark = pytest.mark.backend_independent
 def test_every_setting_is_described():
     for item in parameters_of(DynamicsSettings):
         assert item.description.endswith(".")
-
-
-def test_every_setting_is_documented_with_its_default():
-    assert missing_parameters("dynamics_node", DynamicsSettings) == []
 
 
 def test_the_defaults_are_valid():

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from documented import missing_parameters
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -205,9 +204,8 @@ def test_a_named_controller_needs_no_name_in_the_topic():
     assert SETTINGS.changed(changes).controller == "mine"
 
 
-def test_every_setting_is_described_and_documented_with_its_default():
+def test_every_setting_is_described():
     assert all(i.description.endswith(".") for i in parameters_of(CommandWatchdogSettings))
-    assert missing_parameters("command_watchdog_node", CommandWatchdogSettings) == []
 
 
 def test_age_of_the_last_command():

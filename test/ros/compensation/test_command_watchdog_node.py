@@ -15,11 +15,11 @@ pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import found, missing_parameters, qualities, rows, says
+from documented import declared, found, qualities, quality, says, types
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogSettings, Watch
+from mbs_dynamics.ros.command_watchdog_node import Watch
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -210,18 +210,15 @@ def test_without_the_messages_it_does_not_start():
         assert "cannot start: the package controller_manager_msgs is not installed" in line
 
 
-def test_every_topic_parameter_state_and_diagnostic_is_documented():
-    assert missing_parameters(NAME, CommandWatchdogSettings) == []
+def test_topics_are_those_declared_and_states_and_diagnostics_are_documented():
     assert all(says(NAME, state.value) for state in Watch)
     with WatchdogProcess() as process, Arm(process) as arm:
         arm.until(lambda: arm.health)
         there = found(arm, "publishers") | found(arm, "subscribers")
-        there[f"/{TOPIC}"] = there.pop(TOPIC)
-        assert {topic: kind for topic, kind, _ in rows(NAME)} == there
-        quality = qualities(arm, "publishers") | qualities(arm, "subscribers")
-        quality[f"/{TOPIC}"] = quality.pop(TOPIC)
-        for topic, _, rest in rows(NAME):
-            assert rest.startswith(f" {quality[topic]}, "), topic
+        entries = declared(NAME, command_topic=TOPIC)
+        assert there == types(entries)
+        for topic, words in (qualities(arm, "publishers") | qualities(arm, "subscribers")).items():
+            assert words == quality(entries[topic]), topic
         keys = [pair.key for status in arm.health.values() for pair in status.values]
         assert [key for key in keys if not says(NAME, key)] == []
         assert found(arm, "services") == {}

@@ -14,7 +14,7 @@ pytest.importorskip("rclpy")
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import found, qualities, rows, says, section
+from documented import declared, found, qualities, quality, says, types
 from ros_bench import NodeProcess, Probe, about, wrench_of
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -293,17 +293,19 @@ def test_every_topic_and_service_is_documented():
             lambda: len(probe.health) == 4 and probe.input_value("latency computed max [ms]"),
             again=lambda: probe.send(JOINTS, Q, QD, efforts=TAU),
         )
-        there = found(probe, "publishers") | found(probe, "subscribers")
-        del there["~/transition_event"]  # of the lifecycle
-        assert there == {topic: kind for topic, kind, _ in rows("dynamics_node")}
-        assert "All are reliable, volatile, depth 10." in section("dynamics_node")
-        quality = qualities(probe, "publishers")
-        del quality["~/transition_event"]
-        assert set(quality.values()) == {"reliable, volatile"}
-        heard = qualities(probe, "subscribers")
-        told = {topic: rest for topic, _, rest in rows("dynamics_node")}
-        assert [t for t, words in heard.items() if not told[t].startswith(f" {words}, ")] == []
-        assert [name for name in found(probe, "services") if not says("dynamics_node", name)] == []
+        entries = declared("dynamics_node")
+        del entries["<controller_state>"]
+        there = {}
+        for kind in ("publishers", "subscribers", "services"):
+            there |= found(probe, kind)
+        lifecycle = {name for name, kind in there.items() if "lifecycle_msgs" in kind}
+        assert {name: there[name] for name in set(there) - lifecycle} == types(entries)
+        services = lifecycle - {"~/transition_event"}
+        assert [name for name in services if not says("dynamics_node", name)] == []
+        for topic, words in (
+            qualities(probe, "publishers") | qualities(probe, "subscribers")
+        ).items():
+            assert topic in lifecycle or words == quality(entries[topic]), topic
         values = [pair.key for status in probe.health.values() for pair in status.values]
         others = [value for value in values if not value.startswith("latency")]
         assert [value for value in others if not says("dynamics_node", value)] == []

@@ -16,7 +16,7 @@ import yaml
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import found, missing_parameters, qualities, rows, says
+from documented import declared, found, qualities, quality, says, types
 from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
@@ -226,22 +226,18 @@ def test_the_parameter_file_holds_the_defaults():
 
 
 @pytest.mark.backend_independent
-def test_every_topic_service_and_parameter_is_documented():
-    assert missing_parameters("simulator_node", SimulatorSettings) == []
+def test_topics_and_services_are_those_declared_and_diagnostics_are_documented():
     with SimulatorProcess(publish_clock=True, rate=100.0) as process, Watcher(process) as probe:
         probe.until(lambda: probe.states and "simulation" in probe.health)
         probe.spin(0.5)
         there = {}
         for kind in ("publishers", "subscribers", "services"):
             there |= found(probe, kind)
-        there["/forward_effort_controller/commands"] = there.pop("controller/commands")
-        told = {topic: kind for topic, kind, _ in rows("simulator_node")}
-        assert there == told
-        quality = qualities(probe, "publishers") | qualities(probe, "subscribers")
-        quality["/forward_effort_controller/commands"] = quality.pop("controller/commands")
-        for topic, _, rest in rows("simulator_node"):
-            assert topic in ("~/reset", "~/brakes") or rest.startswith(f" {quality[topic]}, "), (
-                topic
-            )
+        entries = declared("simulator_node", command_topic="controller/commands")
+        assert there == types(entries)
+        for topic, words in (
+            qualities(probe, "publishers") | qualities(probe, "subscribers")
+        ).items():
+            assert words == quality(entries[topic]), topic
         values = [pair.key for status in probe.health.values() for pair in status.values]
         assert [value for value in values if not says("simulator_node", value)] == []

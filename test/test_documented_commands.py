@@ -1,0 +1,197 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the pages show beside Python examples: commands, parameter files, log lines, and programs.
+
+Commands are not run, which would need robots and recordings, but every option, argument, topic,
+type, service and parameter in them must exist.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mbs_dynamics.cli import command_line
+from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
+
+pytestmark = pytest.mark.backend_independent
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
+LAUNCH = (ROOT / "docs" / "reference" / "launch.md").read_text("utf-8")
+FOREIGN = ("/rosout", "/diagnostics", "/joint_states", "/forward_effort_controller")
+"""Topics of others."""
+
+
+def blocks(page, *languages):
+    """Return the fenced blocks of a page in one of some languages."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    return [text for language, text in found if language in languages]
+
+
+def commands(page):
+    """Yield the words of every command on a page."""
+    for text in blocks(page, "", "bash"):
+        for line in text.replace("\\\n", " ").splitlines():
+            for part in re.split(r" && |; ", line.strip()):
+                words = shlex.split(part, comments=True) if part.count("'") % 2 == 0 else []
+                if "mbs-dynamics" in words[:4] or (words and words[0] in ("ros2", "make", "pip")):
+                    yield words
+
+
+COMMANDS = [(page, words) for page in PAGES for words in commands(page)]
+
+
+def cases(*first):
+    found = [(p, w) for p, w in COMMANDS if tuple(w[: len(first)]) == first]
+    assert found
+    name = [f"{page.stem}: {' '.join(words)[:60]}" for page, words in found]
+    return pytest.mark.parametrize("words", [words for _, words in found], ids=name)
+
+
+def entries():
+    """Return the declared topics and services of all nodes, by full name, and their types."""
+    named = {}
+    for node in INTERFACES:
+        declared = interface_of(node)
+        for one in (*declared.subscribed, *declared.published, *declared.services):
+            named[one.name.replace("~", f"/{node}")] = one.type
+    return named
+
+
+@cases("mbs-dynamics")
+def test_command_lines_are_valid(words):
+    if not {"--help", "COMMAND"} & set(words):
+        command_line().parse_args(words[1:])  # ends the process otherwise
+
+
+@cases("ros2", "launch")
+def test_launch_files_have_the_arguments(words):
+    package, file, *arguments = words[2:]
+    if package == "mbs_dynamics":
+        assert (ROOT / "launch" / file).is_file()
+        known = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", LAUNCH, re.M))))
+        known |= {one.name for one in interface_of("command_watchdog_node").parameters}
+        for argument in arguments:
+            if ":=" not in argument:
+                continue
+            name = argument.partition(":=")[0]
+            assert name in known
+            if name.endswith("params"):
+                given = set(yaml.safe_load(argument.partition(":=")[2]))
+                assert given <= {
+                    p.name for node in INTERFACES for p in interface_of(node).parameters
+                }
+
+
+@cases("ros2", "run")
+def test_executables_have_the_parameters(words):
+    package, executable, *arguments = words[2:]
+    if package == "mbs_dynamics" and executable != "mbs-dynamics":
+        known = {one.full_name for one in interface_of(executable).parameters}
+        given = {b.partition(":=")[0] for a, b in pairwise(arguments) if a == "-p"}
+        assert given <= known
+
+
+@cases("ros2", "topic")
+def test_topics_have_the_types_and_fields(words):
+    names = [word for word in words[3:] if word.startswith("/")]
+    declared, known = entries(), {name.partition("<")[0] for name in entries()}
+    for name in names:
+        assert (
+            name.startswith(FOREIGN) or name in declared or name.rpartition("/")[0] + "/" in known
+        )
+    if words[2] == "pub":
+        kind, text = words[-2:]
+        assert declared[names[0]] == kind
+        messages = pytest.importorskip(f"{kind.split('/')[0]}.msg")
+        fill(getattr(messages, kind.rpartition("/")[2])(), yaml.safe_load(text))
+
+
+def fill(message, values):
+    """Set the fields of a message; raise if one does not exist or has another type."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            fill(getattr(message, name), value)
+        else:
+            setattr(message, name, value)
+
+
+@cases("ros2", "service")
+def test_services_have_the_types(words):
+    _, _, call, name, kind, *_ = words
+    assert (call, entries()[name]) == ("call", kind)
+
+
+@cases("ros2", "param")
+def test_parameters_exist_and_take_the_values(words):
+    _, _, order, node, name, value = words
+    assert order == "set"
+    (declared,) = (p for p in interface_of(node.strip("/")).parameters if p.name == name)
+    declared.check(name, yaml.safe_load(value))
+
+
+@cases("make")
+def test_targets_of_make_exist(words):
+    assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@cases("pip", "install")
+def test_extras_exist(words):
+    for extra in re.findall(r"\[([\w,]+)\]", words[-1]):
+        assert all(f'"{one}": [' in (ROOT / "setup.py").read_text() for one in extra.split(","))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "yaml")], ids=lambda p: p.stem)
+def test_parameter_files_hold_parameters_of_the_nodes(page):
+    for text in blocks(page, "yaml"):
+        for section, group in yaml.safe_load(text).items():
+            node = section.rpartition("/")[2]
+            if node in INTERFACES or node == "**":
+                nodes = [node] if node in INTERFACES else list(INTERFACES)
+                known = {p.name: p for name in nodes for p in interface_of(name).parameters}
+                for name, value in group["ros__parameters"].items():
+                    assert name in known or name == "use_sim_time"
+                    if name in known and not known[name].per and known[name].range:
+                        known[name].check(name, value)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_programs_of_a_page_run(page):
+    for text in blocks(page, "python"):
+        if ">>>" not in text:
+            try:
+                exec(compile(text, str(page), "exec"), {"__name__": page.stem})
+            except ImportError as error:  # the folder launch/ hides a package that is missing
+                if error.name not in ("launch", "launch_ros"):
+                    raise
+                pytest.skip(f"needs {error.name}")
+
+
+def literals(path):
+    """Yield the texts of a program, those with values in them with NUL in their places."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(v.value if isinstance(v, ast.Constant) else "\0" for v in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_log_lines_to_look_up_are_those_of_the_programs():
+    texts = [text for path in (ROOT / "mbs_dynamics").rglob("*.py") for text in literals(path)]
+    page = (ROOT / "docs" / "how_to" / "troubleshooting.md").read_text("utf-8")
+    rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    lines = [
+        part.strip()
+        for row in rows
+        for line in re.findall("`(.+?)`", row)
+        for part in line.split("...")
+    ]
+    assert len(lines) > 50
+    assert [line for line in lines if not any(line in text for text in texts)] == []
