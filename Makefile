@@ -138,8 +138,8 @@ $(VENV)/.test: $(VENV)/.run
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	@echo "== Installing Sphinx and its theme, some 30 MB"
-	$(INSTALL) --editable ".[docs]" | $(PROGRESS)
+	@echo "== Installing Sphinx, its theme, and the viewer, some 60 MB"
+	$(INSTALL) --editable ".[docs,view]" | $(PROGRESS)
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -22,7 +22,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from mbs_dynamics.cli import command_line
+from mbs_dynamics.cli import command_line, main
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import RELIABLE, Parameter, Service, Topic
 
@@ -171,6 +171,17 @@ def draw(app: Sphinx) -> None:
         list(pool.map(_run, late))
 
 
+SCENE = "arm7 --q 0.3 0.5 -0.2 1.1 0 0.7 0.1 --qd 0.4 -0.2 0.6 0.1 0.3 -0.5 0.2 --layers twist"
+"""The interactive scene of the page on frames, as arguments of mbs-dynamics view."""
+
+
+def write_scene(app: Sphinx, error: Exception | None) -> None:
+    """Write the interactive scene beside the pages."""
+    target = app.outdir / "twist.html"
+    if app.config.draw_figures and app.builder.format == "html" and not target.exists():
+        main(["view", *SCENE.split(), "--write", str(target)])
+
+
 def _late(source: Path, figure: str) -> bool:
     path = FIGURES / f"{figure}.png"
     return not path.exists() or path.stat().st_mtime < source.stat().st_mtime
@@ -193,4 +204,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("draw_figures", True, "")
     app.connect("autodoc-process-docstring", escape)
     app.connect("builder-inited", draw)
+    app.connect("build-finished", write_scene)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `mbs-dynamics view` in a headless browser: the pictures of docs/view.md.
+"""The page of `mbs-dynamics view` in a headless browser: the pictures of docs/how_to/view.md.
 
 python examples/view_pictures.py [FOLDER]     writes view_*.png there, by default in docs/figures
 

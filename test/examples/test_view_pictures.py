@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of docs/view.md are drawn by their program."""
+"""The pictures of docs/how_to/view.md are drawn by their program."""
 
 from __future__ import annotations
 
