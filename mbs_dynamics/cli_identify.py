@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,113 +22,83 @@ SHIPPED = "arm7"
 
 def add_identification(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
-    run = commands.add_parser(
-        "identify", help="find inertias and friction of an arm from recordings, and write its URDF"
+    add = _command(
+        commands, "identify", _identify, "identify inertias and friction, and write a URDF"
     )
-    run.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    run.add_argument("recordings", nargs="+", type=Path, help="bags, .csv or .npz files")
-    run.add_argument(
+    add("recordings", nargs="+", type=Path, help="bags, .csv or .npz files")
+    add(
         "--validate", type=Path, metavar="RECORDING", help="recording to compare torques on "
-        "(default: three tenths of the others, which are then not learned from)"
+        "(default: three tenths of the others, which are then not used for the estimate)"
     )  # fmt: skip
-    run.add_argument("--out", type=Path, help="URDF to write; parameters of nodes beside it, .yaml")
-    run.add_argument("--report", type=Path, help="web page to write")
-    run.add_argument(
-        "--gains",
-        type=_gain,
-        nargs="+",
-        default=[],
-        metavar="JOINT=GAIN",
-        help="what efforts are multiplied by, N m/A or N/A, where they are currents",
+    add("--out", type=Path, help="URDF to write; parameters of nodes beside it, .yaml")
+    add("--report", type=Path, help="web page to write")
+    add(
+        "--gains", type=_gain, nargs="+", default=[], metavar="JOINT=GAIN",
+        help="factors of efforts that are motor currents, N m/A or N/A",
+    )  # fmt: skip
+    add(
+        "--fit-gains", action="store_true",
+        help="use the gains with which the currents best fit the masses of the description",
+    )  # fmt: skip
+    add("--force", action="store_true", help="write the result even if it is no better")
+    add = _command(
+        commands, "validate", _validate, "compare the torques of a description with measured ones"
     )
-    run.add_argument(
-        "--fit-gains",
-        action="store_true",
-        help="take the gains with which the currents fit the description's masses best",
+    add("recording", type=Path, help="a bag, a .csv or a .npz file")
+    add = _command(
+        commands, "identify-static", _identify_static, "identify masses from a few still poses"
     )
-    run.add_argument("--force", action="store_true", help="write even what is no better")
-    _add_common(run)
-    run.set_defaults(run=_identify)
-    check = commands.add_parser(
-        "validate", help="compare the torques of a description with measured ones"
+    add("poses", type=Path, help=".csv with q_<joint> and tau_<joint>, a row for each pose")
+    add("--out", type=Path, help="URDF to write")
+    add("--force", action="store_true", help="write the result even if it is no better")
+    add = _command(
+        commands, "identify-payload", _identify_payload, "identify the load on a link from a motion"
     )
-    check.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    check.add_argument("recording", type=Path, help="a bag, a .csv or a .npz file")
-    _add_common(check)
-    check.set_defaults(run=_validate)
-    _add_others(commands)
-
-
-def _add_others(commands: Any) -> None:
-    still = commands.add_parser(
-        "identify-static", help="find what gravity shows of an arm from a few still poses"
+    add("recording", type=Path, help="a motion with the load")
+    add("--link", required=True, help="link that carries the load")
+    add("--without", type=Path, help="recording of the arm without the load")
+    add = _command(
+        commands,
+        "excite",
+        _excite,
+        "plan a motion that excites the parameters of an arm",
+        data=False,
     )
-    still.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    still.add_argument(
-        "poses", type=Path, help=".csv with q_<joint> and tau_<joint>, a row for each pose"
-    )
-    still.add_argument("--out", type=Path, help="URDF to write")
-    still.add_argument("--force", action="store_true", help="write even what is no better")
-    _add_common(still)
-    still.set_defaults(run=_identify_static)
-    load = commands.add_parser(
-        "identify-payload", help="find the load on a link from a recording with it"
-    )
-    load.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    load.add_argument("recording", type=Path, help="a motion with the load")
-    load.add_argument("--link", required=True, help="link that carries the load")
-    load.add_argument("--without", type=Path, help="recording of the arm without the load")
-    _add_common(load)
-    load.set_defaults(run=_identify_payload)
-    plan = commands.add_parser(
-        "excite", help="plan a motion that makes the parameters of an arm visible"
-    )
-    plan.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    plan.add_argument("--duration", type=float, default=20.0, help="seconds (default: 20)")
-    plan.add_argument("--out", type=Path, required=True, help=".csv to write")
-    plan.add_argument("--trajectory", type=Path, help="JointTrajectory to write, as .yaml")
-    plan.add_argument("--rate", type=float, default=100.0, help="samples per second (default: 100)")
-    plan.add_argument(
-        "--position", type=float, default=0.9, help="share of the joints' ranges (default: 0.9)"
-    )
-    plan.add_argument(
-        "--velocity", type=float, default=0.5, help="share of the velocity limits (default: 0.5)"
-    )
-    plan.add_argument(
-        "--acceleration", type=float, default=3.0, help="rad/s^2 or m/s^2 (default: 3)"
-    )
-    plan.add_argument(
-        "--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)"
-    )
-    plan.add_argument(
-        "--box",
-        nargs="+",
-        default=[],
-        metavar="FRAME:xmin,xmax,ymin,ymax,zmin,zmax",
+    add("--duration", type=float, default=20.0, help="seconds (default: 20)")
+    add("--out", type=Path, required=True, help=".csv to write")
+    add("--trajectory", type=Path, help="JointTrajectory to write, as .yaml")
+    add("--rate", type=float, default=100.0, help="samples per second (default: 100)")
+    add("--position", type=float, default=0.9, help="share of the joints' ranges (default: 0.9)")
+    add("--velocity", type=float, default=0.5, help="share of the velocity limits (default: 0.5)")
+    add("--acceleration", type=float, default=3.0, help="rad/s^2 or m/s^2 (default: 3)")
+    add("--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)")
+    add(
+        "--box", nargs="+", default=[], metavar="FRAME:xmin,xmax,ymin,ymax,zmin,zmax",
         help="where the origin of a frame must stay, m, in the root link's frame",
-    )
-    plan.add_argument("--seed", type=int, default=0)
-    plan.set_defaults(run=_excite)
+    )  # fmt: skip
+    add("--seed", type=int, default=0)
 
 
-def _add_common(command: Any) -> None:
-    command.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-    command.add_argument(
-        "--gravity",
-        type=float,
-        nargs=3,
-        metavar=("X", "Y", "Z"),
-        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
-    )
-    command.add_argument("--topic", default="", help="topic of the joint states in bags")
-    command.add_argument(
-        "--columns",
-        type=_column,
-        nargs="+",
-        default=[],
-        metavar="NAME=MEANING",
-        help="columns of tables by other names, such as Time=t J1_pos=q_joint1 J1_tau=tau_joint1",
-    )
+def _command(
+    commands: Any, name: str, run: Any, purpose: str, *, data: bool = True
+) -> Callable[..., Any]:
+    """Add a command on a robot, and options of recordings unless ``data`` is False."""
+    command = commands.add_parser(name, help=purpose)
+    command.set_defaults(run=run)
+    add = command.add_argument
+    add("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    if data:
+        add("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+        add(
+            "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
+            help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
+        )  # fmt: skip
+        add("--topic", default="", help="topic of the joint states in bags")
+        add(
+            "--columns", type=_column, nargs="+", default=[], metavar="NAME=MEANING",
+            help="other names of columns, such as Time=t J1_pos=q_joint1 J1_tau=tau_joint1",
+        )  # fmt: skip
+    return add  # type: ignore[no-any-return]
 
 
 def _gain(text: str) -> tuple[str, float]:
@@ -148,7 +117,7 @@ def _column(text: str) -> tuple[str, str]:
 
 
 def _identification() -> Any:
-    """Return the package, or raise MbsError that says what it lacks."""
+    """Return the package, or raise MbsError that names the missing dependency."""
     try:
         import scipy  # noqa: F401
 
@@ -171,27 +140,58 @@ def description(name: str, gravity: Sequence[float] | None = None) -> tuple[Path
     return path, model if gravity is None else model.with_gravity(gravity)
 
 
+class _Job:
+    """The files, the model and the recordings of a command."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.room = options, _identification()
+        for name in ("out", "report", "json", "trajectory"):
+            check_folder(name, getattr(options, name, None))
+        self.path, self.model = description(options.robot, getattr(options, "gravity", None))
+
+    def read(self, file: Path, **given: Any) -> Any:
+        """Return a recording."""
+        options = self.options
+        columns = dict(options.columns)
+        return self.room.read_recording(file, columns=columns, topic=options.topic, **given)
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Print notes."""
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+
+    def figures(self, figures: dict[str, Any]) -> None:
+        """Write figures as JSON if asked to."""
+        if self.options.json is not None:
+            self.options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+    def refused(self, found: Any, compared: str) -> bool:
+        """Return whether the result is no better than what it is compared with; print so."""
+        if found.better or self.options.force:
+            return False
+        print(
+            f"mbs-dynamics: the {compared} predicts as well: no URDF is written; --force writes it",
+            file=sys.stderr,
+        )
+        return True
+
+
 def _identify(options: argparse.Namespace) -> int:
-    room = _identification()
-    for name in ("out", "report", "json"):
-        check_folder(name, getattr(options, name))
-    path, model = description(options.robot, options.gravity)
-    columns = dict(options.columns)
+    job, gains = _Job(options), dict(options.gains)
+    room, model = job.room, job.model
 
     def read(file: Path) -> Any:
-        recording = room.read_recording(file, columns=columns, topic=options.topic)
+        recording = job.read(file)
         return room.scaled(recording, model, gains) if gains else recording
 
-    gains = dict(options.gains)
     if options.fit_gains:
         gains = room.fitted_gains(model, read(options.recordings[0]))
         listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in gains.items())
-        print(f"note: gains by the masses of the description: {listed}", file=sys.stderr)
+        job.note([f"gains by the masses of the description: {listed}"])
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
     found = room.identify(model, recordings, validation, progress=_progress)
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    job.note(found.notes)
     _print_errors(found.errors)
     _print_joints(found)
     base = found.base
@@ -199,34 +199,29 @@ def _identify(options: argparse.Namespace) -> int:
         f"the data show {base.rank} of {len(base.values)} combinations of parameters, with a "
         f"condition number of {base.condition:.3g}"
     )
-    if options.json is not None:
-        figures = {
+    job.figures(
+        {
             "relative_error": _relative(found.errors),
             "consistent": found.consistent,
             "cutoff_hz": found.cutoff,
             "weight": found.choice.weight,
             "friction_speed": found.torque_model.friction_speed,
-            "rank": found.base.rank,
-            "base_parameters": len(found.base.values),
-            "condition": found.base.condition,
+            "rank": base.rank,
+            "base_parameters": len(base.values),
+            "condition": base.condition,
             "joints": found.joint_parameters,
             "masses": _masses(found),
             "notes": list(found.notes),
         }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    )
     if options.report is not None:
         page = room.report(found, f"{model.name}: identification")
         options.report.write_text(page, encoding="utf-8")
         print(f"wrote {options.report}")
-    if not found.better and not options.force:
-        print(
-            "mbs-dynamics: the description with fitted friction predicts as well: no URDF is "
-            "written; --force writes it",
-            file=sys.stderr,
-        )
+    if job.refused(found, "description with fitted friction"):
         return 1
     if options.out is not None:
-        options.out.write_bytes(room.identified_urdf(path, found))
+        options.out.write_bytes(room.identified_urdf(job.path, found))
         parameters = options.out.with_suffix(".yaml")
         parameters.write_text(room.node_parameters(found), encoding="utf-8")
         print(f"wrote {options.out} and {parameters}")
@@ -234,69 +229,46 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    room = _identification()
-    check_folder("json", options.json)
-    _, model = description(options.robot, options.gravity)
-    recording = room.read_recording(
-        options.recording, columns=dict(options.columns), topic=options.topic
-    )
-    errors, notes = room.validate(model, recording)
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+    job = _Job(options)
+    errors, notes = job.room.validate(job.model, job.read(options.recording))
+    job.note(notes)
     _print_errors(errors)
-    if options.json is not None:
-        figures = {"relative_error": _relative(errors), "notes": list(notes)}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    job.figures({"relative_error": _relative(errors), "notes": list(notes)})
     return 0
 
 
 def _identify_static(options: argparse.Namespace) -> int:
-    room = _identification()
-    for name in ("out", "json"):
-        check_folder(name, getattr(options, name))
-    path, model = description(options.robot, options.gravity)
-    poses = room.read_recording(
-        options.poses, columns=dict(options.columns), topic=options.topic, timed=False
-    )
-    result = room.identify_static(model, poses)
+    job = _Job(options)
+    result = job.room.identify_static(job.model, job.read(options.poses, timed=False))
     found = result.found
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    job.note(found.notes)
     print(f"{result.poses} poses, {result.pairs} of them from several sides")
     _print_errors(found.errors)
-    print("the pose that would tell the most next:")
+    print("the most informative next pose:")
     for joint, value in result.next_pose.items():
         print(f"  {joint:24} {value:9.4f}")
-    if options.json is not None:
-        figures = {
+    job.figures(
+        {
             "relative_error": _relative(found.errors),
             "consistent": found.consistent,
             "poses": result.poses,
             "next_pose": result.next_pose,
             "masses": _masses(found),
         }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    if not found.better and not options.force:
-        print(
-            "mbs-dynamics: the description predicts as well: no URDF is written; --force writes it",
-            file=sys.stderr,
-        )
+    )
+    if job.refused(found, "description"):
         return 1
     if options.out is not None:
-        options.out.write_bytes(room.identified_urdf(path, found, friction=False))
+        options.out.write_bytes(job.room.identified_urdf(job.path, found, friction=False))
         print(f"wrote {options.out}")
     return 0
 
 
 def _identify_payload(options: argparse.Namespace) -> int:
-    room = _identification()
-    check_folder("json", options.json)
-    _, model = description(options.robot, options.gravity)
-    read = functools.partial(
-        room.read_recording, columns=dict(options.columns), topic=options.topic
-    )
-    without = None if options.without is None else read(options.without)
-    found = room.identify_payload(model, read(options.recording), options.link, without)
+    job = _Job(options)
+    without = None if options.without is None else job.read(options.without)
+    recording = job.read(options.recording)
+    found = job.room.identify_payload(job.model, recording, options.link, without)
     com, spread = found.inertia.com, found.com_deviation
     print(f"mass            {found.inertia.mass:.4g} +- {found.mass_deviation:.2g} kg")
     for axis, x, deviation in zip("xyz", com, spread, strict=True):
@@ -309,8 +281,8 @@ def _identify_payload(options: argparse.Namespace) -> int:
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
     print(f"ros2 topic pub --once {topic} {kind} \\")
     print(f'    "{found.message()}"')
-    if options.json is not None:
-        figures = {
+    job.figures(
+        {
             "link": found.link,
             "mass": float(found.inertia.mass),
             "mass_deviation": found.mass_deviation,
@@ -319,15 +291,13 @@ def _identify_payload(options: argparse.Namespace) -> int:
             "inertia_at_com": found.inertia.tensor_at_com.tolist(),
             "relative_error": {"with": found.error, "without": found.error_without},
         }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    )
     return 0
 
 
 def _excite(options: argparse.Namespace) -> int:
-    room = _identification()
-    for name in ("out", "trajectory"):
-        check_folder(name, getattr(options, name))
-    _, model = description(options.robot)
+    job = _Job(options)
+    room, model = job.room, job.model
     limits = room.Limits(
         options.position,
         options.velocity,
@@ -348,7 +318,7 @@ def _excite(options: argparse.Namespace) -> int:
     if options.trajectory is not None:
         options.trajectory.write_text(found.to_trajectory(), encoding="utf-8")
         print(f"wrote {options.trajectory}")
-    print("warning: collisions are not looked at; try it slowly, or in simulation", file=sys.stderr)
+    print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
     return 0
 
 
@@ -372,7 +342,7 @@ def _masses(found: Any) -> dict[str, float]:
 
 
 def _print_errors(errors: Any) -> None:
-    print("relative error of the torques, all joints, on data that was not learned from:")
+    print("relative error of the torques, all joints, on held-out data:")
     for name, value in _relative(errors).items():
         if value is not None:
             print(f"  {name.replace('_', ' '):26} {100.0 * value:8.2f} %")

@@ -187,11 +187,7 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
     Friction is fitted to seven tenths of the recording, and both are compared on the other three.
     Raises RecordingError for a recording that cannot be used.
     """
-    model = model.loaded()
-    parts, notes = parts_of([recording], model)
-    cutoff = cutoff_of(parts)
-    torque_model = TorqueModel(model, parts[0].joints, FRICTION_SPEEDS[0])
-    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    torque_model, equations, notes = equations_of(model, recording, FRICTION_SPEEDS[0])
     known, held = _held_out(equations)
     fitted = friction_estimate(torque_model, known)
     described = relative_error(equations, torque_model.described())
@@ -205,11 +201,7 @@ def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
     that what is identified from them is only as right as its masses are as a whole. Joints whose
     torques are too small to tell are left out.
     """
-    model = model.loaded()
-    parts, _ = parts_of([recording], model)
-    cutoff = cutoff_of(parts)
-    torque_model = TorqueModel(model, parts[0].joints, FRICTION_SPEEDS[0])
-    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    torque_model, equations, _ = equations_of(model, recording, FRICTION_SPEEDS[0])
     A, currents = stacked(equations)
     expected = A @ torque_model.described()
     sizes = np.linalg.norm(expected, axis=0)
@@ -259,6 +251,18 @@ def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], nam
             "measured torques: this driver subtracts gravity, so that masses cannot be identified, "
             "or the arm is mounted otherwise, see --gravity"
         )
+
+
+def equations_of(
+    model: Model, recording: Recording, friction_speed: float
+) -> tuple[TorqueModel, list[Equations], list[str]]:
+    """Return the torque model and equations of one recording, and the notes on it."""
+    model = model.loaded()
+    parts, notes = parts_of([recording], model)
+    cutoff = cutoff_of(parts)
+    torque_model = TorqueModel(model, parts[0].joints, friction_speed)
+    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    return torque_model, equations, notes
 
 
 def parts_of(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:

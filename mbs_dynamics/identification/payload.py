@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
@@ -18,11 +17,10 @@ from mbs_dynamics.identification.estimation import (
     least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import identify, parts_of
+from mbs_dynamics.identification.identify import equations_of, identify
 from mbs_dynamics.identification.recording import Recording
-from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_model import TorqueModel, stacked
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.identification.still_payload import deviations, to_body
+from mbs_dynamics.identification.torque_model import stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -69,27 +67,15 @@ def identify_payload(
     Raises UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings
     that cannot be used.
     """
-    frame = model.frame(link)
-    if frame.body == GROUND:
-        raise ModelError(f"a payload at {link!r} has no effect: that link does not move")
+    frame = model.with_payload(link, 0.0).frame(link)  # or an error
     alone = None if without is None else identify(model, [without])
-    parts, _ = parts_of([recording], model)
-    cutoff = cutoff_of(parts)
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
-    torque_model = TorqueModel(model.loaded(), parts[0].joints, speed)
-    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
+    torque_model, equations, _ = equations_of(model, recording, speed)
     A, b = stacked(equations)
     x = torque_model.described() if alone is None else alone.x
     rest = b - A @ x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
-    to_body = np.stack(
-        [
-            Inertia.from_parameters(unit).transformed(frame.placement).parameters
-            for unit in np.eye(10)
-        ],
-        axis=1,
-    ).astype(float)
-    load = A[..., columns] @ to_body
+    load = A[..., columns] @ to_body(frame)
     own = A[..., torque_model.rigid :]
     X = np.concatenate([load, own], axis=-1)  # friction may have changed since
     weighing = weighed(X, rest, least_squares_residual(X, rest))
@@ -107,13 +93,10 @@ def identify_payload(
     residual = (right - rows @ found).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
-    mass = float(inertia.mass)
-    slopes = np.column_stack([-inertia.com / mass, np.eye(3) / mass])  # of the centre of mass
     return PayloadEstimate(
         link,
         inertia,
-        float(np.sqrt(spread[0, 0])),
-        np.sqrt(np.diag(slopes @ spread @ slopes.T)),
+        *deviations(float(inertia.mass), inertia.com, spread),
         float(np.linalg.norm(rest - X @ found) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
     )

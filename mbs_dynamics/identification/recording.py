@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of joints: what was measured when, and what is wrong with it."""
+"""Recordings of joints, and their cleaning."""
 
 from __future__ import annotations
 
@@ -9,35 +9,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError, UnknownJointError
 from mbs_dynamics.model.model import Model
 
-Mask = NDArray[np.bool_]
-
 SHORTEST = 50
-"""A recording needs at least this many samples."""
+"""Smallest number of samples of a recording."""
 
 STILL = 1e-3
-"""A joint that moves by less than this, in rad or m, stands still."""
+"""Motion in rad or m below which a joint stands still."""
 
 GAP = 5.0
-"""A pause of so many periods ends a stretch of samples."""
+"""Pause, in periods, that ends a stretch of samples."""
 
 
 class RecordingError(MbsError, ValueError):
-    """A recording cannot be read, or cannot be what it should be."""
+    """A recording cannot be read or used."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Positions, velocities and torques of joints over time."""
+    """Positions, velocities and torques of k joints at N instants."""
 
     name: str
     joints: tuple[str, ...]
-    """Names; empty where the source has none: then the order is that of the model."""
+    """Names; empty if the source has none: then the order is that of the model."""
     t: FloatArray
     """(N,) in s, increasing."""
     q: FloatArray
@@ -45,20 +42,40 @@ class Recording:
     tau: FloatArray
     """(N, k) in N m or N."""
     qd: FloatArray | None = None
-    """(N, k) in rad/s or m/s; None if they were not measured."""
+    """(N, k) in rad/s or m/s; None if not measured."""
     notes: tuple[str, ...] = ()
-    """What was found and mended."""
+    """Corrections that were applied."""
 
     def noted(self, *notes: str) -> Recording:
-        """Return the recording with further notes."""
+        """Return the recording with additional notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def samples(self, which: Any) -> Recording:
+        """Return the samples of a mask (N,), or of indices."""
+        qd = None if self.qd is None else self.qd[which]
+        return replace(self, t=self.t[which], q=self.q[which], tau=self.tau[which], qd=qd)
+
+    def columns(self, places: Sequence[int]) -> Recording:
+        """Return the joints of some columns."""
+        index = list(places)
+        return replace(
+            self,
+            joints=tuple(self.joints[k] for k in index),
+            q=self.q[:, index],
+            tau=self.tau[:, index],
+            qd=None if self.qd is None else self.qd[:, index],
+        )
+
+    def named(self, which: Any) -> str:
+        """Return the names of the joints of a mask (k,), separated by commas."""
+        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
 
     def of(self, model: Model) -> Recording:
         """Return the joints of a model that were recorded, in the model's order.
 
-        Names that differ from those of the model by a common prefix are taken for theirs. Raises
-        RecordingError for a recording without names that has another number of joints than the
-        model, UnknownJointError if none of the names is in the model.
+        Names that differ from those of the model by a common prefix are matched. Raises
+        RecordingError if a recording without names has another number of joints than the model,
+        UnknownJointError if none of the names is in the model.
         """
         if not self.joints:
             if self.q.shape[1] != model.n:
@@ -71,18 +88,11 @@ class Recording:
         known = [name for name in model.joint_names if name in names]
         if not known:
             raise UnknownJointError(", ".join(self.joints), model.joint_names)
-        columns = [names.index(name) for name in known]
-        found = replace(
-            self,
-            joints=tuple(known),
-            q=self.q[:, columns],
-            tau=self.tau[:, columns],
-            qd=None if self.qd is None else self.qd[:, columns],
-        )
         absent = [name for name in model.joint_names if name not in known]
         if absent:
             note += (f"taken to stand still, as they were not recorded: {', '.join(absent)}",)
-        return found.noted(*note)
+        found = self.columns([names.index(name) for name in known])
+        return replace(found, joints=tuple(known)).noted(*note)
 
 
 def scaled(recording: Recording, model: Model, gains: Mapping[str, float]) -> Recording:
@@ -102,7 +112,7 @@ def scaled(recording: Recording, model: Model, gains: Mapping[str, float]) -> Re
 
 
 def matched(names: Sequence[str], known: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return names in the words of the model, and a note if they were others."""
+    """Return names as the model has them, and a note if they differed."""
     if set(names) & set(known):
         return list(names), ()
     swaps = {_beginnings(name, one) for name in names for one in known if name[-1:] == one[-1:]}
@@ -121,7 +131,7 @@ def matched(names: Sequence[str], known: Sequence[str]) -> tuple[list[str], tupl
 
 
 def _beginnings(name: str, other: str) -> tuple[str, str]:
-    """Return what two names begin with before they are the same to the end."""
+    """Return the beginnings of two names up to their common end."""
     pairs = zip(reversed(name), reversed(other), strict=False)
     same = next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(name), len(other)))
     return name[: len(name) - same], other[: len(other) - same]
@@ -132,8 +142,8 @@ def merged(
 ) -> Recording:
     """Return a recording of samples (time, {joint: (q, qd, tau)}), joints in any combination.
 
-    Where drivers report joints in messages of their own, all are taken at the times of the joint
-    that is reported most often, by linear interpolation. NaN stands for what is not known.
+    Joints that are reported in separate messages are interpolated linearly to the times of the
+    joint reported most often. NaN stands for unknown values.
     """
     series: dict[str, list[tuple[float, float, float, float]]] = {}
     for t, joints in samples:
@@ -157,170 +167,138 @@ def merged(
 
 
 def cleaned(recording: Recording, model: Model) -> list[Recording]:
-    """Return the stretches of a recording that can be used, each on a uniform clock.
+    """Return the usable stretches of a recording, each with a uniform clock.
 
-    Bad samples are left out, wrapped angles unwrapped, and a clock that is coarser than the
-    measurements replaced by that of the velocities. Raises RecordingError for what cannot be used:
-    no torques, too few samples, joints that never move, units or signs that are not those of SI.
+    Invalid samples are removed, wrapped angles unwrapped, and a clock that is coarser than the
+    measurements is replaced by that of the velocities. Raises RecordingError for a recording that
+    cannot be used: no torques, too few samples, joints that never move, or wrong units or signs.
     """
     name, notes = recording.name, list(recording.notes)
-    recording = _without_silent(recording, notes)
-    finite = np.isfinite(recording.t) & np.isfinite(recording.q).all(axis=1)
-    finite &= np.isfinite(recording.tau).all(axis=1)
-    if np.isnan(recording.tau).all(axis=0).any() or not recording.tau.any():
-        silent = _named(recording.joints, np.isnan(recording.tau).all(axis=0))
-        raise RecordingError(f"{name}: holds no efforts of {silent or 'any joint'}")
-    t, q, tau = (x[finite] for x in (recording.t, recording.q, recording.tau))
-    qd = None if recording.qd is None else recording.qd[finite]
-    dropped = ~tau.any(axis=1)
+    found = _without_silent(recording, notes)
+    unknown = np.isnan(found.tau).all(axis=0)
+    if unknown.any() or not found.tau.any():
+        raise RecordingError(f"{name}: holds no efforts of {found.named(unknown) or 'any joint'}")
+    finite = np.isfinite(np.column_stack([found.t, found.q, found.tau])).all(axis=1)
+    found = found.samples(finite)
+    dropped = ~found.tau.any(axis=1)
     if dropped.mean() < 0.5 and dropped.any():
         notes.append(f"{int(dropped.sum())} samples without any torque were left out")
-        t, q, tau = t[~dropped], q[~dropped], tau[~dropped]
-        qd = None if qd is None else qd[~dropped]
-    if len(t) < SHORTEST:
+        found = found.samples(~dropped)
+    if len(found.t) < SHORTEST:
         raise RecordingError(
-            f"{name}: has {len(t)} samples; at least {SHORTEST} are needed, and some ten seconds"
+            f"{name}: has {len(found.t)} samples; at least {SHORTEST} are needed, and some ten "
+            "seconds"
         )
     if not finite.all():
         notes.append(f"{int((~finite).sum())} samples that are not finite were left out")
-    if qd is not None and not np.isfinite(qd).all():
-        qd = None
+    if found.qd is not None and not np.isfinite(found.qd).all():
+        found = replace(found, qd=None)
         notes.append("velocities are not all finite, and are not used")
-    _check_units(name, recording.joints, model, q, qd)
-    q = _unwrapped(q, recording.joints, model, notes)
-    if not np.ptp(q, axis=0).any():
+    _check_units(found, model)
+    found = _unwrapped(found, model, notes)
+    if not np.ptp(found.q, axis=0).any():
         raise RecordingError(f"{name}: no joint moves: positions are constant")
-    later = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0])
-    if qd is not None:
-        t, qd, later = _by_velocities(t, q, qd, later, notes)
-    if not later.all():
-        notes.append(f"{int((~later).sum())} samples whose time does not advance were left out")
-    t, q, tau = t[later], q[later], tau[later]
-    qd = None if qd is None else qd[later]
-    period = float(np.median(np.diff(t)))
-    ends = np.flatnonzero(np.diff(t) > GAP * period) + 1
+    found = _advancing(found, notes)
+    period = float(np.median(np.diff(found.t)))
+    ends = np.flatnonzero(np.diff(found.t) > GAP * period) + 1
     if len(ends):
         notes.append(f"{len(ends)} gap(s) in time: the recording is taken as {len(ends) + 1} parts")
-    parts = []
-    for rows in np.split(np.arange(len(t)), ends):
-        if len(rows) >= SHORTEST:
-            parts.append(_uniform(name, recording.joints, period, t, q, tau, qd, rows))
-    if not parts:
+    rows = [each for each in np.split(np.arange(len(found.t)), ends) if len(each) >= SHORTEST]
+    if not rows:
         raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
+    parts = [_uniform(found.samples(each), period) for each in rows]
     return [replace(part, notes=tuple(notes)) for part in parts]
 
 
 def _without_silent(recording: Recording, notes: list[str]) -> Recording:
     """Return the recording without joints that neither move nor have torques, such as grippers."""
     silent = ~np.nan_to_num(recording.tau).any(axis=0)
-    still = np.ptp(np.nan_to_num(recording.q), axis=0) < STILL
-    leave = silent & still
+    leave = silent & (np.ptp(np.nan_to_num(recording.q), axis=0) < STILL)
     if not leave.any() or leave.all():
         return recording
-    notes.append(
-        f"left out, as they neither move nor have torques: {_named(recording.joints, leave)}"
-    )
-    keep = ~leave
-    return replace(
-        recording,
-        joints=tuple(j for j, one in zip(recording.joints, keep, strict=True) if one),
-        q=recording.q[:, keep],
-        tau=recording.tau[:, keep],
-        qd=None if recording.qd is None else recording.qd[:, keep],
-    )
+    named = recording.named(leave)
+    notes.append(f"left out, as they neither move nor have torques: {named}")
+    return recording.columns(np.flatnonzero(~leave).tolist())
 
 
-def _uniform(
-    name: str,
-    joints: tuple[str, ...],
-    period: float,
-    t: FloatArray,
-    q: FloatArray,
-    tau: FloatArray,
-    qd: FloatArray | None,
-    index: NDArray[np.intp],
-) -> Recording:
-    """Return some samples at equal distances in time."""
-    at, begin = t[index], t[index[0]]
-    times = begin + period * np.arange(round((at[-1] - begin) / period) + 1)
-    even = len(times) == len(at) and np.abs(np.diff(at) - period).max() < 0.01 * period
+def _uniform(recording: Recording, period: float) -> Recording:
+    """Return a recording sampled at equal distances in time, from zero on."""
+    t = recording.t
+    times = t[0] + period * np.arange(round((t[-1] - t[0]) / period) + 1)
+    if len(times) == len(t) and np.abs(np.diff(t) - period).max() < 0.01 * period:
+        return replace(recording, t=times - t[0])
 
     def sampled(x: FloatArray) -> FloatArray:
-        x = x[index]
-        if even:
-            return x
-        return np.stack([np.interp(times, at, column) for column in x.T], axis=1)
+        return np.stack([np.interp(times, t, column) for column in x.T], axis=1)
 
-    velocities = None if qd is None else sampled(qd)
-    return Recording(name, joints, times - begin, sampled(q), sampled(tau), velocities)
+    qd = None if recording.qd is None else sampled(recording.qd)
+    q, tau = sampled(recording.q), sampled(recording.tau)
+    return replace(recording, t=times - t[0], q=q, tau=tau, qd=qd)
 
 
-def _named(joints: Sequence[str], which: Any) -> str:
-    return ", ".join(joint for joint, one in zip(joints, which, strict=True) if one)
+def _joints(recording: Recording, model: Model) -> list[int]:
+    """Return the coordinates of the recorded joints."""
+    return [model.joint_names.index(name) for name in recording.joints]
 
 
-def _check_units(
-    name: str,
-    joints: Sequence[str],
-    model: Model,
-    q: FloatArray,
-    qd: FloatArray | None,
-) -> None:
+def _check_units(recording: Recording, model: Model) -> None:
     """Raise RecordingError for positions in degrees."""
     far, fits = [], []
-    for k, joint in enumerate(joints):
-        i = model.joint_names.index(joint)
-        low, high = float(model.lower[i]), float(model.upper[i])
-        if model.joints[i].kind != "revolute" or not np.isfinite([low, high]).all():
+    for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
+        low, high = float(model.lower[k]), float(model.upper[k])
+        if model.joints[k].kind != "revolute" or not np.isfinite([low, high]).all():
             continue
-        margin = 0.2 * (high - low)
-        inside = (q[:, k] >= low - margin) & (q[:, k] <= high + margin)
-        small = np.radians(q[:, k])
+        low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
+        inside, small = (q >= low) & (q <= high), np.radians(q)
         far.append(inside.mean() < 0.5)
-        fits.append(bool(((small >= low - margin) & (small <= high + margin)).all()))
-    if far and any(far) and all(fits) and np.abs(q).max() > 10.0:
+        fits.append(bool(((small >= low) & (small <= high)).all()))
+    largest = np.abs(recording.q).max()
+    if any(far) and all(fits) and largest > 10.0:
         raise RecordingError(
-            f"{name}: positions of {np.abs(q).max():.4g} are far outside the limits of the joints, "
-            "and inside them if taken for degrees: convert them to rad"
+            f"{recording.name}: positions of {largest:.4g} are far outside the limits of the "
+            "joints, and inside them if taken for degrees: convert them to rad"
         )
 
 
-def _unwrapped(q: FloatArray, joints: Sequence[str], model: Model, notes: list[str]) -> FloatArray:
-    """Return angles without jumps by whole turns."""
-    turning = [model.joints[model.joint_names.index(one)].kind == "revolute" for one in joints]
-    jumps = (np.abs(np.diff(q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
+def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
+    """Return the recording with angles without jumps by whole turns."""
+    turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
+    jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
     if not jumps.any():
-        return q
-    notes.append(f"wrapped angles were unwrapped: {_named(joints, jumps)}")
-    return np.where(jumps, np.unwrap(q, axis=0), q)
+        return recording
+    notes.append(f"wrapped angles were unwrapped: {recording.named(jumps)}")
+    return replace(recording, q=np.where(jumps, np.unwrap(recording.q, axis=0), recording.q))
 
 
-def _by_velocities(
-    t: FloatArray, q: FloatArray, qd: FloatArray, later: Mask, notes: list[str]
-) -> tuple[FloatArray, FloatArray | None, Mask]:
-    """Return the time, the velocities and which samples count, by comparing the two with positions.
+def _advancing(recording: Recording, notes: list[str]) -> Recording:
+    """Return the samples whose time advances, after a check of time and velocities.
 
-    Velocities that are not those of the positions are not used. If they are by a constant factor,
-    or if stamps are counted, the clock is wrong: the period is the one that makes both agree.
+    Velocities that are not the rates of the positions are not used. If they are by a constant
+    factor, or if stamps are counted, the clock is wrong: the period is the one that makes both
+    agree.
     """
-    together = t[2:] - t[:-2] < 0.5 * GAP * np.median(t[2:] - t[:-2])  # no gap between
-    half, middle = 0.5 * (q[2:] - q[:-2])[together], qd[1:-1][together]
-    power = float((middle**2).sum())
-    if power == 0.0:
-        notes.append("velocities are zero throughout, and are not used")
-        return t, None, later
-    period = float((half * middle).sum()) / power
-    stated = float(np.median(np.diff(t[later])))
-    rest = float(((half - period * middle) ** 2).sum() / (half**2).sum())
-    if period <= 0.0 or rest > 0.5:
-        notes.append("velocities are not the rates of the positions, and are not used")
-        return t, None, later
-    counted = np.array_equal(t, np.round(t)) or float((~later).mean()) > 0.01
-    if counted or abs(period / stated - 1.0) > 0.02:
-        notes.append(
-            f"the clock is not that of the velocities: a period of {stated:.4g} is taken for "
-            f"{period:.6g} s"
-        )
-        uniform: FloatArray = period * np.arange(len(t), dtype=float)
-        return uniform, qd, np.ones(len(t), dtype=np.bool_)
-    return t, qd, later
+    t, q, qd = recording.t, recording.q, recording.qd
+    later = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0])
+    if qd is not None:
+        together = t[2:] - t[:-2] < 0.5 * GAP * np.median(t[2:] - t[:-2])  # no gap between
+        half, middle = 0.5 * (q[2:] - q[:-2])[together], qd[1:-1][together]
+        power = float((middle**2).sum())
+        period = float((half * middle).sum()) / power if power else 0.0
+        rest = float(((half - period * middle) ** 2).sum() / (half**2).sum()) if power else 1.0
+        stated = float(np.median(np.diff(t[later])))
+        counted = np.array_equal(t, np.round(t)) or float((~later).mean()) > 0.01
+        if power == 0.0:
+            notes.append("velocities are zero throughout, and are not used")
+            recording = replace(recording, qd=None)
+        elif period <= 0.0 or rest > 0.5:
+            notes.append("velocities are not the rates of the positions, and are not used")
+            recording = replace(recording, qd=None)
+        elif counted or abs(period / stated - 1.0) > 0.02:
+            notes.append(
+                f"the clock is not that of the velocities: a period of {stated:.4g} is taken for "
+                f"{period:.6g} s"
+            )
+            return replace(recording, t=period * np.arange(len(t), dtype=float))
+    if not later.all():
+        notes.append(f"{int((~later).sum())} samples whose time does not advance were left out")
+    return recording.samples(later)

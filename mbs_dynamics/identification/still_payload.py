@@ -10,8 +10,8 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, ModelError
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -45,14 +45,8 @@ class StillPoses:
 
     def __init__(self, model: Model, link: str) -> None:
         self.model, self.link = model, link
-        frame = model.frame(link)
-        if frame.body == GROUND:
-            raise ModelError(f"a payload at {link!r} has no effect: that link does not move")
-        columns = [
-            Inertia.from_parameters(unit).transformed(frame.placement).parameters
-            for unit in np.eye(10)[:4]
-        ]
-        self._body, self._to_body = frame.body, np.stack(columns, axis=1).astype(float)
+        frame = model.with_payload(link, 0.0).frame(link)  # or an error
+        self._body, self._to_body = frame.body, to_body(frame)[:, :4]
         self._rows: list[FloatArray] = []
         self._torques: list[FloatArray] = []
 
@@ -96,6 +90,16 @@ class StillPoses:
         if mass < LIGHTEST:
             raise ArgumentError(f"the torques show a load of {mass:.3g} kg, which is none")
         com: FloatArray = np.asarray(x[1:] / mass, dtype=np.float64)
-        slopes = np.column_stack([-com / mass, np.eye(3) / mass])
-        of_com: FloatArray = np.sqrt(np.diag(slopes @ spread @ slopes.T))
-        return StillPayload(mass, com, float(np.sqrt(spread[0, 0])), of_com)
+        return StillPayload(mass, com, *deviations(mass, com, spread))
+
+
+def to_body(frame: Frame) -> FloatArray:
+    """Return (10, 10) from inertial parameters in a frame to those in the frame of its body."""
+    moved = (Inertia.from_parameters(unit).transformed(frame.placement) for unit in np.eye(10))
+    return np.stack([each.parameters for each in moved], axis=1).astype(float)
+
+
+def deviations(mass: float, com: FloatArray, spread: FloatArray) -> tuple[float, FloatArray]:
+    """Return the deviations of mass and centre of mass for a covariance of m and m com (4, 4)."""
+    slopes = np.column_stack([-com / mass, np.eye(3) / mass])
+    return float(np.sqrt(spread[0, 0])), np.sqrt(np.diag(slopes @ spread @ slopes.T))

@@ -54,10 +54,6 @@ class Equations(NamedTuple):
         A, b, measured, t, qd, qdd, gravity = (x[rows] for x in self[:7])
         return Equations(A, b, measured, t, qd, qdd, gravity, self.rate)
 
-    def error(self, x: FloatArray) -> float:
-        """Return the norm of the residual of parameters x over that of the torques."""
-        return float(np.linalg.norm(self.A @ x - self.b) / np.linalg.norm(self.b))
-
 
 @dataclass(frozen=True)
 class TorqueModel:

@@ -153,7 +153,7 @@ def test_still_poses(described, tmp_path, capsys):
     assert main(["identify-static", described, str(path), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "12 poses, 12 of them from several sides" in said
-    assert "the pose that would tell the most next" in said
+    assert "the most informative next pose" in said
     model = mbs.Model.from_urdf(out)
     rng = np.random.default_rng(4)
     others = rng.uniform(TRUE.lower, TRUE.upper, (50, 7))
@@ -262,7 +262,7 @@ def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
     table, trajectory = tmp_path / "e.csv", tmp_path / "e.yaml"
     arguments = ["excite", "arm7", "--duration", "8", "--rate", "20", "--out", str(table)]
     assert main([*arguments, "--trajectory", str(trajectory)]) == 0
-    assert "collisions are not looked at" in capsys.readouterr().err
+    assert "collisions are not checked" in capsys.readouterr().err
     rows = np.genfromtxt(table, delimiter=",", names=True)
     assert rows.dtype.names[:2] == ("t", "q_joint1")
     given = yaml.safe_load(trajectory.read_text(encoding="utf-8"))
