@@ -58,12 +58,6 @@ class _Section(NamedTuple):
     alignment: int
 
 
-class _Symbol(NamedTuple):
-    name: str
-    section: int
-    value: int
-
-
 class _File:
     """The tables of an object, and where in the image its sections go."""
 
@@ -74,8 +68,8 @@ class _File:
         self.sections = [_Section(*header) for header in SECTION.iter_unpack(headers)]
         (table,) = (section for section in self.sections if section.kind == SYMTAB)
         names = self.contents(self.sections[table.link])
-        self.symbols = [
-            _Symbol(names[name : names.index(b"\0", name)].decode(), section, value)
+        self.symbols = [  # the name, the section and the place in it
+            (names[name : names.index(b"\0", name)].decode(), section, value)
             for name, section, value in SYMBOL.iter_unpack(self.contents(table))
         ]
         self.places: dict[int, int] = {}
@@ -112,39 +106,34 @@ class Image:
         count = len(file.symbols)
         table = _aligned(file.end, ENTRY)
         jumps = table + ENTRY * count
-        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        memory = self._memory = mmap.mmap(-1, jumps + ENTRY * count, flags=private)
-        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        self._memory, base = _new_memory(jumps + ENTRY * count)
+        memory = self._memory
         for k, place in file.places.items():
-            section = file.sections[k]
-            memory[place : place + section.size] = file.contents(section)
-
+            memory[place : place + file.sections[k].size] = file.contents(file.sections[k])
         self._addresses: dict[str, int] = {}
         S = [0] * count
         G = [base + table + ENTRY * k for k in range(count)]
         L = [base + jumps + ENTRY * k for k in range(count)]
-        for k, symbol in enumerate(file.symbols):
-            if symbol.section in file.places:
-                S[k] = L[k] = base + file.places[symbol.section] + symbol.value
-                self._addresses[symbol.name] = S[k]
-            elif symbol.name and symbol.section == OUTSIDE:
-                S[k] = address_of(symbol.name)
+        for k, (name, section, value) in enumerate(file.symbols):
+            if section in file.places:
+                S[k] = L[k] = self._addresses[name] = base + file.places[section] + value
+            elif name and section == OUTSIDE:
+                S[k] = address_of(name)
             ADDRESS.pack_into(memory, table + ENTRY * k, S[k])
             JUMP.pack_into(memory, jumps + ENTRY * k, b"\xff\x25", table - jumps - JUMP_END)
 
         targets = {PC32: S, PLT32: L, **dict.fromkeys(GOTPCREL, G)}
         for place, kind, k, A in file.relocations():
-            P = base + place
             if kind == ABS64:
                 ADDRESS.pack_into(memory, place, S[k] + A)
-            elif kind in targets:
-                try:
-                    DISTANCE.pack_into(memory, place, targets[kind][k] + A - P)
-                except struct.error:
-                    name = file.symbols[k].name
-                    raise BackendError(f"{name} is too far away from machine code") from None
-            else:
+                continue
+            if kind not in targets:
                 raise BackendError(f"machine code has a relocation of the kind {kind}")
+            try:
+                DISTANCE.pack_into(memory, place, targets[kind][k] + A - (base + place))
+            except struct.error:
+                name = file.symbols[k][0]
+                raise BackendError(f"{name} is too far away from machine code") from None
         _let_run(base, len(memory))
 
     def address(self, name: str) -> int:
@@ -154,6 +143,12 @@ class Image:
 
 def _aligned(place: int, alignment: int) -> int:
     return -(-place // alignment) * alignment
+
+
+def _new_memory(size: int) -> tuple[mmap.mmap, int]:
+    """Return memory of this process alone, and its address."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _let_run(address: int, size: int) -> None:
@@ -174,9 +169,9 @@ def check_execution() -> None:
     SELinux and systemd can be configured so, and prctl(PR_SET_MDWE).
     """
     if hasattr(mmap, "MAP_ANONYMOUS"):  # elsewhere LLVM finds out
-        memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory, address = _new_memory(mmap.PAGESIZE)
         memory[0] = 0
-        _let_run(ctypes.addressof(ctypes.c_char.from_buffer(memory)), len(memory))
+        _let_run(address, len(memory))
 
 
 @functools.lru_cache(maxsize=1)

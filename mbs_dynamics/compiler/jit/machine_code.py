@@ -182,10 +182,6 @@ class MachineCode:
         self.address = self._image.address
         """The function that returns the address of a function by its name."""
 
-    def export(self, name: str) -> None:
-        """Let later code call a function of this code, which must never be freed."""
-        add_symbols({name: self.address(name)})
-
 
 def assembly(ir: str) -> str:
     """Return what IR is compiled to, in this processor's assembly language.
@@ -235,7 +231,8 @@ def shared(name: str) -> int:
     """
     with _shared_lock:
         if name not in _symbols:
-            kept_forever(MachineCode(SHARED[name](), optimized=True)).export(name)
+            code = kept_forever(MachineCode(SHARED[name](), optimized=True))
+            _symbols[name] = code.address(name)
     return _symbols[name]
 
 

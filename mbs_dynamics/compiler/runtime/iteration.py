@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +23,6 @@ from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.kernel import Kernel
-
-
-class _Series(NamedTuple):
-    """An array of one state per step and per member of the batch, in entries."""
-
-    flat: FloatArray
-    step: int
-    member: int
 
 
 def iterate(kernel: Kernel, arrays: Sequence[FloatArray], steps: Any) -> FloatArray:
@@ -55,10 +47,9 @@ def iterate(kernel: Kernel, arrays: Sequence[FloatArray], steps: Any) -> FloatAr
     trajectory = np.empty((steps + 1, *batch, *ports[0].shape))
     trajectory[0] = arrays[0]
     members, size = math.prod(batch), ports[0].size
-    states = trajectory.reshape(-1)
-    series = [_Series(states, members * size, size)]
-    series += [_series(x, port, batch) for x, port in zip(arrays[1:], ports[1:], strict=True)]
-    series.append(_Series(states[members * size :], members * size, size))
+    states = trajectory.reshape(steps + 1, members, size)
+    given = [_series(x, port, batch, steps) for x, port in zip(arrays[1:], ports[1:], strict=True)]
+    series = [states, *given, states[1:]]
     failure = _run(kernel, series, steps, members)
     if failure:
         step, member, guard = failure
@@ -90,34 +81,31 @@ def _listed(ports: Sequence[Port]) -> str:
     return ", ".join(f"{port.name} {port.shape}" for port in ports) or "none"
 
 
-def _series(array: FloatArray, port: Port, batch: tuple[int, ...]) -> _Series:
-    axes = array.shape[: array.ndim - len(port.shape)]
-    batched = len(axes) > 1
-    if batched:
-        missing = (1,) * (len(batch) + 1 - len(axes))
-        array = array.reshape(axes[0], *missing, *axes[1:], *port.shape)
-        array = np.broadcast_to(array, (axes[0], *batch, *port.shape))
-    flat = np.require(array, requirements=("C", "A")).reshape(-1)
-    each = port.size * math.prod(batch) if batched else port.size
-    varies = len(axes) > 0 and axes[0] > 1
-    return _Series(flat, each if varies else 0, port.size if batched else 0)
+def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:
+    """Return an input as (steps, members of the batch, entries); a state's entries are adjacent."""
+    axes = x.shape[: x.ndim - len(port.shape)]
+    along, own = axes[:1] or (1,), axes[1:]
+    missing = (1,) * (len(batch) - len(own))
+    extent = batch if own else missing
+    x = x.reshape(*along, *missing, *own, *port.shape)
+    x = np.broadcast_to(x, (*along, *extent, *port.shape))
+    x = np.require(x, requirements=("C", "A")).reshape(*along, math.prod(extent), port.size)
+    return np.broadcast_to(x, (steps, math.prod(batch), port.size))
 
 
 def _run(
-    kernel: Kernel, series: Sequence[_Series], steps: int, members: int
+    kernel: Kernel, series: Sequence[FloatArray], steps: int, members: int
 ) -> tuple[int, int, int] | None:
     """Fill in the trajectory; return step, member and guard of the first failure, if any."""
-    failure = None
-    guards = len(kernel.guards)
+    failure, guards = None, len(kernel.guards)
     if members >= LEAST_STATES:
         for step in range(steps):
-            views = [View(x.flat[step * x.step :], 8 * x.member) for x in series]
-            status = kernel.evaluate(members, views)
+            status = kernel.evaluate(members, [View(x[step], x.strides[1]) for x in series])
             if status:
                 return step, *divmod(status - 1, guards)
         return None
     for member in range(members):  # none goes further than the first step at which one has failed
-        views = [View(x.flat[member * x.member :], 8 * x.step) for x in series]
+        views = [View(x[:, member], x.strides[0]) for x in series]
         status = kernel.evaluate(steps, views, in_turn=True)
         if status:
             steps, guard = divmod(status - 1, guards)

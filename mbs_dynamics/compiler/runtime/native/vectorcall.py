@@ -9,6 +9,7 @@ table, which tells the function about the object.
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -25,35 +26,16 @@ T_PYSSIZET, READONLY = 19, 1
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
 
-class _Slot(ctypes.Structure):
-    _fields_ = (("slot", ctypes.c_int), ("function", ctypes.c_void_p))
-
-
-class _Spec(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("basicsize", ctypes.c_int),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_uint),
-        ("slots", ctypes.c_void_p),
-    )
-
-
-class _Member(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("type", ctypes.c_int),
-        ("offset", ctypes.c_ssize_t),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
 _lock = threading.Lock()
 _types: dict[type, type] = {}
 _entries: dict[tuple[str, int], tuple[llvm.MachineCode, int]] = {}
 _forever: list[Any] = []
-"""What types point to."""
+
+
+def _kept(data: bytes) -> int:
+    """Return the address of what a type points to: PyType_Spec, PyType_Slot[], PyMemberDef[]."""
+    _forever.append(ctypes.create_string_buffer(data))
+    return ctypes.addressof(_forever[-1])
 
 
 def callable_type(base: type, *, at_once: bool = True) -> type:
@@ -76,18 +58,16 @@ def is_callable_type(kind: type) -> bool:
 
 
 def _new_type(base: type, at_once: bool) -> type:
-    offset = base.__basicsize__
-    members = (_Member * 2)(_Member(b"__vectorcalloffset__", T_PYSSIZET, offset, READONLY, None))
-    api = ctypes.pythonapi
-    call = ctypes.cast(api.PyVectorcall_Call, ctypes.c_void_p).value
-    used = [_Slot(TP_MEMBERS, ctypes.addressof(members)), *[_Slot(TP_CALL, call)] * at_once]
-    slots = (_Slot * 3)(*used)
-    name = f"{base.__module__}.{base.__qualname__}".encode()
-    spec = _Spec(name, offset + 16, 0, FLAGS, ctypes.addressof(slots))
+    offset, api = base.__basicsize__, ctypes.pythonapi
+    name = _kept(f"{base.__module__}.{base.__qualname__}".encode())
+    place = _kept(b"__vectorcalloffset__")
+    members = _kept(struct.pack("@PiniP", place, T_PYSSIZET, offset, READONLY, 0) + bytes(40))
+    call = TP_CALL, ctypes.cast(api.PyVectorcall_Call, ctypes.c_void_p).value
+    slots = struct.pack("@iPiP", TP_MEMBERS, members, *(call if at_once else (0, 0))) + bytes(16)
+    spec = struct.pack("@PiiIP", name, offset + 16, 0, FLAGS, _kept(slots))
     new = api.PyType_FromSpecWithBases
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object]
-    _forever.extend([members, slots, spec, name])
-    made: type = new(ctypes.addressof(spec), (base,))
+    made: type = new(_kept(spec), (base,))
     made.__doc__ = base.__doc__
     return made
 
