@@ -14,27 +14,7 @@ joints: 15 to 45 microseconds with LLVM, 50 to 80 with gcc -O1, 6 to 7 in plain 
 """
 
 
-def seconds_to_compile(program: Program, backend: str) -> float:
-    """Return an estimate of the time that compilation takes."""
-    return RATES[backend] * _operations(program)
-
-
-def warn_if_long(program: Program, backend: str) -> None:
-    """Log how long compilation takes, if that is more than :data:`SILENT` seconds."""
-    seconds = seconds_to_compile(program, backend)
-    if seconds > SILENT:
-        import logging  # slow to import, and rarely needed
-
-        logging.getLogger("mbs_dynamics").warning(
-            "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache",
-            program.name,
-            _operations(program),
-            seconds,
-            backend,
-        )
-
-
-def _operations(program: Program) -> int:
+def operations_of(program: Program) -> int:
     """Return how many operations are compiled: of loops, those of their bodies."""
     if not program.in_loops:
         return len(program.nodes)
@@ -42,3 +22,14 @@ def _operations(program: Program) -> int:
 
     assert isinstance(program, LoopProgram)
     return len(program.module.statements)
+
+
+def warn_if_long(program: Program, backend: str) -> None:
+    """Log how long compilation takes, if that is more than :data:`SILENT` seconds."""
+    operations = operations_of(program)
+    seconds = RATES[backend] * operations
+    if seconds > SILENT:
+        import logging  # slow to import, and rarely needed
+
+        said = "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache"
+        logging.getLogger("mbs_dynamics").warning(said, program.name, operations, seconds, backend)

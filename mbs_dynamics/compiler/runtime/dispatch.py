@@ -19,7 +19,7 @@ import numpy as np
 from mbs_dynamics.compiler.passes.strategy import PATIENCE
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
-from mbs_dynamics.compiler.runtime.native.dispatch import ENTRIES, ENTRY, emit_dispatch
+from mbs_dynamics.compiler.runtime.native.dispatch import ENTRIES, ENTRY
 
 
 class Dispatcher:
@@ -52,17 +52,15 @@ class Dispatcher:
         kernel takes after the arrays; the owner has to keep them, and the kernel, alive.
         """
         values = (*options, *(value for _, value in named))
-        known = vectorcall.is_callable_type(type(self)) and vectorcall.is_callable_type(
-            type(kernel)
-        )
-        if not known or not all(_is_fixed(x) for x in values):
+        native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
+        if not native or not all(map(_is_fixed, values)):
             return
         with self._lock:
             k = self._place()
             if k is None:
                 return
             names = [sys.intern(name) for name, _ in named]
-            words = [_addresses(x) for x in (names, values, extras)]
+            words = [np.array(list(map(id, x)), dtype=np.int64) for x in (names, values, extras)]
             watch = weakref.ref(owner, functools.partial(self._forget, k))
             self._held[k] = watch, names, values, words
             entry = ENTRY.words(
@@ -86,7 +84,7 @@ class Dispatcher:
             self._table = np.zeros(1 + ENTRIES * len(ENTRY.names), dtype=np.int64)
             self._table[0] = id(type(self).__call__)
             self._entries = self._table[1:].reshape(ENTRIES, -1)
-            vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
+            vectorcall.attach(self, self._table, "mbs.dispatch")
         if None not in self._held:
             self._missed += 1
             if self._missed < PATIENCE:
@@ -106,7 +104,3 @@ def _is_fixed(x: Any) -> bool:
     if type(x) is tuple:
         return all(_is_fixed(y) for y in x)
     return x is None or type(x) in (str, int, float, bool)
-
-
-def _addresses(objects: Any) -> Any:
-    return np.array([id(x) for x in objects], dtype=np.int64)

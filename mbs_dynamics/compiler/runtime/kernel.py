@@ -26,7 +26,6 @@ from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
-from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.compiler.runtime.result_types import result_type
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
@@ -105,13 +104,7 @@ class Kernel:
     SingularError if something that must be positive at this state is not.
     """
 
-    def __new__(
-        cls,
-        program: Program,
-        *,
-        backend: str | None = None,
-        defaults: Mapping[str, FloatArray] | None = None,
-    ) -> Kernel:
+    def __new__(cls, program: Program, *, backend: str | None = None, **_: Any) -> Kernel:
         """Return an object of the class, or of its subclass that is called through machine code."""
         chosen = default_backend() if backend is None else checked_backend(backend)
         native = chosen == "llvm" and table.suits(program)
@@ -143,7 +136,7 @@ class Kernel:
                 *(program, self._evaluator.function, self.defaults),
                 *(Kernel.__call__, self.result_type),
             )
-            vectorcall.attach(self, self._evaluator.table.words, "mbs.call", emit_call)
+            vectorcall.attach(self, self._evaluator.table.words, "mbs.call")
         else:
             self._buffers = BufferPool(program, self._evaluator.one)
 

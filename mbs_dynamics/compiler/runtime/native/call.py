@@ -24,6 +24,7 @@ from mbs_dynamics.compiler.codegen.builder import I1, I32, I64, NULL, PTR, Funct
 from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, RECYCLED
 from mbs_dynamics.compiler.runtime.native import layout, python
+from mbs_dynamics.compiler.runtime.native.dispatch import dispatch
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
 from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
 
@@ -40,10 +41,10 @@ ONE_STATE, REFUSED = -1, -2
 OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 
 
-def emit_call(offset: int) -> str:
-    """Return the IR of ``mbs.call``, for objects that have their table at an offset."""
+def emit_calls(offset: int) -> str:
+    """Return the IR of ``mbs.call`` and ``mbs.dispatch``; objects have their table at an offset."""
     functions = [checked(), result(), apart(), evaluate_vector(), python.fallback(), call(offset)]
-    return builder.module(functions, python.OBJECTS)
+    return builder.module([*functions, dispatch(offset)], python.OBJECTS)
 
 
 def call(offset: int) -> Function:

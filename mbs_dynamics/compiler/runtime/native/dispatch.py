@@ -10,16 +10,7 @@ owner and options, goes to its kernel at once, and every other one to a Python f
 
 from __future__ import annotations
 
-from mbs_dynamics.compiler.codegen.builder import (
-    I64,
-    NULL,
-    PTR,
-    Function,
-    Inline,
-    Pointer,
-    Struct,
-    module,
-)
+from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Function, Inline, Pointer, Struct
 from mbs_dynamics.compiler.runtime.native import python
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
 
@@ -45,11 +36,6 @@ kernel, and its vectorcallfunc."""
 
 DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
 """The table of a function: the Python function for calls that are not in it, and the entries."""
-
-
-def emit_dispatch(offset: int) -> str:
-    """Return the IR of ``mbs.dispatch``, for objects that have their table at an offset."""
-    return module([dispatch(offset), python.fallback()])
 
 
 def dispatch(offset: int) -> Function:

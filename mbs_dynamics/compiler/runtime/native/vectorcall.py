@@ -11,13 +11,13 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.jit import machine_code as llvm
+from mbs_dynamics.compiler.runtime.native.call import emit_calls
 from mbs_dynamics.compiler.runtime.native.layout import pointer
 from mbs_dynamics.compiler.runtime.native.python import name_symbols
 
@@ -28,7 +28,7 @@ FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
 _lock = threading.Lock()
 _types: dict[type, type] = {}
-_entries: dict[tuple[str, int], tuple[llvm.MachineCode, int]] = {}
+_codes: dict[int, llvm.MachineCode] = {}
 _forever: list[Any] = []
 
 
@@ -72,15 +72,15 @@ def _new_type(base: type, at_once: bool) -> type:
     return made
 
 
-def attach(callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[int], str]) -> None:
+def attach(callee: Any, table: NDArray[np.int64], name: str) -> None:
     """Let calls of an object of a type from :func:`callable_type` run code that reads a table.
 
-    ``emit`` returns the IR of the vectorcall function of this name for objects that hold the
-    address of their table at an offset.
+    ``name`` is that of the vectorcall function. The address of the table stands behind its own.
     """
-    offset = type(callee).__basicsize__ - 16
-    ctypes.c_void_p.from_address(id(callee) + offset + 8).value = table.ctypes.data
-    ctypes.c_void_p.from_address(id(callee) + offset).value = _entry(name, emit, offset + 8)
+    place = id(callee) + type(callee).__basicsize__ - 16
+    ctypes.c_void_p.from_address(place + 8).value = table.ctypes.data
+    code = _code(type(callee).__basicsize__ - 8)
+    ctypes.c_void_p.from_address(place).value = code.address(name)
 
 
 def code_of(callee: Any) -> int:
@@ -88,10 +88,9 @@ def code_of(callee: Any) -> int:
     return pointer(id(callee) + type(callee).__basicsize__ - 16)
 
 
-def _entry(name: str, emit: Callable[[int], str], offset: int) -> int:
+def _code(offset: int) -> llvm.MachineCode:
     with _lock:
-        if (name, offset) not in _entries:
+        if offset not in _codes:
             name_symbols()
-            code = llvm.kept_forever(llvm.MachineCode(emit(offset), optimized=True))
-            _entries[name, offset] = code, code.address(name)
-        return _entries[name, offset][1]
+            _codes[offset] = llvm.kept_forever(llvm.MachineCode(emit_calls(offset), optimized=True))
+        return _codes[offset]
