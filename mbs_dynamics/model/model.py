@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ class Model(Value):
     @classmethod
     def from_urdf(
         cls,
-        source: str | Path,
+        source: str | os.PathLike[str],
         *,
         root: str | None = None,
         tip: str | None = None,

@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -141,7 +140,8 @@ def _content(source: object) -> tuple[str, bytes, str | None]:
         kind = type(source).__name__
         raise ArgumentError(f"source must be a path or XML text of a URDF; got {kind}: {source!r}")
     try:
-        return f"URDF {os.fspath(source)}", Path(source).read_bytes(), None
+        with open(source, "rb") as file:
+            return f"URDF {os.fspath(source)}", file.read(), None
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         shown = os.fspath(source)
         shown = shown if len(shown) <= 200 else shown[:200] + "..."

@@ -47,15 +47,15 @@ def test_the_folder(monkeypatch):
     for name in ("MBS_CACHE", "MBS_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/someone")
-    assert cache.folder() == Path("/home/someone/.cache/mbs_dynamics")
+    assert cache.folder() == "/home/someone/.cache/mbs_dynamics"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache.folder() == Path("/home/someone/.cache/mbs_dynamics")
+    assert cache.folder() == "/home/someone/.cache/mbs_dynamics"
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert cache.folder() == Path("/caches/mbs_dynamics")
+    assert cache.folder() == "/caches/mbs_dynamics"
     monkeypatch.setenv("MBS_CACHE_DIR", "/kept")
-    assert cache.folder() == Path("/kept")
+    assert cache.folder() == "/kept"
     monkeypatch.setenv("MBS_CACHE", "1")
-    assert cache.folder() == Path("/kept")
+    assert cache.folder() == "/kept"
     monkeypatch.setenv("MBS_CACHE", "0")
     assert cache.folder() is None
 

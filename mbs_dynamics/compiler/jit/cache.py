@@ -21,7 +21,6 @@ import stat
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 try:  # hashlib loads OpenSSL for algorithms that it does not need
     from _blake2 import blake2b
@@ -44,18 +43,17 @@ ABANDONED = 3600.0
 WRITES_PER_TIDYING = 100
 
 
-def folder() -> Path | None:
+def folder() -> str | None:
     """Return where objects are kept; None if that is switched off, or there is no such place."""
     if os.environ.get("MBS_CACHE") == "0" or not hasattr(os, "geteuid"):
         return None
     named = os.environ.get("MBS_CACHE_DIR")
     if named:
-        return Path(named)
+        return named
     base = os.environ.get("XDG_CACHE_HOME", "")
-    try:  # the standard wants relative paths to be ignored
-        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "mbs_dynamics"
-    except RuntimeError:  # there is no home
-        return None
+    if not os.path.isabs(base):  # the standard wants relative paths to be ignored
+        base = os.path.expanduser("~/.cache")
+    return os.path.join(base, "mbs_dynamics") if os.path.isabs(base) else None
 
 
 def key(*parts: str) -> str:
@@ -73,7 +71,7 @@ def load(name: str) -> bytes | None:
     place = folder()
     if place is None:
         return None
-    path = place / (name + SUFFIX)
+    path = os.path.join(place, name + SUFFIX)
     try:
         if not _private(os.stat(place), stat.S_ISDIR):
             return None
@@ -97,18 +95,18 @@ def store(name: str, contents: bytes) -> None:
     if place is None:
         return
     with contextlib.suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(place, mode=0o700, exist_ok=True)
         if not _private(os.stat(place), stat.S_ISDIR):
             return
         _tidy(place)
-        temporary = place / f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}"
+        temporary = os.path.join(place, f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             with open(os.open(temporary, new, 0o600), "wb") as file:
                 file.write(VERSION + _checksum(name, contents) + contents)
-            os.replace(temporary, place / (name + SUFFIX))
+            os.replace(temporary, os.path.join(place, name + SUFFIX))
         except OSError:
-            temporary.unlink(missing_ok=True)
+            os.unlink(temporary)
 
 
 def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
@@ -132,7 +130,7 @@ def _contents(name: str, read: bytes) -> bytes | None:
 _writes = 0
 
 
-def _tidy(place: Path) -> None:
+def _tidy(place: str) -> None:
     """Bound the size of the folder, at the first write of a process and now and then after it."""
     global _writes
     _writes += 1
