@@ -19,7 +19,6 @@ from enum import Enum
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.compensation.torque_law import Torques
 
 ON_FAULT = ("hold", "ramp_down", "zero")
 """What can be done at a fault."""
@@ -49,6 +48,16 @@ class Fault(NamedTuple):
     """A short key to count by, such as ``"stale"``."""
     reason: str
     """What happened, with names and numbers, for a person."""
+
+
+class Torques(NamedTuple):
+    """Torques that the commanded joints need, each (n,) in N m or N."""
+
+    gravity: list[float]
+    damping: list[float]
+    """Dissipates energy; empty if there is none."""
+    assist: list[float]
+    """Friction compensation and springs; empty if there are none."""
 
 
 class Limits(NamedTuple):

@@ -1,27 +1,257 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""One robot of which gravity is compensated: what a description becomes. Knows no ROS."""
+"""A robot under gravity compensation: the law of its torques, its limits and checks. No ROS here.
+
+    gravity = scale g(q)
+    damping = -D qd - s M(q) qd
+    assist  = F tanh(qd / v0) - springs near the position limits
+
+Gravity torques hold the arm. Damping only dissipates energy; s fades to zero after enabling. Assist
+can add energy. The three are kept apart, since a robot that is released may have damping, but no
+assist, and a robot whose state is not known neither. Gravity, loads and gains change along a ramp,
+so that no step of theirs becomes a step of torque.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import Body
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.coordinates import bounded
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
+from mbs_dynamics.ros.compensation.command_policy import Torques
 from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
 from mbs_dynamics.ros.compensation.interface import RATE_SHARE, GravityCompensationSettings
-from mbs_dynamics.ros.compensation.torque_law import Gains, Springs, TorqueLaw
 from mbs_dynamics.ros.joint_input import JointInput
-from mbs_dynamics.ros.robot_description import Gravity, Load, root_gravity, under_load
+from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.robot_description import Load, under_load
+
+SETTLING = 0.1
+"""Time constant in s of the settling damping."""
+
+PERIODS = 5.0
+"""Smallest time constant of the settling damping in periods of the joint states, for stability."""
 
 EFFORT_FLOOR = 0.02
-"""Share of an effort limit that a measured effort may be off at any time: noise and friction."""
+"""Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
+
+
+class Gains(NamedTuple):
+    """The coefficients of the law for n commanded joints."""
+
+    scale: tuple[float, ...]
+    """(n,) of the gravity torques; 1 compensates them wholly."""
+    damping: tuple[float, ...]
+    """(n,) in N m s/rad or N s/m."""
+    friction: tuple[float, ...]
+    """(n,) Coulomb friction to be compensated, in N m or N."""
+
+
+class Slew:
+    """A vector that reaches each new goal along a straight line, in a given time."""
+
+    def __init__(self, value: FloatArray) -> None:
+        self._from = self.goal = self._value = np.array(value, dtype=float)
+        self._begin = self._duration = 0.0
+        self.moving = False
+
+    def aim(self, goal: FloatArray, now: float, duration: float) -> None:
+        """Begin to move to another goal; at once if the duration is 0."""
+        self._from = self.at(now)
+        self.goal = np.array(goal, dtype=float)
+        self._begin, self._duration = now, duration
+        self.moving = True
+
+    def at(self, now: float) -> FloatArray:
+        """Return the vector at this time."""
+        if self.moving:
+            elapsed = now - self._begin
+            if elapsed >= self._duration:
+                self._value, self.moving = self.goal, False
+            else:
+                share = max(0.0, elapsed) / self._duration
+                self._value = self._from + share * (self.goal - self._from)
+        return self._value
+
+
+class Springs:
+    """Soft springs that begin a little before the position limits of the commanded joints.
+
+    A joint within ``zone`` rad or m of a limit, or beyond it, is pushed back by
+    Lambda (w^2 x + 2 w v x / zone), with its depth x, its outward speed v, the inertia Lambda that
+    it has with the other joints free, and w the ``frequency`` in rad/s. So they feel alike on a
+    wrist and on a shoulder, and are stable wherever w is well below the rate of the joint states.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], zone: float, frequency: float) -> None:
+        self._frequency = frequency
+        self._rows: list[tuple[int, int, float, float]] = []
+        """Place among the commanded joints, coordinate, and where its springs begin."""
+        self._zone = zone
+        for place, k in enumerate(joints if frequency and zone else ()):
+            lower, upper = float(model.lower[k]), float(model.upper[k])
+            if bounded(model.lower, model.upper)[k]:
+                width = min(zone, 0.25 * (upper - lower))
+                self._rows.append((place, k, lower + width, upper - width))
+
+    def begin(self, q: Sequence[float]) -> None:
+        """Let a joint that stands at a limit stay there: its spring begins where it stands."""
+        self._rows = [
+            (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self._rows
+        ]
+
+    def pressed(self, q: Sequence[float]) -> list[tuple[int, int, float]]:
+        """Return place, coordinate and depth of the springs that act; negative below a limit."""
+        return [
+            (place, k, q[k] - (low if q[k] < low else high))
+            for place, k, low, high in self._rows
+            if not low <= q[k] <= high
+        ]
+
+    def torque(self, depth: float, rate: float, inertia: float) -> float:
+        """Return the torque of one spring, with the joint's own inertia in kg m^2 or kg."""
+        w = self._frequency
+        share = min(1.0, abs(depth) / self._zone)
+        return -inertia * (w * w * depth + 2.0 * w * rate * share)
+
+
+class TorqueLaw:
+    """The law of one robot for the joints that are commanded.
+
+    Parameters: ``joints`` are the coordinates of the commanded joints, in their order; ``speed`` is
+    v0 in rad/s or m/s, at which friction has reached 76 %. The kernel takes loads at every body, so
+    that hanging one on compiles nothing. Gravity is standard gravity and there are no loads until
+    they are aimed at. ``algorithm`` is the representation of the recursions. Raises ModelError for
+    a robot without joints.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        joints: Sequence[int],
+        gains: Gains,
+        speed: float,
+        springs: Springs,
+        algorithm: str = "auto",
+    ) -> None:
+        if model.n == 0:
+            raise ModelError(f"robot {model.name!r} has no joint that moves")
+        self.speed = speed
+        self.springs = springs
+        self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
+        self.loads = Slew(np.zeros((model.nb, 10)))
+        self._joints = tuple(joints)
+        self._commanded = np.ix_(self._joints, self._joints)
+        self._gains = Slew(np.array(gains))
+        self._current = gains
+        self._settling = Slew(np.zeros(()))
+        self._model = model
+        self.algorithm = ""
+        self.compute_by(algorithm)
+
+    def compute_by(self, algorithm: str) -> None:
+        """Evaluate the recursions in this representation; it compiles if it is another one."""
+        if algorithm == self.algorithm:
+            return
+        self.algorithm = algorithm
+        carrying = self._model.without_payloads()
+        for body in carrying.body_names:
+            carrying = carrying.with_payload(body, 0.0)
+        self._kernel = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)
+        self._call = self._kernel.call
+        sources = {"gravity": self.gravity, "payload": self.loads}
+        names = [port.name for port in self._kernel.inputs if port.name in sources]
+        self._takes = {name: sources[name] for name in names}
+        unloaded = self._model.without_payloads()
+        self._mass_matrix = mbs.compile(mbs.mass_matrix, unloaded, representation=algorithm).call
+        zero = np.zeros(unloaded.n)
+        # what is bound or loaded at the first call must not take its time while torques are on
+        self.goal_torques(zero)
+        self._mobility(zero)
+
+    def cost(self, q: FloatArray) -> Cost:
+        """Return what the gravity torques cost, measured at q (n,)."""
+        return Cost.of(self._kernel, q, *[source.goal for source in self._takes.values()])
+
+    def aim(self, gains: Gains, now: float, duration: float) -> None:
+        """Move to other gains."""
+        self._gains.aim(np.array(gains), now, duration)
+
+    def settle(self, now: float, duration: float, period: float) -> None:
+        """Damp the momentum of the arm from now on, less and less, for ``duration`` seconds.
+
+        -s M qd slows all joints alike, whatever the posture. ``period`` in s is that of the joint
+        states.
+        """
+        self._settling = Slew(np.array(1.0 / max(SETTLING, PERIODS * period) if duration else 0.0))
+        self._settling.aim(np.zeros(()), now, duration)
+
+    def goal_torques(
+        self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
+    ) -> list[float]:
+        """Return the gravity torques of the commanded joints at q (n,) once all ramps are over.
+
+        ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
+        """
+        given = {"gravity": gravity, "payload": loads}
+        arguments = []
+        for name, source in self._takes.items():
+            value = given[name]
+            arguments.append(source.goal if value is None else value)
+        g = self._call(q, *arguments).tolist()
+        scale = self._gains.goal[0].tolist()
+        return [s * g[k] for s, k in zip(scale, self._joints, strict=True)]
+
+    def torques(
+        self, q: FloatArray, positions: Sequence[float], rates: Sequence[float], now: float
+    ) -> Torques:
+        """Return the torques of the commanded joints.
+
+        ``q`` and ``positions`` are the same positions, ``rates`` the velocities, each (n,) for all
+        coordinates of the model.
+        """
+        if self._gains.moving:
+            self._current = Gains(*map(tuple, self._gains.at(now).tolist()))
+        g = self._call(q, *[source.at(now) for source in self._takes.values()]).tolist()
+        scales, dampings, frictions = self._current
+        joints = self._joints
+        gravity = [scale * g[k] for scale, k in zip(scales, joints, strict=True)]
+        damping: list[float] = []
+        if any(dampings):
+            damping = [-d * rates[k] for d, k in zip(dampings, joints, strict=True)]
+        if self._settling.moving:
+            momentum = self._mass_matrix(q)[self._commanded] @ [rates[k] for k in joints]
+            settled = (float(self._settling.at(now)) * momentum).tolist()
+            before = damping or [0.0] * len(joints)
+            damping = [x - y for x, y in zip(before, settled, strict=True)]
+        assist: list[float] = []
+        if any(frictions):
+            speed = self.speed
+            pairs = zip(frictions, joints, strict=True)
+            assist = [friction * math.tanh(rates[k] / speed) for friction, k in pairs]
+        pressed = self.springs.pressed(positions)
+        if pressed:
+            assist = assist or [0.0] * len(joints)
+            mobility = self._mobility(q)
+            for place, k, depth in pressed:
+                if mobility[place] > 0.0:
+                    inertia = 1.0 / mobility[place]
+                    assist[place] += self.springs.torque(depth, rates[k], inertia)
+        return Torques(gravity, damping, assist)
+
+    def _mobility(self, q: FloatArray) -> list[float]:
+        """Return the inverse inertia of each commanded joint with the others free, at q (n,)."""
+        M = self._mass_matrix(q)[self._commanded]
+        mobility: list[float] = np.diag(np.linalg.pinv(M, hermitian=True)).tolist()
+        return mobility
 
 
 def same_robot(one: Model, other: Model) -> bool:
@@ -121,14 +351,6 @@ class CompensatedArm:
             within = [x + share * (y - x) for x, y in zip(self._smooth, within, strict=True)]
         self._smooth = within
         return within
-
-    def gravity_goal(self, gravity: Gravity) -> FloatArray:
-        """Return a gravity (3,) in m/s^2 in the axes of the root link.
-
-        Raises UnknownBodyError for an unknown link, ModelError for one that moves, ArgumentError
-        for numbers that cannot be.
-        """
-        return root_gravity(self.model, gravity)
 
     def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
         """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.

@@ -35,6 +35,7 @@ from mbs_dynamics.ros.robot_description import (
     loads_of,
     model_of,
     replaced,
+    root_gravity,
 )
 
 IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
@@ -160,11 +161,11 @@ class GravityCompensator:
         gravity = self.gravity
         loads: list[Load] = []
         try:
-            goal = arm.gravity_goal(gravity)
+            goal = root_gravity(arm.model, gravity)
         except MbsError as error:
             remarks.append(f"the gravity in force before is dropped: {error}")
             gravity = Gravity("", self.settings.gravity)
-            goal = arm.gravity_goal(gravity)
+            goal = root_gravity(arm.model, gravity)
         arm.law.gravity.aim(goal, now, 0.0)
         for load in self.loads:
             try:
@@ -183,7 +184,7 @@ class GravityCompensator:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
         if self.arm is not None:
-            goal = self.arm.gravity_goal(gravity)
+            goal = root_gravity(self.arm.model, gravity)
             self._check_turn(self.arm, goal)
             self._check_load(self.arm, gravity=goal)
             self.arm.law.gravity.aim(goal, now, self._ramp)
@@ -246,13 +247,13 @@ class GravityCompensator:
             if aged:
                 raise ArgumentError(aged)
             gravity = Gravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
-            self.arm.gravity_goal(gravity)
+            root_gravity(self.arm.model, gravity)
             elapsed, constant = now - self._imu_at, self.settings.imu_time_constant
             share = 1.0 if elapsed >= 20.0 * constant else 1.0 - math.exp(-elapsed / constant)
             smooth = self._imu + share * (np.array(gravity.vector) - self._imu)
             check_earthly("linear_acceleration", smooth, self.settings.gravity_tolerance)
             gravity = gravity._replace(vector=tuple(smooth.tolist()))
-            goal = self.arm.gravity_goal(gravity)
+            goal = root_gravity(self.arm.model, gravity)
         except MbsError as error:
             trouble = Fault("imu", f"imu refused: {error}")
             self.imu_watch.refuse(trouble)
@@ -288,7 +289,7 @@ class GravityCompensator:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
             if self.arm is not None:
-                goal = self.arm.gravity_goal(Gravity("", settings.gravity))
+                goal = root_gravity(self.arm.model, Gravity("", settings.gravity))
                 self._check_turn(self.arm, goal)
                 self._check_load(self.arm, gravity=goal)
 
@@ -304,7 +305,9 @@ class GravityCompensator:
         if gravity:
             self.gravity = Gravity("", settings.gravity)
             if self.arm is not None:
-                self.arm.law.gravity.aim(self.arm.gravity_goal(self.gravity), now, self._ramp)
+                self.arm.law.gravity.aim(
+                    root_gravity(self.arm.model, self.gravity), now, self._ramp
+                )
 
     # -- what is commanded ------------------------------------------------------------------------
 

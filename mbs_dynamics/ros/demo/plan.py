@@ -1,16 +1,22 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration does with a robot: a posture to hold, a push, a load. Knows no ROS."""
+"""The plan of the demonstration: posture, push, load and ROS domain; and an independent check.
+
+The check takes finite differences of poses, without a kernel. No ROS is needed.
+"""
 
 from __future__ import annotations
 
+import random
+import socket
 from dataclasses import dataclass
 
 import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.model import Model
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model import GROUND, Model
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.orders import path
 
@@ -35,6 +41,15 @@ LOAD, HEAVIEST = 0.25, 3.0
 
 AMPLE = 4.0
 """A joint without effort limit gets this many times the largest gravity torque."""
+
+STEP = 1e-4
+"""Step of the central differences, in rad or m. Their error goes with its square."""
+
+TOLERANCE = 1e-6
+"""Largest error, relative to 1 plus the largest value, that still counts as agreement."""
+
+DOMAINS = range(1, 102)
+"""ROS domains with ports on every platform, without the default one."""
 
 
 @dataclass(frozen=True)
@@ -112,3 +127,66 @@ def _postures(model: Model) -> FloatArray:
     lower, upper = np.where(within, model.lower, -1.0), np.where(within, model.upper, 1.0)
     random = np.random.default_rng(0).uniform(-1.0, 1.0, (CANDIDATES, model.n))
     return np.asarray(0.5 * (lower + upper) + 0.25 * (upper - lower) * random)
+
+
+# -- the independent check -------------------------------------------------------------------------
+
+
+def poses(model: Model, q: FloatArray) -> list[FloatArray]:
+    """Return the poses of all bodies: C_i = C_p B_i exp(X_i q_i), Mueller (kinematics), eq. (8)."""
+    C: list[FloatArray] = []
+    for body in model.bodies:
+        joint = body.joint
+        angle = joint.ratio * q[joint.coordinate] + joint.offset
+        parent = np.eye(4) if body.parent == GROUND else C[body.parent]
+        C.append(parent @ body.home_rel @ np.asarray(se3.exp(joint.screw * angle)))
+    return C
+
+
+def potential_energy(model: Model, q: FloatArray) -> float:
+    """Return U = - sum of m_i g . c_i, in J."""
+    C = poses(model, q)
+    weighted = sum(
+        body.inertia.mass * C[i][:3, 3] + C[i][:3, :3] @ body.inertia.moment
+        for i, body in enumerate(model.bodies)
+    )
+    return -float(model.gravity @ weighted)
+
+
+def gravity_torques(model: Model, q: FloatArray) -> FloatArray:
+    """Return the gradient of the potential energy: the torques that hold the robot still."""
+    steps = STEP * np.eye(model.n)
+    rise = [potential_energy(model, q + s) - potential_energy(model, q - s) for s in steps]
+    return np.array(rise) / (2.0 * STEP)
+
+
+def error(found: FloatArray, expected: FloatArray) -> float:
+    """Return the largest difference, relative to 1 plus the largest expected value."""
+    scale = 1.0 + float(np.abs(expected).max())
+    return float(np.abs(found - expected).max()) / scale
+
+
+# -- the ROS domain --------------------------------------------------------------------------------
+
+
+def discovery_port(domain: int) -> int:
+    """Return the UDP port on which the first participant of a domain listens.
+
+    DDSI-RTPS 2.5, section 9.6.2.3: PB + DG domain + d1.
+    """
+    return 7400 + 250 * domain + 10
+
+
+def unused_domain() -> int:
+    """Return a random domain without participants on this machine."""
+    candidates = random.sample(DOMAINS, len(DOMAINS))
+    return next((domain for domain in candidates if _is_unused(domain)), candidates[0])
+
+
+def _is_unused(domain: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("", discovery_port(domain)))
+        except OSError:
+            return False
+    return True

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A demonstration over DDS: a simulated robot, gravity compensation, and the dynamics node.
 
-Four processes. They speak on this machine only, in a ROS domain chosen at random, so that no other
-robot hears them.
+Four processes communicate on this machine only, in a ROS domain chosen at random, so that no other
+robot receives their messages.
 """
 
 from __future__ import annotations
@@ -12,31 +12,367 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped, Vector3, WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo.domain import unused_domain
+from mbs_dynamics.ros.demo import plan as planning
 from mbs_dynamics.ros.demo.plan import LASTING, Plan
-from mbs_dynamics.ros.demo.stage import MissingError, Stage
-from mbs_dynamics.ros.demo.story import acts
-from mbs_dynamics.ros.demo.table import Table
+from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import ros
 
 RAMP = 0.3
-"""Seconds in which torques come in and go out."""
+"""Time in s in which torques ramp in and out."""
 
-PATIENT = 0.5
-"""Seconds that a callback may work: a busy machine is no fault here."""
+CALLBACK_TIMEOUT = 0.5
+"""Time in s that a callback may work: a busy machine is no fault here."""
 
-SILENCE = 2.0
-"""Seconds without joint_states that end the compensation, four times the default: the simulated
-robot shares a computer with whatever else runs there, and stands still while it waits for it."""
+STALE_TIMEOUT = 2.0
+"""Time in s without joint_states that ends the compensation, four times the default: the simulated
+robot shares a computer with other processes, and stands still while it waits for it."""
+
+PATIENCE = 30.0
+"""Longest wait for an event, in s."""
+
+KEPT_STATES = 2000
+"""Joint states that are kept until the answer to them arrives."""
+
+COMMANDS = "/forward_effort_controller/commands"
+
+STILL = 0.01
+"""A robot that moves less than this, in rad or m, counts as still."""
+
+SEEN = 0.05
+"""A robot that moves more than this counts as moved."""
+
+LONGEST_SETTLE = 15.0
+"""Time in s in which the robot must come to rest."""
+
+WATCH = 1.5
+"""Time in s for which it must then stay."""
+
+SHOWN = 12
+"""Largest number of joints in the table."""
+
+
+class MissingError(Exception):
+    """An expected event did not occur."""
+
+
+class Claim(NamedTuple):
+    """A statement that must be true, with what was found."""
+
+    text: str
+    good: bool
+
+
+class Act(NamedTuple):
+    """A part of the demonstration."""
+
+    title: str
+    play: Callable[[], Iterator[Claim]]
+
+
+class Stage(Node):
+    """Receives the topics of the robot and the two nodes, and calls their services."""
+
+    def __init__(self, model: Model, plan: Plan) -> None:
+        super().__init__("demo")
+        self.model, self.plan = model, plan
+        self._table_height = 0
+        self.q = np.full(model.n, np.nan)
+        """(n,) the latest positions."""
+        self.now = 0.0
+        """Time of the robot in s: that of its joint states."""
+        self.commands = 0
+        """Number of received commands."""
+        self.commanded = np.zeros(model.n)
+        """(n,) the latest of them."""
+        self.enabled: bool | None = None
+        """State of the compensation; None before its first message."""
+        self.gravity: tuple[FloatArray, FloatArray] | None = None
+        """The latest gravity torques of the dynamics node, and their positions."""
+        self.answers = 0
+        """Number of received gravity torques."""
+        self._states: OrderedDict[int, FloatArray] = OrderedDict()
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self)
+        best_effort = qos_profile_sensor_data
+        self.create_subscription(JointState, "joint_states", self._on_state, best_effort)
+        self.create_subscription(Float64MultiArray, COMMANDS, self._on_command, 10)
+        self.create_subscription(
+            Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED
+        )
+        self.create_subscription(JointState, "dynamics_node/gravity_torques", self._on_gravity, 10)
+        self._disturbances = self.create_publisher(WrenchStamped, "simulator_node/disturbance", 10)
+        nodes = ("simulator_node", "gravity_compensation_node", "dynamics_node")
+        self._payloads = {
+            name: self.create_publisher(InertiaStamped, f"{name}/payload", 10) for name in nodes
+        }
+        self._reset = self.create_client(Trigger, "simulator_node/reset")
+        self._enable = self.create_client(SetBool, "gravity_compensation_node/enable")
+
+    # -- topics ------------------------------------------------------------------------------------
+
+    def _on_state(self, message: JointState) -> None:
+        stamp = stamp_of(message.header.stamp)
+        self.now = 1e-9 * stamp
+        self.q = np.array(message.position)
+        self._states[stamp] = self.q
+        if len(self._states) > KEPT_STATES:
+            self._states.popitem(last=False)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        self.commands += 1
+        self.commanded = np.array(message.data)
+
+    def _on_enabled(self, message: Bool) -> None:
+        self.enabled = bool(message.data)
+
+    def _on_gravity(self, message: JointState) -> None:
+        self.answers += 1
+        q = self._states.get(stamp_of(message.header.stamp))
+        if q is not None and tuple(message.name) == self.model.joint_names:
+            self.gravity = np.array(message.effort), q
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def until(self, what: str, condition: Callable[[], bool]) -> None:
+        """Spin until a condition holds; raise MissingError after PATIENCE."""
+        begin = drawn = time.monotonic()
+        since = self.now
+        while not condition():
+            self._executor.spin_once(timeout_sec=0.05)
+            now = time.monotonic()
+            if now - begin > PATIENCE:
+                raise MissingError(
+                    f"within {PATIENCE:g} s ({self.now - since:.2f} s of the robot's time, "
+                    f"compensation {'on' if self.enabled else 'off'}): {what}"
+                )
+            if now - drawn > 0.25 and sys.stdout.isatty():
+                self.draw_table()
+                self._table_height = len(self._table())
+                drawn = now
+
+    def soon(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Spin until a condition holds, at most for so many seconds; return whether it does."""
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.05)
+        return condition()
+
+    def pause(self, seconds: float) -> None:
+        """Spin for so many seconds of the robot's time."""
+        end = self.now + seconds
+        self.until("joint states", lambda: self.now >= end)
+
+    def listen(self, seconds: float) -> None:
+        """Spin for so many seconds of real time."""
+        end = time.monotonic() + seconds
+        self.until("the end of a pause", lambda: time.monotonic() >= end)
+
+    def ready(self) -> None:
+        """Wait until all nodes have discovered each other."""
+        self.until("joint states of the simulator", lambda: bool(np.isfinite(self.q).all()))
+        self.until("the state of the compensation", lambda: self.enabled is not None)
+        self.until("torques of the dynamics node", lambda: self.answers > 0)
+        clients = (self._reset, self._enable)
+        self.until("services", lambda: all(client.service_is_ready() for client in clients))
+        ours = [self._disturbances, *self._payloads.values()]  # each message is sent once only
+        self.until(
+            "subscribers",
+            lambda: (
+                all(publisher.get_subscription_count() for publisher in ours)
+                and self.count_subscribers(COMMANDS) > 0
+                and self.count_publishers(COMMANDS) > 0
+            ),
+        )
+
+    def reset(self) -> None:
+        """Put the robot back where it began."""
+        self._call(self._reset, Trigger.Request())
+
+    def enable(self) -> str:
+        """Enable compensation; return "", or why it is still refused after a while."""
+        end = time.monotonic() + 0.5 * PATIENCE
+        while True:  # refused until the node has received enough joint states
+            response = self._call(self._enable, SetBool.Request(data=True))
+            if response.success or time.monotonic() > end:
+                return "" if response.success else str(response.message)
+            self.listen(0.2)
+
+    def push(self) -> None:
+        """Push the tip."""
+        W = self.plan.push
+        message = WrenchStamped()
+        message.header.frame_id = self.plan.tip
+        message.wrench.torque = Vector3(x=W[0], y=W[1], z=W[2])
+        message.wrench.force = Vector3(x=W[3], y=W[4], z=W[5])
+        self._disturbances.publish(message)
+
+    def payload(self, *nodes: str) -> None:
+        """Announce the load to these nodes; the simulator attaches it."""
+        message = InertiaStamped()
+        message.header.frame_id = self.plan.tip
+        message.inertia.m = self.plan.load
+        for name in nodes:
+            self._payloads[name].publish(message)
+
+    def _call(self, client: Any, request: Any) -> Any:
+        future = client.call_async(request)
+        self.until(f"an answer of {client.srv_name}", future.done)
+        return future.result()
+
+    # -- the table ---------------------------------------------------------------------------------
+
+    def clear_table(self) -> None:
+        """Erase the table from the terminal, so that a line can be printed in its place."""
+        if self._table_height:
+            print(f"\x1b[{self._table_height}A\x1b[J", end="")
+        self._table_height = 0
+
+    def draw_table(self) -> None:
+        """Print the state of the joints, in place of the table before on a terminal."""
+        self.clear_table()
+        print("\n".join(self._table()), flush=True)
+
+    def _table(self) -> list[str]:
+        state = {None: "unknown", True: "enabled", False: "disabled"}[self.enabled]
+        lines = [f"  compensation {state:9}      position       gravity torque   commanded"]
+        for k, joint in enumerate(self.model.joints[:SHOWN]):
+            length, force = ("m  ", "N  ") if joint.kind == "prismatic" else ("rad", "N m")
+            needed = f"{self.gravity[0][k]:10.3f} {force}" if self.gravity else 14 * " "
+            commanded = f"{self.commanded[k]:10.3f} {force}" if self.enabled else "      none"
+            position = f"{self.q[k]:8.3f} {length}"
+            lines.append(f"  {joint.name:24.24} {position}   {needed}  {commanded}")
+        if self.model.n > SHOWN:
+            lines.append(f"  and {self.model.n - SHOWN} more")
+        return lines
+
+
+def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
+    """Return the acts. ``simulator`` sends a signal to the process of the robot."""
+    plan = stage.plan
+
+    def at_its_place() -> bool:
+        """Reset the robot; on a busy machine it may have fallen before its first message."""
+        stage.reset()
+        return stage.soon(lambda: _moved(stage, plan.posture) < STILL, 1.0)
+
+    def sag() -> Iterator[Claim]:
+        stage.until("a robot at its place", at_its_place)
+        stage.pause(0.5)
+        fell = _moved(stage, plan.posture)
+        if plan.sags:
+            yield Claim(f"the robot sags: {fell:.2f} rad or m in half a second", fell > SEEN)
+        else:
+            yield Claim("gravity does not move this robot from here", fell < SEEN)
+        yield Claim(f"{stage.commands} commands while disabled", stage.commands == 0)
+
+    def float_() -> Iterator[Claim]:
+        stage.until("a robot at its place", at_its_place)
+        refused = stage.enable()
+        yield Claim(f"~/enable {'refuses: ' + refused if refused else 'is granted'}", not refused)
+        stage.until("a message that it is enabled", lambda: stage.enabled is True)
+        yield _stays(stage)
+        yield _right(stage, 0.0)
+
+    def push() -> Iterator[Claim]:
+        before = stage.q
+        stage.push()
+        stage.until("an effect of the push", lambda: _moved(stage, before) > SEEN)
+        yield Claim(f"a push on {plan.tip} moves it", True)
+        yield _stays(stage)
+
+    def payload() -> Iterator[Claim]:
+        before = stage.q
+        stage.payload("simulator_node")
+        if plan.sags:
+            stage.until("a load that pulls", lambda: _moved(stage, before) > SEEN)
+            yield Claim(f"{plan.load:g} kg on {plan.tip}, not announced, pull it down", True)
+        else:
+            stage.pause(WATCH)
+        stage.payload("gravity_compensation_node", "dynamics_node")
+        yield _stays(stage)
+        yield _right(stage, plan.load)
+
+    def cut() -> Iterator[Claim]:
+        simulator(signal.SIGSTOP)
+        try:
+            stage.until("a message that it has stopped", lambda: stage.enabled is False)
+            stage.until("a last command of zero", lambda: not stage.commanded.any())
+            yield Claim("joint states stop: compensation stops, torques ramp to zero", True)
+            heard = stage.commands
+            stage.listen(1.0)
+            silent = stage.commands == heard
+            yield Claim("and it commands nothing any more", silent)
+        finally:
+            simulator(signal.SIGCONT)
+        stage.pause(1.0)
+        latched = stage.enabled is False and stage.commands == heard
+        yield Claim("joint states are back: it stays off until it is enabled again", latched)
+
+    return [
+        Act("without compensation", sag),
+        Act("compensation is enabled", float_),
+        Act("a push", push),
+        Act("a payload", payload),
+        Act("joint_states are cut", cut),
+    ]
+
+
+def _moved(stage: Stage, q: np.ndarray) -> float:
+    return float(np.abs(stage.q - q).max())
+
+
+def _stays(stage: Stage) -> Claim:
+    """Let the robot come to rest, and see whether it stays."""
+    end, still = stage.now + LONGEST_SETTLE, False
+    while not still and stage.now < end:
+        before = stage.q
+        stage.pause(0.5)
+        still = _moved(stage, before) < 0.1 * STILL
+    before = stage.q
+    stage.pause(WATCH)
+    if not stage.enabled:
+        return Claim("compensation has stopped", False)
+    drift = _moved(stage, before)
+    return Claim(f"it floats: moves by {drift:.4f} rad or m in {WATCH:g} s", drift < STILL)
+
+
+def _right(stage: Stage, mass: float) -> Claim:
+    """Compare the dynamics node with finite differences of the poses of the loaded robot."""
+    model = stage.model
+    if mass:
+        model = model.with_payload(stage.plan.tip, mass=mass, com=(0.0, 0.0, 0.0)).loaded()
+    end = stage.now + LONGEST_SETTLE
+    while True:  # a load that is new takes the node a moment
+        assert stage.gravity is not None
+        tau, q = stage.gravity
+        error = planning.error(tau, planning.gravity_torques(model, q))
+        good = error <= planning.TOLERANCE
+        if good or stage.now > end:
+            said = f"torques of dynamics_node against finite differences: {error:.0e} off"
+            return Claim(said, good)
+        stage.pause(0.2)
 
 
 def main(robot: str | None) -> int:
@@ -47,12 +383,12 @@ def main(robot: str | None) -> int:
     """
     path = Path(robot) if robot is not None else robot_path("arm7")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the nodes say them
+        warnings.simplefilter("ignore", ModelWarning)  # the nodes log them
         model = Model.from_urdf(path)
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
     plan = Plan.of(model)
-    os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
+    os.environ["ROS_DOMAIN_ID"] = str(planning.unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.pop("ROS_STATIC_PEERS", None)
     code = 1  # if it is interrupted
@@ -63,7 +399,7 @@ def main(robot: str | None) -> int:
         _node("dynamics_node", []),
     ):
         try:
-            code = _play(Stage(model, plan, Table()), simulator)
+            code = _play(Stage(model, plan), simulator)
         except MissingError as error:
             print(f"FAILED: {error} did not come", file=sys.stderr)
     return code
@@ -92,8 +428,8 @@ def _compensation(model: Model, plan: Plan) -> list[str]:
         f"ramp_time:={RAMP}",
         f"max_payload:={plan.load}",
         "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
-        f"callback_timeout:={PATIENT}",
-        f"stale_timeout:={SILENCE}",
+        f"callback_timeout:={CALLBACK_TIMEOUT}",
+        f"stale_timeout:={STALE_TIMEOUT}",
         *each,
     ]
 
@@ -129,9 +465,9 @@ def _play(stage: Stage, simulator: subprocess.Popen[bytes]) -> int:
         print(f"\n== {act.title}", flush=True)
         for claim in act.play():
             claims.append(claim)
-            stage.table.clear()
+            stage.clear_table()
             print(f"  {'ok    ' if claim.good else 'FAILED'}  {claim.text}", flush=True)
-        stage.table.keep(stage)
+        stage.draw_table()
     failed = sum(not claim.good for claim in claims)
     print(f"\n{'FAILED' if failed else 'OK'}: {len(claims)} claims, {failed} of them wrong")
     return 1 if failed else 0

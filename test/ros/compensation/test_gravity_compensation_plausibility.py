@@ -13,7 +13,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
-from mbs_dynamics.ros.compensation.torque_law import Springs
+from mbs_dynamics.ros.compensation.compensated_arm import Springs
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 NO_INERTIA = ((0.0,) * 3,) * 3

@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
-from mbs_dynamics.ros.compensation.torque_law import Torques
+from mbs_dynamics.ros.compensation.command_policy import (
+    CommandPolicy,
+    Fault,
+    Limits,
+    State,
+    Torques,
+)
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from mbs_dynamics.ros.demo import domain
+from mbs_dynamics.ros.demo import plan as domain
 
 SOMEBODY = """
 import sys, rclpy

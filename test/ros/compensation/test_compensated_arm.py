@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.torque_law import Gains, Slew, Springs, TorqueLaw
+from mbs_dynamics.ros.compensation.compensated_arm import Gains, Slew, Springs, TorqueLaw
 
 ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
 
