@@ -275,7 +275,7 @@ class DescribedSettings(RobotSettings):
     )
     robot_description_file: str = setting(
         "",
-        "Path of a URDF file. Empty: robot_description or the topic of that name is used.",
+        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used.",
         read_only=True,
     )
     fixed_joints: tuple[str, ...] = setting(

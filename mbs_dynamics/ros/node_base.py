@@ -33,9 +33,9 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from mbs_dynamics.errors import MbsError, UrdfError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import interface, messages
-from mbs_dynamics.ros.files import applies, parameter_groups
+from mbs_dynamics.ros.files import applies, parameter_groups, read_robot
 from mbs_dynamics.ros.interface import (
     Interface,
     NodeSettings,
@@ -47,7 +47,7 @@ from mbs_dynamics.ros.interface import (
 )
 from mbs_dynamics.ros.interface import Parameter as Declared
 from mbs_dynamics.ros.performance import Throttle
-from mbs_dynamics.ros.robot_description import Gravity, Load, read_description
+from mbs_dynamics.ros.robot_description import Gravity, Load
 
 S = TypeVar("S", bound=NodeSettings)
 
@@ -284,7 +284,7 @@ class BaseNode(Node):
         super().__init__(self.interface.node, **options)
         self._overridable = {"qos_overriding_options": OVERRIDABLE}
         self._throttle = Throttle(LOG_PERIOD)
-        self._reminded: dict[str, tuple[str, float]] = {}
+        self._reminded: dict[str, dict[str, float]] = {}
         self._settings: Any = declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
 
@@ -419,14 +419,14 @@ class BaseNode(Node):
 
         To be called once a second.
         """
+        logged = self._reminded.setdefault(kind, {})
         same = re.sub(r"\d[\d.]*", "#", missing)  # an age that grows is nothing new
-        before, when = self._reminded.get(kind, ("", 0.0))
         now = time.monotonic()
-        if missing and (same != before or now - when >= REMINDER_PERIOD):
+        if not missing:
+            logged.clear()
+        elif now - logged.get(same, -REMINDER_PERIOD) >= REMINDER_PERIOD:
             self.get_logger().warning(missing)
-            self._reminded[kind] = same, now
-        elif not missing:
-            self._reminded.pop(kind, None)
+            logged[same] = now
 
     def _remind_of_clock(self, publishes: bool = False) -> None:
         """Log that the node's clock has no publisher, or more than one."""
@@ -517,8 +517,8 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     def _describe_by_parameters(self, text: str, path: str) -> bool:
         try:
-            return self._describe(text or read_description(path))
-        except UrdfError as error:
+            return self._describe(text or read_robot("robot_description_file", path))
+        except MbsError as error:
             self.get_logger().error(str(error))
             return False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -45,17 +44,6 @@ class Load(NamedTuple):
     """Centre of mass in the link's frame, in m."""
     inertia_at_com: tuple[Vector, Vector, Vector]
     """(3, 3) in kg m^2, axes of the link's frame."""
-
-
-def read_description(path: str) -> str:
-    """Return the text of a file that robot_description_file names; ``~`` is the home directory.
-
-    Raises UrdfError if it cannot be read.
-    """
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UrdfError(f"robot_description_file cannot be read: {error}") from error
 
 
 def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:

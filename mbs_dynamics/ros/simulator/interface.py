@@ -37,7 +37,7 @@ class SimulatorSettings(RobotSettings):
         "", "Text of a URDF. Empty: robot_description_file is used.", read_only=True
     )
     robot_description_file: str = setting(
-        "", "Path of a URDF file. Empty: robot_description is used.", read_only=True
+        "", "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
     )
     joints: tuple[str, ...] = setting(
         (),

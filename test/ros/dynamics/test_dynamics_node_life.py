@@ -159,8 +159,8 @@ def test_ends_cleanly_without_ever_having_had_a_robot(ros):
         ({"max_rate": -5.0}, "out of range"),
         ({"max_rate": "'5'"}, "expecting type 'DOUBLE'"),
         ({"max_rate": -5}, "out of range"),
-        ({"robot_description_file": "/no/such/file.urdf"}, "cannot be read"),
-        ({"robot_description_file": __file__}, "robot_description refused"),
+        ({"robot_description_file": "/no/such/file.urdf"}, "is no file"),
+        ({"robot_description_file": __file__}, "which is no XML"),
         ({"robot_description_file": ARM7, "bodies": "[tol]"}, "did you mean 'tool'"),
         (
             {

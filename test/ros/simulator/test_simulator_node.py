@@ -187,7 +187,10 @@ def test_the_last_command_holds_unless_it_may_lapse():
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"robot_description_file": "/nowhere.urdf"}, "robot_description_file cannot be read"),
+        (
+            {"robot_description_file": "/nowhere.urdf"},
+            "robot_description_file names '/nowhere.urdf', which is no file",
+        ),
         ({"robot_description": "arm.urdf"}, "begins with 'arm.urdf'"),
         ({"integrator": "verlet"}, "valid is one of explicit_euler"),
         ({"joints": "[joint9]"}, "no joint 'joint9'"),
