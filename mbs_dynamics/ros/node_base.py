@@ -33,7 +33,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros import interface, messages
 from mbs_dynamics.ros.files import applies, parameter_groups, read_robot
 from mbs_dynamics.ros.interface import (
@@ -58,6 +58,9 @@ REMINDER_PERIOD = 10.0
 """Time in s between two log lines about the same missing input."""
 
 CLOCK = "/clock"
+
+MISSPELT = 0.85
+"""Ratio of difflib above which an unknown name counts as a misspelt parameter."""
 
 FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or prefixes of them, that rclpy itself declares."""
@@ -93,10 +96,11 @@ def names(kind: type[NodeSettings], joints: Sequence[str] = ()) -> list[str]:
 
 
 def declare(node: Node, kind: type[S]) -> S:
-    """Declare all parameters on the node and return their values; log those that do not exist.
+    """Declare all parameters on the node and return their values.
 
     Integers that are given for doubles become doubles. Raises rclpy's exceptions for a value of the
-    wrong type or out of range, and MbsError for values that contradict each other.
+    wrong type or out of range, and MbsError for values that contradict each other and for names
+    that are misspelt. Other names that do not exist are logged, since nodes may share a file.
     """
     overrides = _overrides(node)
     declared = parameters_of(kind)
@@ -115,9 +119,7 @@ def declare(node: Node, kind: type[S]) -> S:
             known += named
         for owner in each:
             _declare(node, f"{one.name}.{owner}", one)
-    for name in overrides:
-        if name not in known and not name.startswith(FOREIGN):
-            node.get_logger().warning(unknown(known, name))
+    _check_names(node, known)
     found = _values(kind, [node.get_parameter_or(name) for name in known], joints)
     if by_joint:
         found["joints"] = tuple(joints)
@@ -157,6 +159,16 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
             others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
             found.append(f"{path} has no parameters for {name}: {others}")
     return found
+
+
+def _check_names(node: Node, known: Sequence[str]) -> None:
+    given = [name for name in _overrides(node) if not name.startswith(FOREIGN)]
+    others = [name for name in given if name not in known]
+    for name in others:
+        if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
+            raise ArgumentError(unknown(known, name))
+    if others:
+        node.get_logger().warning(f"ignored, as they are no parameters: {', '.join(others)}")
 
 
 def unknown(known: Sequence[str], name: str) -> str:

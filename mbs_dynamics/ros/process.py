@@ -122,7 +122,7 @@ def _initialise(args: list[str] | None, **options: Any) -> None:
     try:
         rclpy.init(args=args, **options)
     except Exception as error:  # rclpy has no public names for what it raises
-        said = re.sub(r", at /\S+", "", " ".join(str(error).split()))  # lines of its sources
+        said = re.sub(r",? at /\S+", "", " ".join(str(error).split()))  # lines of its sources
         if type(error).__name__ == "UnknownROSArgsError":
             said = f"unknown arguments {said}"
         elif "same type" in said:

@@ -157,6 +157,7 @@ def test_ends_cleanly_without_ever_having_had_a_robot(ros):
         ({"representation": "hybird"}, "cannot start: no representation 'hybird'"),
         ({"representation": "mixed"}, "cannot start: representation mixed"),
         ({"max_rate": -5.0}, "out of range"),
+        ({"max_rat": 5.0}, "cannot start: no parameter 'max_rat' (did you mean 'max_rate'?)"),
         ({"max_rate": "'5'"}, "expecting type 'DOUBLE'"),
         ({"max_rate": -5}, "out of range"),
         ({"robot_description_file": "/no/such/file.urdf"}, "is no file"),
@@ -203,9 +204,9 @@ def test_the_description_can_be_a_parameter(ros, tmp_path):
         probe.answer(TAU, JOINTS, np.zeros(7))
 
 
-def test_misspelled_parameters_at_start_are_named(ros):
-    with NodeProcess(publish_jacobian=False, robot_description_file=ARM7) as process:
+def test_parameters_of_other_nodes_at_start_are_ignored_and_named(ros):
+    with NodeProcess(joints="[a]", robot_description_file=ARM7) as process:
         with Probe(process) as probe:
             probe.hear(*TAU)
             probe.answer(TAU, JOINTS, np.zeros(7))
-        assert "no parameter 'publish_jacobian' (did you mean 'publish_jacobians'?)" in process.log
+        assert "ignored, as they are no parameters: joints" in process.log
