@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
@@ -19,6 +18,9 @@ from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import LARGEST, Rejection
 from mbs_dynamics.ros.messages import EffortMessage
 from mbs_dynamics.ros.node_base import message_type
+
+if TYPE_CHECKING:
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques"
 CONTROLLER_STATE = "<controller_state>"

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -16,10 +16,12 @@ from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
-from mbs_dynamics.ros.dynamics.markers import Markers
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.performance import Cost, Report
+
+if TYPE_CHECKING:
+    from mbs_dynamics.ros.dynamics.markers import Markers
 
 MARKERS = "~/markers"
 EXTERNAL, WRENCH = "~/external_torques", "~/tool_wrench"
@@ -62,7 +64,11 @@ class Outputs:
                 self._publishers[name] = self._node.advertise(declared, name)
         self._external = messages.EffortMessage(robot.model.joint_names, self._root)
         self._tool_wrench = messages.wrench_message(prefix + robot.tool_body)
-        self._markers = Markers(robot) if MARKERS in on else None
+        self._markers: Markers | None = None
+        if MARKERS in on:
+            from mbs_dynamics.ros.dynamics.markers import Markers  # rarely needed, and not small
+
+            self._markers = Markers(robot)
 
     def filled(
         self, stamp: Time, results: Results, contact: Contact | None = None

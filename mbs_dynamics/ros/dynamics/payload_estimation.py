@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
-from std_srvs.srv import Trigger
 
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -18,6 +17,8 @@ from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import Reading
 
 if TYPE_CHECKING:
+    from std_srvs.srv import Trigger
+
     from mbs_dynamics.identification.still_payload import StillPayload, StillPoses
 
 TOPIC = "~/payload_estimate"
