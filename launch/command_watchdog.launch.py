@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start the watchdog that deactivates an effort controller whose commands have stopped.
 
-Best on the computer of the controller manager, and not in the launch file of the commander.
+Run it on the computer of the controller manager, and not in the launch file of the commander.
 
 ros2 launch mbs_dynamics command_watchdog.launch.py position_controller:=arm_controller
 """
@@ -14,13 +14,15 @@ from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
+from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE
 
-NAMES = ("command_topic", "effort_controller", "position_controller", "controller_manager")
+PARAMETERS = COMMAND_WATCHDOG_NODE.parameters
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    parameters = {name: given[name] for name in NAMES} | given.number("command_timeout")
-    return [given.started("command_watchdog_node", [], parameters)]
+    parameters = {one.name: given[one.name] for one in PARAMETERS if one.type == "string"}
+    parameters |= given.number("command_timeout")
+    return [given.started(COMMAND_WATCHDOG_NODE.node, [], parameters)]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -31,32 +33,13 @@ def generate_launch_description() -> LaunchDescription:
             description="Namespace of the node and, unless it begins with a slash, of the "
             "controller manager.",
         ),
-        DeclareLaunchArgument(
-            "command_topic",
-            default_value="/forward_effort_controller/commands",
-            description="Topic of the commands to watch; without a slash in front it is in "
-            "the namespace.",
-        ),
-        DeclareLaunchArgument(
-            "effort_controller",
-            default_value="",
-            description="Controller that is deactivated. Empty: the one that command_topic names.",
-        ),
-        DeclareLaunchArgument(
-            "position_controller",
-            default_value="",
-            description="Controller that is activated in its place, to hold the arm. Empty: none.",
-        ),
-        DeclareLaunchArgument(
-            "controller_manager",
-            default_value="controller_manager",
-            description="Name of the controller manager.",
-        ),
-        DeclareLaunchArgument(
-            "command_timeout",
-            default_value="1.0",
-            description="Seconds of silence under torque after which the controller is "
-            "deactivated.",
+        *(
+            DeclareLaunchArgument(
+                one.name,
+                default_value=str(one.default),
+                description=f"{one.description}{one.unit and f' In {one.unit}.'}",
+            )
+            for one in PARAMETERS
         ),
     ]
     return launching.launch_file(__file__, arguments, nodes)

@@ -227,27 +227,13 @@ class JointInput:
         self._names: list[str] | None = None
 
     @classmethod
-    def of_model(
-        cls,
-        model: Model,
-        *,
-        stale_timeout: float,
-        velocity_from_position: bool,
-        answering: Sequence[int] | None = None,
-        others_timeout: float | None = None,
-        fixed: Mapping[str, float] = {},
-    ) -> JointInput:
-        """Return the input of a model: its coordinates' joints, without those that mimic others."""
+    def of_model(cls, model: Model, **options: Any) -> JointInput:
+        """Return the input of a model; ``options`` are parameters of the class.
+
+        Joints that mimic others have no coordinates, and are ignored in messages.
+        """
         wraps = endless(model.joints, model.lower, model.upper)
-        return cls(
-            model.joint_names,
-            wraps=wraps,
-            stale_timeout=stale_timeout,
-            velocity_from_position=velocity_from_position,
-            answering=answering,
-            others_timeout=others_timeout,
-            fixed=fixed,
-        )
+        return cls(model.joint_names, wraps=wraps, **options)
 
     def read(
         self,

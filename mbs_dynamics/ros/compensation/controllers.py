@@ -11,7 +11,7 @@ another call gives the arm back. So the arm is held all the time.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -205,23 +205,10 @@ def _services() -> Any:
     return srv
 
 
-class Manager(Protocol):
-    """A controller manager."""
-
-    def present(self) -> bool:
-        """Return whether there is one."""
-
-    async def list(self) -> Sequence[Controller]:
-        """Return the controllers that are loaded; raise MbsError if that fails."""
-
-    async def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
-        """Activate and deactivate controllers in one call, or raise MbsError."""
-
-
 class Handover:
     """Enables a compensator where the controller behind its topic is the right one."""
 
-    def __init__(self, settings: GravityCompensationSettings, manager: Manager) -> None:
+    def __init__(self, settings: GravityCompensationSettings, manager: ControllerManager) -> None:
         self.settings = settings
         self.trouble = ""
         """The problem with the controller at the latest check; empty if there was none."""

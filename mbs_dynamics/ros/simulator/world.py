@@ -401,9 +401,7 @@ class Pacer:
 
     def __init__(self, period: float, factor: float, now: float) -> None:
         self.period = period
-        self._factor = factor
-        self._start, self._done = now, 0
-        self._since, self._periods, self._busy, self._lost = now, 0, 0.0, 0.0
+        self.change(factor, now)
 
     @property
     def interval(self) -> float:
