@@ -45,20 +45,20 @@ INSPECTIONS = 5
 
 
 class Watch(Enum):
-    """What the watchdog does."""
+    """State of the watchdog."""
 
     IDLE = "idle"
     """No torque was commanded so far, or the last command was zero."""
     WATCHING = "watching"
     """Torques are commanded."""
     DEACTIVATING = "deactivating"
-    """Commands have stopped, and the controller is to be deactivated."""
+    """Commands have stopped, and the controller must be deactivated."""
     DEACTIVATED = "deactivated"
-    """It has been; until the next command."""
+    """The controller is inactive, until the next command."""
 
 
 class Switch(NamedTuple):
-    """What to ask the controller manager for."""
+    """A request to the controller manager."""
 
     activate: tuple[str, ...]
     deactivate: tuple[str, ...]
@@ -66,7 +66,7 @@ class Switch(NamedTuple):
     """The length of a command of zero to send before; 0 for none.
 
     A forward_command_controller leaves its last command in the hardware's interface, and some
-    hardware goes on with it unless another controller takes over."""
+    hardware applies it further unless another controller takes over."""
 
 
 class CommandWatchdog:
@@ -76,20 +76,20 @@ class CommandWatchdog:
         self.settings = settings
         self.state = Watch.IDLE
         self.commands = 0
-        """How many commands have come."""
+        """Number of received commands."""
         self.deactivations = 0
-        """How many times the controller was to be deactivated."""
+        """Number of deactivations that were begun."""
         self.attempts = 0
-        """How many calls of the controller manager have failed since the last deactivation."""
+        """Number of failed calls of the controller manager since the last deactivation."""
         self.reason = ""
-        """Why the controller is to be deactivated, or was."""
+        """Reason of the latest deactivation."""
         self.failure = ""
-        """Why the latest attempt has failed."""
+        """Reason of the latest failure."""
         self.misfit = ""
-        """Which of the two controllers does not exist, as far as the manager has been asked."""
+        """Message about a controller that is not loaded; empty if both are."""
         self._silence = 0.0
         self._looked = now
-        self._heard: float | None = None
+        self._received: float | None = None
         self._next = 0.0
         self._alone = False
 
@@ -100,19 +100,19 @@ class CommandWatchdog:
 
     def since_command(self, now: float) -> float | None:
         """Return the age of the last command in s; None if there was none."""
-        return None if self._heard is None else now - self._heard
+        return None if self._received is None else now - self._received
 
     def on_command(self, efforts: Iterable[float], now: float) -> None:
-        """Take a command: efforts in N m or N."""
+        """Process a command: efforts in N m or N."""
         self.commands += 1
-        self._heard, self._silence = now, 0.0
+        self._received, self._silence = now, 0.0
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
-        """Return whether to deactivate now; ``publishers`` is how many the command topic has.
+        """Return whether to deactivate now; ``publishers`` counts those of the topic.
 
         To be called every :attr:`period`. A pause of this process itself counts as two periods,
-        as the commands that have come in it are yet to be read.
+        as the commands that arrived meanwhile are yet to be read.
         """
         self._silence += min(now - self._looked, 2.0 * self.period)
         self._looked = now
@@ -130,7 +130,7 @@ class CommandWatchdog:
         self.attempts, self._next, self._alone = 0, now, False
 
     def plan(self, controllers: Sequence[Controller]) -> Switch | None:
-        """Return what to ask for, given all loaded controllers; None if nothing is to be done.
+        """Return the request, given all loaded controllers; None if none is needed.
 
         Raises ControllerError if the controller is not loaded.
         """
@@ -147,22 +147,22 @@ class CommandWatchdog:
         return Switch((), (effort,), len(controller.command_interfaces))
 
     def succeed(self) -> None:
-        """Note that the controller is not active any more."""
+        """Record that the controller is inactive."""
         if self.state is Watch.DEACTIVATING:
             self.state, self.failure = Watch.DEACTIVATED, ""
 
     def fail(self, reason: str, asked: Switch | None, now: float) -> None:
-        """Note that the manager could not be asked, or has refused what it was asked for.
+        """Record that a request has failed or was refused.
 
-        The next attempt does without the position controller if this one was with it: that must
-        not keep torques from being ended.
+        If it activated the position controller, the next attempt does without it, since that must
+        not prevent the end of torques.
         """
         self.attempts, self.failure = self.attempts + 1, reason
         self._next = now + RETRY_PERIOD
         self._alone = asked is not None and bool(asked.activate)
 
     def inspect(self, controllers: Sequence[Controller]) -> None:
-        """Note whether the controllers exist, before they are needed."""
+        """Record whether the controllers are loaded, before they are needed."""
         named = (self.settings.controller, self.settings.position_controller)
         missing = [name for name in named if name and find(controllers, name) is None]
         self.misfit = not_loaded(controllers, missing[0]) if missing else ""
@@ -200,7 +200,7 @@ class CommandWatchdogNode(BaseNode):
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if self._ending and not any(message.data):
-            return  # our own
+            return  # of this node
         before = self._core.state
         self._core.on_command(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
@@ -216,7 +216,7 @@ class CommandWatchdogNode(BaseNode):
             self._ask(self._deactivate)
 
     def _ask(self, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine that asks the manager, unless one is under way."""
+        """Run a coroutine that calls the manager, unless one is running."""
         if not self._asking and self.executor is not None:
             self._asking = True
             self.executor.create_task(task)
@@ -230,7 +230,7 @@ class CommandWatchdogNode(BaseNode):
             else:
                 await self._end_torques(asked.zeros)
                 if self._core.state is not Watch.DEACTIVATING:
-                    return  # somebody commands again
+                    return  # commands have resumed
                 await self._manager.switch(asked.activate, asked.deactivate)
                 self._log_switch(asked)
             self._core.succeed()
@@ -260,7 +260,7 @@ class CommandWatchdogNode(BaseNode):
         said = f"deactivated {asked.deactivate[0]!r}{holder}"
         wanted = self._core.settings.position_controller
         if wanted and not asked.activate:
-            said += f"; {wanted!r} could not be activated with it: nothing may hold the arm"
+            said += f"; {wanted!r} could not be activated with it: the arm may be without support"
         self.get_logger().error(said)
 
     async def _inspect(self) -> None:

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files that a user names: robot descriptions, and parameters of nodes.
+"""Reads files of robot descriptions and of parameters.
 
-Knows no ROS. xacro and PyYAML are imported where they are needed.
+No ROS is needed. xacro and PyYAML are imported where they are needed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def split_arguments(argument: str, text: str) -> dict[str, str]:
 
 
 class _Arguments(dict[str, str]):
-    """The arguments of a xacro file, and which of them it has asked for."""
+    """The arguments of a xacro file, with a record of those that it reads."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
@@ -107,7 +107,7 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     told = " ".join(f"{name}:={value}" for name, value in given.items()) or "none"
     try:
         text = str(xacro.process_file(str(file), mappings=arguments).toxml())
-    except Exception as error:  # whatever an expression in the file raises
+    except Exception as error:  # expressions in the file raise anything
         said = " ".join(str(error).split()) or type(error).__name__
         for name in sorted(given.keys() - arguments.read):
             close = difflib.get_close_matches(name, arguments.read, n=1)
@@ -164,7 +164,7 @@ def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Reads the tuples that launch writes."""
+        """A loader that accepts the tuples that launch writes."""
 
     Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
     try:

@@ -136,7 +136,7 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
 
     def begin_shutdown(self) -> None:
-        """Begin to ramp out. :attr:`shutdown_complete` says when that is done."""
+        """Begin to ramp out. See :attr:`shutdown_complete`."""
         self._shutting_down = True
         self._enter(self._lifecycle)
         self._core.disable(time.monotonic())
@@ -289,7 +289,7 @@ class GravityCompensationNode(DescribedNode):
         try:
             said = await self._handover.give_back(self._core)
         except MbsError as error:
-            self.get_logger().error(f"torques ramp out, and nothing else holds the arm: {error}")
+            self.get_logger().error(f"torques ramp out, and no controller holds the arm: {error}")
         else:
             if said:
                 self.get_logger().info(said)
@@ -322,7 +322,7 @@ class GravityCompensationNode(DescribedNode):
         return response
 
     async def _wait_for_torques(self) -> bool:
-        """Wait until the torques have come in; return whether they have."""
+        """Wait for the end of the ramp in; return False if it was stopped."""
         future = Future(executor=self.executor)
         self._torques_in.append(future)
         self._settle()

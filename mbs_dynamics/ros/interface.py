@@ -58,7 +58,7 @@ class Topic(NamedTuple):
     description: str
     quality: Quality = RELIABLE
     condition: str = ""
-    """The boolean parameter, or the sentence, that says when the topic exists; empty: always."""
+    """The parameter that asks for the topic, or a condition in words; empty: always present."""
 
 
 class Service(NamedTuple):
@@ -72,7 +72,7 @@ class Service(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """All that a node offers."""
+    """Parameters, topics and services of a node."""
 
     node: str
     description: str

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the fields of joint_states messages to a clean state of the robot, or the reason why not.
+"""Merges joint_states messages into a checked state of the robot, or rejects them with a reason.
 
-Knows no ROS. Joints are matched by name, in any order; other joints are ignored. The joints of one
-robot may come in several messages, at different rates: the latest measurement of each joint counts,
-and each joint must be fresh. Whatever is doubtful is rejected as a whole and changes nothing, so
-that bad data never becomes a torque.
+No ROS is needed. Joints are matched by name, in any order; other joints are ignored. The joints of
+one robot may come in several messages, at different rates: the latest measurement of each joint
+counts, and each joint must be fresh. A doubtful message is rejected as a whole and changes nothing,
+so that bad data never becomes a torque.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 
 LARGEST = 1e9
-"""A state of this length, in rad, m, rad/s or m/s, is no measurement; its torques may overflow.
+"""States of this length, in rad, m, rad/s or m/s, are rejected, since their torques may overflow.
 
-Nor is an effort above this, in N m or N."""
+Efforts above it, in N m or N, are rejected as well."""
 
 KEPT_LAYOUTS = 32
-"""So many different lists of names are remembered."""
+"""Number of lists of names that are cached."""
 
 NO_VELOCITIES = "the message holds no velocities"
 NAN_VELOCITIES = "all velocities are NaN, as ros2_control writes where none are measured"
@@ -43,12 +43,12 @@ NOT_REPORTED = "not reported yet"
 
 
 class Efforts(NamedTuple):
-    """Joint torques, as far as they are known."""
+    """Measured joint torques."""
 
     tau: FloatArray
-    """(n,) in N m or N; NaN where it is not known."""
+    """(n,) in N m or N; NaN where it is unknown."""
     why_not: str = ""
-    """Why some or all are not known; empty if all are."""
+    """Why some or all are unknown; empty if none is."""
 
     @property
     def complete(self) -> bool:
@@ -62,15 +62,15 @@ class Reading(NamedTuple):
     q: FloatArray
     """(n,) positions in rad or m."""
     qd: FloatArray | None
-    """(n,) velocities in rad/s or m/s; None if that of a joint that is answered is not known.
+    """(n,) velocities in rad/s or m/s; None if that of an answered joint is unknown.
 
-    Velocities of other joints that are not known are zero."""
+    Unknown velocities of other joints are zero."""
     why_no_velocity: str
     """Why ``qd`` is None."""
     efforts: Efforts
     """Joint torques, as the latest message of each joint has them."""
     stamp: int
-    """The newest time stamp among the joints that are answered, in ns; 0 if this message has none.
+    """The newest time stamp among the answered joints, in ns; 0 if this message has none.
 
     It does not advance with a message that is older than the latest one of another joint."""
     repeated: bool
@@ -81,13 +81,13 @@ class Rejection(NamedTuple):
     """Why a message was rejected, or was accepted but not answered."""
 
     kind: str
-    """A short key to count by, such as ``"duplicate_joints"``."""
+    """A short key for counting, such as ``"duplicate_joints"``."""
     reason: str
-    """What is wrong, with names and numbers, for a person."""
+    """The problem, with names and numbers, for users."""
 
 
 def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
-    """Return the positions in rad or m of joints that nobody reports, by coordinate.
+    """Return the positions in rad or m of joints that no driver reports, by coordinate.
 
     Raises UnknownJointError for a name that is not among ``joint_names``, ArgumentError for a
     position that is not finite or too large.
@@ -106,35 +106,35 @@ def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) ->
 
 
 class _Layout(NamedTuple):
-    """Where messages with one list of names hold which joints, or what is wrong with them."""
+    """Places of the joints in messages with one list of names, or the problem with them."""
 
     names: list[str]
     fault: Rejection | None
     coordinates: Sequence[int] = ()
-    """The joints that such a message holds, ascending, without fixed ones."""
+    """Coordinates of the joints in such a message, ascending, without fixed joints."""
     pick: Callable[[Sequence[Any]], tuple[Any, ...]] = tuple
-    """Takes the values of these joints out of an array of the message."""
+    """Returns the values of these joints in an array of the message."""
     all_reported: bool = False
     """Whether these are all joints, except for fixed ones."""
     whole: bool = False
     """Whether these are all joints."""
     unanswered: Rejection | None = None
-    """What to say if none of them is answered."""
+    """The rejection if none of them is answered."""
 
 
 class _Unknown:
-    """Of which joints a quantity is not known, and why."""
+    """The joints of which a quantity is unknown, and the reasons."""
 
     def __init__(self, what: str, joint_names: Sequence[str], watched: Sequence[int]) -> None:
         self._what, self._joint_names, self._watched = what, joint_names, watched
         self._reasons = [NOT_REPORTED] * len(joint_names)
         self.any = True
-        """Whether it is unknown of any joint, watched or not."""
+        """Whether it is unknown of any joint."""
         self.why = ""
-        """Why some or all of the watched joints lack it; empty if none does."""
+        """Why it is unknown of some or all watched joints; empty if of none."""
 
     def note(self, coordinates: Sequence[int], reason: str) -> bool:
-        """Note why these joints lack it, empty if they do not. False if nothing has changed."""
+        """Store why it is unknown of these joints, empty if known. False if nothing has changed."""
         reasons = self._reasons
         changed = [k for k in coordinates if reasons[k] != reason]
         if not changed:
@@ -162,13 +162,13 @@ class JointInput:
 
     Which entry of a message belongs to which coordinate is found once for each list of names.
 
-    Parameters: ``joint_names`` of the n coordinates in order; ``wraps`` says for each whether its
+    Parameters: ``joint_names`` of the n coordinates in order; ``wraps`` tells for each whether its
     position is an angle without limits, whose differences are taken modulo a full turn;
     ``velocity_from_position`` takes differences of positions for messages that hold no velocities.
     ``answering`` are the coordinates whose messages are answered, None: all; they must be no older
     than ``stale_timeout`` in s, the others than ``others_timeout``, None: likewise. ``fixed`` are
-    the positions in rad or m of joints that nobody reports: they are at rest and always fresh, and
-    what messages say of them is ignored.
+    the positions in rad or m of joints that no driver reports: they are at rest and always fresh,
+    and their entries in messages are ignored.
 
     Raises what :func:`fixed_coordinates` raises.
     """
@@ -201,8 +201,8 @@ class JointInput:
         self._others = [k for k in reported if k not in answered]
         self._pick_answering = _picker(self._answering)
         self._pick_others = _picker(self._others)
-        # between two messages the processor's caches go cold: arrays of Python are quicker then
-        # than a few calls of NumPy, which sees the same memory
+        # between two messages the processor's caches go cold; arrays of Python are faster then than
+        # a few calls of NumPy, which shares their memory
         self._positions, self._velocities = array("d", [0.0] * n), array("d", [0.0] * n)
         self._torques = array("d", [math.nan] * n)
         self._q, self._qd = np.frombuffer(self._positions), np.frombuffer(self._velocities)
@@ -286,7 +286,7 @@ class JointInput:
                 return late
             advanced = [k for k in coordinates if stamp != self.stamps[k]]
 
-        # from here on the message is accepted, and may change what is known
+        # from here on the message is accepted, and may change the state
         if self.velocity_from_position:
             self._difference(layout, q, rates, no_rates, stamp)
         elif no_rates:
@@ -339,7 +339,7 @@ class JointInput:
         return found
 
     def fresh_for(self, now: float) -> float:
-        """Return in how many s the first joint is stale if nothing is heard; 0.0 if one is now."""
+        """Return in how many s the first joint is stale without messages; 0.0 if one is now."""
         left = math.inf
         for coordinates, pick in (
             (self._answering, self._pick_answering),
@@ -359,19 +359,19 @@ class JointInput:
         reason = f"joints without fresh measurement: {', '.join(self.stale(now))}"
         never = [
             name
-            for name, heard in zip(self.joint_names, self.received, strict=True)
-            if heard == -math.inf
+            for name, received in zip(self.joint_names, self.received, strict=True)
+            if received == -math.inf
         ]
         if never:
-            reason += f"; if nobody reports {', '.join(never)}, give them in fixed_joints"
+            reason += f"; if no driver reports {', '.join(never)}, list them in fixed_joints"
         if repeated:
             reason += "; the time stamp of this message did not advance"
         return Rejection("incomplete_joints", reason)
 
-    # -- where a message holds what ----------------------------------------------------------------
+    # -- places of joints in messages --------------------------------------------------------------
 
     def _layout_of(self, names: Sequence[str]) -> _Layout:
-        """Return what is known of messages with these names."""
+        """Return the layout of messages with these names."""
         key = tuple(names)
         layout = self._layouts.get(key)
         if layout is None:
@@ -382,7 +382,7 @@ class JointInput:
         return layout
 
     def _learned(self, names: list[str]) -> _Layout:
-        """Find out where the joints stand in messages with these names, or what is wrong there."""
+        """Return a new layout of messages with these names, or the problem with them."""
         places: dict[str, int] = {}
         twice: set[str] = set()
         for place, name in enumerate(names):
@@ -448,7 +448,7 @@ class JointInput:
         no_rates: str,
         stamp: int,
     ) -> None:
-        """Take up velocities, if need be from the positions ``q`` here and those before."""
+        """Store velocities, from the positions ``q`` and those before where messages have none."""
         if not no_rates:
             self._set_rates(layout, rates)
         for k, position in zip(layout.coordinates, q, strict=True):
@@ -469,7 +469,7 @@ class JointInput:
             self._previous_q[k], self._previous_stamps[k] = position, stamp
 
     def _set_efforts(self, layout: _Layout, efforts: Sequence[float]) -> None:
-        """Take up efforts; a number that cannot be makes all those of the message unknown."""
+        """Store efforts; an invalid number makes all those of the message unknown."""
         coordinates, noted = layout.coordinates, self._no_effort
         if not efforts:
             changed = self._lose_efforts(coordinates, NO_EFFORTS)
@@ -507,10 +507,10 @@ class JointInput:
             self._torques[k] = math.nan
         return True
 
-    # -- what is wrong with a message --------------------------------------------------------------
+    # -- rejections --------------------------------------------------------------------------------
 
     def _late(self, layout: _Layout, stamp: int, received: float) -> Rejection | None:
-        """Return why this stamp cannot be, or let time start anew where it is older."""
+        """Return why this stamp is rejected, or restart the time of joints that are silent."""
         late = [k for k in layout.coordinates if stamp < self.stamps[k]]
         for k in late:
             if received - self.received[k] < self._timeout(k):
@@ -542,7 +542,7 @@ def _wrong_length(layout: _Layout, what: str, length: int) -> Rejection:
 
 
 def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """Return a quick function that takes the values at these places out of an array."""
+    """Return a fast function that returns the values at these places of an array."""
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: tuple(values[place] for place in places)

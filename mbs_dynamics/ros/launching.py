@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files of this package share: arguments, robot descriptions, parameters, failure.
+"""Functions of the launch files: arguments, robot descriptions, parameters, and failures of nodes.
 
 A bad argument, and a node that fails, end the launch with one line and exit code 1.
 """
@@ -36,10 +36,10 @@ PACKAGE = "mbs_dynamics"
 SWITCH = ["true", "false"]
 
 SHAPES: dict[type[Any], str] = {dict: '"{name: value, ...}"', list: '"[number, ...]"'}
-"""What an argument looks like that is read as YAML."""
+"""Forms of arguments that are read as YAML."""
 
 SIMILAR = 0.8
-"""Ratio of difflib above which the name of a launch argument is taken for another one misspelt."""
+"""Ratio of difflib above which an unknown launch argument counts as misspelt."""
 
 
 class UnknownLaunchArgumentError(UnknownNameError):
@@ -60,7 +60,7 @@ class UnknownParameterError(UnknownNameError):
 
 
 def urdf_arguments(empty: str) -> list[DeclareLaunchArgument]:
-    """Return the arguments for a robot description; ``empty`` says what stands in for it."""
+    """Return the arguments for a robot description; ``empty`` is the default source."""
     return [
         DeclareLaunchArgument(
             "urdf",
@@ -106,7 +106,7 @@ def algorithm_argument(whose: str = "the node") -> DeclareLaunchArgument:
         "algorithm",
         default_value="",
         choices=["", *ALGORITHMS],
-        description=f"Representation of the recursions of {whose}. Empty: as the parameters say.",
+        description=f"Representation of the recursions of {whose}. Empty: that of the parameters.",
     )
 
 
@@ -116,7 +116,7 @@ def time_argument(more: str = "") -> DeclareLaunchArgument:
         "use_sim_time",
         default_value="",
         choices=["", *SWITCH],
-        description=f"Whether time is that of /clock. Empty: as the parameters say.{more}",
+        description=f"Whether time is that of /clock. Empty: that of the parameters.{more}",
     )
 
 
@@ -124,7 +124,7 @@ def time_argument(more: str = "") -> DeclareLaunchArgument:
 
 
 class Given:
-    """The arguments that a launch file was given, by name, and what is made of them."""
+    """The arguments of a launch file by name, and the actions that they ask for."""
 
     def __init__(self, values: Mapping[str, str], namespace: str) -> None:
         self._values = values
@@ -192,8 +192,8 @@ class Given:
     ) -> Node:
         """Return the action that starts a node of this package.
 
-        ``defaults`` are replaced by what the user's file says, and that by the user's ``params``,
-        and that by ``fixed``.
+        ``defaults`` are overridden by the user's file, that by the user's ``params``, and that by
+        ``fixed``.
         """
         in_file = self.in_file(executable, prefix)
         given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
@@ -223,7 +223,7 @@ class Given:
         )
 
     def rviz(self) -> Node:
-        """Return the action that starts RViz with what this package shows."""
+        """Return the action that starts RViz with the configuration of this package."""
         share = FindPackageShare(PACKAGE)
         config = PathJoinSubstitution([share, "config", "mbs_dynamics.rviz"])
         return Node(
@@ -261,7 +261,7 @@ def launch_file(
     arguments: Iterable[DeclareLaunchArgument],
     start: Callable[[Given], Sequence[Node]],
 ) -> LaunchDescription:
-    """Return what a launch file describes: its arguments, and what ``start`` makes of them.
+    """Return the description of a launch file: its arguments, and the nodes that ``start`` returns.
 
     If a node fails, the others of the file end as well.
     """
@@ -282,8 +282,8 @@ def launch_file(
 def check_arguments(names: Sequence[str], context: LaunchContext, alone: bool) -> None:
     """Raise UnknownLaunchArgumentError for an argument in the command that does not exist.
 
-    Arguments of a launch file that includes this one look like those that it passes on. So they are
-    warned of, and only if they look like one of ``names`` misspelt.
+    Arguments of a launch file that includes this one cannot be told from those that it passes on.
+    They are only warned of, and only if they resemble one of ``names``.
     """
     if alone:
         for word in context.argv or ():
@@ -303,7 +303,7 @@ def _is_launched(file: str) -> bool:
 
 
 def ending_together(nodes: Sequence[Node], alone: bool) -> list[LaunchDescriptionEntity]:
-    """Return what ends the nodes once one of them has failed; a launch of its own, with code 1."""
+    """Return handlers that end all nodes once one has failed; with exit code 1 if ``alone``."""
 
     def ended(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if event.returncode == 0 or context.is_shutdown:

@@ -30,7 +30,7 @@ from mbs_dynamics.ros.node_base import misdirected_files
 N = TypeVar("N", bound=Any)
 
 LAST_MOMENTS = 10.0
-"""Seconds that a process has to end once ROS is to shut down."""
+"""Time limit in s for the end of a process after the shutdown of ROS has begun."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -48,16 +48,16 @@ class GracefulNode(Protocol):
         """Whether it has shut down."""
 
     def fail(self, error: Exception) -> None:
-        """Take an error that a callback has raised."""
+        """Handle an error that a callback has raised."""
 
     def flush(self) -> None:
-        """Wait until what was published last has arrived."""
+        """Wait until the latest message has arrived."""
 
 
 def run(name: str, make: Callable[[], Node], args: list[str] | None = None) -> int:
-    """Make a node and serve it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
+    """Create a node and spin it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
 
-    Nothing is raised for what a user can mend: it is logged in a line, and the code is 1.
+    Errors that a user can correct are logged in one line, and the exit code is 1.
     """
     with _exit_code_kept(), ros(args):
         node = _made(name, make, args)
@@ -75,7 +75,7 @@ def run(name: str, make: Callable[[], Node], args: list[str] | None = None) -> i
 def run_gracefully(
     name: str, make: Callable[[], GracefulNode], args: list[str] | None = None
 ) -> int:
-    """Do the same for a node that needs time to shut down."""
+    """Run a node that needs time to shut down, like :func:`run`."""
     with _exit_code_kept(), ros_with_signals(args) as signals:
         node = _made(name, make, args)
         if node is None:
@@ -88,7 +88,7 @@ def run_gracefully(
 
 @contextmanager
 def _exit_code_kept() -> Iterator[None]:
-    """Ignore further signals in the end, as the interpreter ends by them with another exit code.
+    """Ignore further signals at the end, which would change the exit code of the interpreter.
 
     A terminal and `ros2 launch` both send SIGINT when a user presses Ctrl-C.
     """
@@ -100,7 +100,7 @@ def _exit_code_kept() -> Iterator[None]:
 
 
 def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
-    """Return the node; None, and a log line, if it cannot be made as it is asked for."""
+    """Return the node; None, and a log line, if its parameters are invalid."""
     try:
         node = make()
     except (MbsError, ParameterException, InvalidNodeNameException) as error:
@@ -112,7 +112,7 @@ def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
 
 
 def _started(node: Any) -> bool:
-    """Let a node with a lifecycle begin; False if it cannot."""
+    """Start a lifecycle node; False if that fails."""
     start = getattr(node, "start", None)
     return start is None or bool(start())
 
@@ -121,8 +121,8 @@ def _initialise(args: list[str] | None, **options: Any) -> None:
     """Initialise ROS. Raises SystemExit, with a line for the user, for arguments that are wrong."""
     try:
         rclpy.init(args=args, **options)
-    except Exception as error:  # rclpy has no public names for what it raises
-        said = re.sub(r",? at /\S+", "", " ".join(str(error).split()))  # lines of its sources
+    except Exception as error:  # rclpy has no public names for these errors
+        said = re.sub(r",? at /\S+", "", " ".join(str(error).split()))  # positions in its sources
         if type(error).__name__ == "UnknownROSArgsError":
             said = f"unknown arguments {said}"
         elif "same type" in said:
@@ -134,25 +134,24 @@ def _initialise(args: list[str] | None, **options: Any) -> None:
 
 @contextmanager
 def ros(args: list[str] | None = None) -> Iterator[None]:
-    """Initialise ROS, and shut it down in the end. SIGINT and SIGTERM end the block, no errors."""
+    """Initialise ROS, and shut it down at the end. SIGINT and SIGTERM end the block."""
     # rclpy's own handler ends the executor; Python's would raise in the middle of a callback
     signal.signal(signal.SIGINT, lambda *_: None)
     _initialise(args)
     try:
         yield
     except Exception:
-        if rclpy.ok():  # else a signal has ended ROS, and what failed then was cut off by it
+        if rclpy.ok():  # else a signal has ended ROS, which caused the error
             raise
     finally:
         shut_down()
 
 
 def shut_down() -> None:
-    """Shut ROS down, and see to it that the process ends after that.
+    """Shut ROS down, and guarantee that the process ends.
 
-    Whatever hangs in the middleware, here or in the destructors that run as the interpreter ends:
-    after ten seconds the stacks of all threads are written to standard error, and the exit code
-    is 1.
+    If the middleware blocks, here or in destructors at the end of the interpreter, the stacks of
+    all threads are written to standard error after 10 s, and the exit code is 1.
     """
     _end_soon()
     try_shutdown()
@@ -166,17 +165,17 @@ def _end_soon() -> None:
 
 
 class EndingSignals:
-    """Waits for the signals that end a process, in a thread of its own.
+    """Waits in a thread for the signals that end a process.
 
-    No exception is raised in the middle of other code, and ROS stays up until the process leaves by
-    itself. Signals after the first change nothing. To be made in the main thread.
+    No exception is raised in the middle of other code, and ROS stays up until the process shuts it
+    down. Signals after the first have no effect. To be created in the main thread.
     """
 
     def __init__(self) -> None:
         self._asked = threading.Event()
         self._listeners: list[Callable[[], None]] = []
-        # a handler in Python waits until the main thread leaves the wait for messages; this is
-        # written at once, whichever thread gets the signal
+        # a handler in Python waits until the main thread leaves the wait for messages; the socket
+        # is written at once, in any thread that receives the signal
         self._reading, self._writing = socket.socketpair()
         self._writing.setblocking(False)
         signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
@@ -186,11 +185,11 @@ class EndingSignals:
 
     @property
     def asked(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal was received."""
         return self._asked.is_set()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called, in that thread, when the signal comes."""
+        """Register a function that is called in that thread at the signal."""
         self._listeners.append(listener)
         if self.asked:
             listener()
@@ -204,7 +203,7 @@ class EndingSignals:
 
 
 def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
-    """Serve a node until it has shut down after a signal. Errors do not end it."""
+    """Spin a node until it has shut down after a signal. Errors do not end it."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     signals.listen(lambda: executor.create_task(node.begin_shutdown))
@@ -220,7 +219,7 @@ def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
 
 @contextmanager
 def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
-    """Initialise ROS without its signal handlers, and shut it down in the end."""
+    """Initialise ROS without its signal handlers, and shut it down at the end."""
     signals = EndingSignals()
     _initialise(args, signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -230,13 +229,13 @@ def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
 
 
 def prefer_udp(environment: MutableMapping[str, str]) -> None:
-    """Have Fast DDS leave out shared memory, unless ``environment`` chooses a transport itself.
+    """Disable shared memory in Fast DDS, unless ``environment`` selects a transport.
 
-    To be called before ROS is initialised. Over shared memory whoever publishes opens a port of
-    each participant that comes, and waits for 1/3 s and more where the listener at that port is
+    To be called before ROS is initialised. Over shared memory a publisher opens a port of each new
+    participant, and waits for 1/3 s and more where the listener at that port is
     idle (eProsima/Fast-DDS#6535); rclpy holds the interpreter's lock meanwhile, so that no thread
     runs. Participants with shared memory are reached over UDP as before. For the range LOCALHOST
-    rmw_fastrtps adds shared memory whatever is set, so a profile of the same range takes its place.
+    rmw_fastrtps always adds shared memory, so a profile of the same range replaces it.
     Other middleware does not read these variables, and keeps its range.
     """
     if environment.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4") != "UDPv4":

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What dynamics_node would have published for a recorded bag.
+"""Writes what dynamics_node would have published for a recorded bag.
 
-It is the node itself: messages of the bag are handed to its callbacks, at the times of the bag, and
-what it publishes is written.
+The node itself runs: messages of the bag are passed to its callbacks, at the times of the bag, and
+its publications are written to a file.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ JOINT_STATE = "sensor_msgs/msg/JointState"
 SECOND = 1_000_000_000
 
 Write = Callable[[str, str, Any, int], None]
-"""Takes topic, type, message and time in ns of what is published."""
+"""Arguments: topic, type, message and time in ns of a publication."""
 
 
 class Replayed(NamedTuple):
-    """What was written."""
+    """Numbers of messages."""
 
     read: int
-    """Messages of the bag that the node takes."""
+    """Messages of the bag that the node received."""
     written: dict[str, int]
-    """Messages by topic."""
+    """Written messages by topic."""
 
 
 class ReplayNode(DynamicsNode):
-    """The node with its topics in files: time is that of the bag."""
+    """The node with files in place of topics; its time is that of the bag."""
 
     def __init__(self, write: Write, **options: Any) -> None:
         self.now = 0
         """The time of the bag in ns."""
         self.callbacks: dict[str, tuple[type, Callable[[Any], object]]] = {}
-        """Types and callbacks of the topics that the node takes, by full name."""
+        """Types and callbacks of the subscribed topics, by full name."""
         self._write = write
         super().__init__(**options)
 
@@ -65,7 +65,7 @@ class ReplayNode(DynamicsNode):
         return messages.time_of(self.now)
 
     def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Any:
-        """Return what writes messages, and looks as if somebody subscribed."""
+        """Return a stand-in that writes messages, and has a subscriber."""
         if not self._overridable:  # rclpy's own
             return super().create_publisher(kind, topic, qos, **options)
         name = self.resolve_topic_name(topic)
@@ -79,7 +79,7 @@ class ReplayNode(DynamicsNode):
     def create_subscription(
         self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
     ) -> Any:
-        """Note what is to be handed to the callback."""
+        """Store the callback of a topic."""
         if not self._overridable:
             return super().create_subscription(kind, topic, callback, qos, **options)
         name = self.resolve_topic_name(topic)
@@ -91,7 +91,7 @@ class ReplayNode(DynamicsNode):
         return isinstance(publisher, SimpleNamespace) or super().destroy_publisher(publisher)
 
     def destroy_subscription(self, subscription: Any) -> bool:
-        """Take no messages of a topic any more."""
+        """Forget the callback of a topic."""
         if not isinstance(subscription, SimpleNamespace):
             return bool(super().destroy_subscription(subscription))
         return self.callbacks.pop(subscription.topic_name, None) is not None
@@ -176,7 +176,7 @@ def _node(
     params_file: Path | None,
     params: Sequence[str],
 ) -> Iterator[ReplayNode]:
-    """Yield the node, in a ROS that talks to nobody."""
+    """Yield the node, in a ROS without communication."""
     arguments = ["--ros-args"]
     if params_file is not None:
         arguments += ["--params-file", str(params_file)]
@@ -195,8 +195,8 @@ def _node(
 
 
 def _plain(value: Any, types: Mapping[str, Any]) -> Any:
-    """Return a message of rclpy, or what is in its fields, as rosbags has it."""
-    # rclpy's own serialization may be longer than the message, by what its buffer held before
+    """Return a message of rclpy, or a field of one, in the types of rosbags."""
+    # a message serialized by rclpy may end with old content of its buffer
     if hasattr(value, "get_fields_and_field_types"):
         package, name = type(value).__module__.partition(".")[0], type(value).__name__
         fields = value.get_fields_and_field_types()

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is, as the nodes are told: its description, gravity, and loads on its links.
+"""Builds the model of a robot from its description, under gravity and with loads on its links.
 
-Knows no ROS.
+No ROS is needed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mbs_dynamics.ros.interface import check_gravity
 Vector = tuple[float, float, float]
 
 LARGEST_LOAD = 1e6
-"""A number of a load above this, in kg, m or kg m^2, is taken for a mistake."""
+"""Largest number in a load, in kg, m or kg m^2."""
 
 
 class Gravity(NamedTuple):
-    """A free-fall acceleration in m/s^2, as it is asked for."""
+    """A requested free-fall acceleration in m/s^2."""
 
     link: str
     """The link in whose frame it is resolved; empty for the root link."""
@@ -35,7 +35,7 @@ class Gravity(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A load fixed to a link, as it is asked for. A mass of zero takes it off."""
+    """A requested load, fixed to a link. A mass of zero removes it."""
 
     link: str
     mass: float
@@ -47,7 +47,7 @@ class Load(NamedTuple):
 
 
 def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:
-    """Return the loads that the parameters ``loads.<link>`` give."""
+    """Return the loads in the parameters ``loads.<link>``."""
     loads = []
     for link, values in numbers:
         mass, x, y, z, *tensor = values
@@ -60,7 +60,7 @@ def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:
 def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = ()) -> Model:
     """Return the model that the text of a URDF describes, from link ``root`` to link ``tip``.
 
-    ``loads`` are always there: they become part of the bodies that carry them. Its warnings are in
+    ``loads`` are permanent: they become part of the bodies that carry them. Its warnings are in
     ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`under_load` raises.
     """
     if not text.lstrip().startswith("<"):
@@ -74,7 +74,7 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
 
 
 def fixed_links(model: Model) -> list[str]:
-    """Return the links that do not move, the root link first."""
+    """Return the fixed links, the root link first."""
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
 
 
@@ -82,7 +82,7 @@ def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
     """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
 
     Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
-    for numbers that cannot be.
+    for invalid numbers.
     """
     vector = check_gravity("gravity", gravity.vector)
     if not gravity.link:
@@ -105,7 +105,7 @@ def under_gravity(model: Model, gravity: Gravity) -> Model:
 
 
 def check_load(load: Load) -> None:
-    """Raise ModelError or ArgumentError for a load that no robot can carry."""
+    """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
     what = f"payload at {load.link!r}"
@@ -133,6 +133,6 @@ def under_load(model: Model, load: Load) -> Model:
 
 
 def replaced(loads: list[Load], load: Load) -> list[Load]:
-    """Return loads with one in place of that of the same link; a mass of zero takes it off."""
+    """Return loads with one that replaces that of the same link; a mass of zero removes it."""
     others = [other for other in loads if other.link != load.link]
     return [*others, load] if load.mass > 0.0 else others

@@ -1,14 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""When torques are commanded and which: a state machine with ramps, and a limiter.
+"""Decides when torques are commanded: a state machine with ramps, and a limiter. No ROS is needed.
 
-Knows no ROS and no clock: every call says the time, in s of one steady clock. A command never
-leaves the effort limits, never changes faster than the rate limit, and exists only while the
-policy is engaged or brings its last torques to zero.
+Every call has the time as an argument, in s of one steady clock. A command never exceeds the effort
+limits, never changes faster than the rate limit, and exists only while the policy is engaged or
+reduces its last torques to zero.
 
-What is let go is gravity alone. Assist ends with the release; damping goes on for as long as it is
-computed anew from fresh states, and ends within two of their periods when they stay away: torques
-against a motion that is over would drive the robot back.
+Only gravity torques are ramped out. Assist ends with the release. Damping continues while it is
+computed from fresh states, and ends within two of their periods without them: torques against a
+motion that is over would drive the robot back.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import NamedTuple
 from mbs_dynamics.errors import ArgumentError
 
 ON_FAULT = ("hold", "ramp_down", "zero")
-"""What can be done at a fault."""
+"""Reactions to a fault."""
 
 STOP_PERIOD = 0.01
-"""Seconds between the commands of a stop, where no states of the robot ask for them."""
+"""Period in s of the commands of a stop without new states of the robot."""
 
 
 class State(Enum):
-    """What the policy does. The values are the names that users read."""
+    """State of the policy. The values are the names that users read."""
 
     DISABLED = "disabled"
     RAMPING_IN = "ramping in"
@@ -38,16 +38,16 @@ class State(Enum):
 
 
 ENGAGED = (State.RAMPING_IN, State.ENABLED)
-"""The states in which bad input is a fault. Ramping out goes on whatever comes: it ends at zero."""
+"""States in which bad input is a fault. Ramping out always continues to zero."""
 
 
 class Fault(NamedTuple):
-    """Why the node stopped, or must not start."""
+    """Why the node stopped, or must not be enabled."""
 
     kind: str
-    """A short key to count by, such as ``"stale"``."""
+    """A short key, such as ``"stale"``."""
     reason: str
-    """What happened, with names and numbers, for a person."""
+    """The event, with names and numbers, for users."""
 
 
 class Torques(NamedTuple):
@@ -61,19 +61,19 @@ class Torques(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What every command keeps, for n joints."""
+    """Limits of every command for n joints."""
 
     effort: tuple[float, ...]
     """(n,) largest magnitudes in N m or N, positive."""
     rate: tuple[float, ...]
     """(n,) largest change of each per second, in N m/s or N/s."""
     ramp_time: float
-    """Seconds in which torques go out."""
+    """Time in s of the ramp out."""
     ramp_in_time: float = 0.0
-    """Seconds in which torques come in."""
+    """Time in s of the ramp in."""
 
     def check(self) -> None:
-        """Raise ArgumentError for limits under which torques could not go out in time."""
+        """Raise ArgumentError for limits under which torques could not ramp out in time."""
         if not self.effort or not all(0.0 < x < math.inf for x in self.effort):
             raise ArgumentError(f"effort limits must be positive and finite; got {self.effort}")
         if len(self.rate) != len(self.effort) or not all(0.0 < x < math.inf for x in self.rate):
@@ -84,23 +84,23 @@ class Limits(NamedTuple):
             if effort / rate > self.ramp_time:
                 raise ArgumentError(
                     f"ramp_time is {self.ramp_time:g} s, but with effort_rate_limit {rate:g} the "
-                    f"largest torque of {effort:g} needs {effort / rate:g} s to go"
+                    f"largest torque of {effort:g} needs {effort / rate:g} s to ramp out"
                 )
 
 
 class Limited(NamedTuple):
-    """Which joints a command was held back for, by index."""
+    """Indices of the joints whose command was clipped."""
 
     effort: tuple[int, ...] = ()
     rate: tuple[int, ...] = ()
 
 
 class CommandPolicy:
-    """Turns the torques that are wanted into the torques that are commanded, or into silence.
+    """Converts wanted torques to commands, or to no command.
 
-    Parameters: ``on_fault`` is one of ON_FAULT; it may be set anew at any time and counts when a
-    fault comes. Call :meth:`command` with the torques for each valid state of the robot, and
-    without them when :meth:`due_in` says so.
+    Parameters: ``on_fault`` is one of ON_FAULT; it may be changed at any time and applies to
+    the next fault. Call :meth:`command` with the torques for each valid state of the robot, and
+    without them after the time that :meth:`due_in` returns.
     """
 
     def __init__(self, on_fault: str = "ramp_down") -> None:
@@ -110,7 +110,7 @@ class CommandPolicy:
         """The latest fault; it stays until torques are enabled again."""
         self.limits = Limits((), (), 0.0)
         self.latest: tuple[float, ...] = ()
-        """(n,) what was commanded last, which the controller holds; empty before the first."""
+        """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
         self._commanded_at = 0.0
         self._begin = 0.0
@@ -128,7 +128,7 @@ class CommandPolicy:
 
     @property
     def stopping(self) -> bool:
-        """Whether torques still go to zero, or to what is held, whether states arrive or not."""
+        """Whether torques still change towards zero or held values, with or without states."""
         if self.state is not State.FAULT:
             return self.state is State.RAMPING_OUT
         if self._stop == "hold":
@@ -142,14 +142,14 @@ class CommandPolicy:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no torque is commanded, nor held by a controller that heard the last command."""
+        """Whether no torque is commanded, nor held by a controller."""
         return self.state in (State.DISABLED, State.FAULT) and not any(self.latest)
 
     def enable(self, now: float, limits: Limits, start: Sequence[float] | None = None) -> None:
         """Ramp in from the torques ``start`` (n,) that hold the robot now.
 
         None: from those of the latest command, which are zero after a stop. Raises ArgumentError
-        for limits that cannot be kept, or that the torques exceed.
+        for invalid limits, or if the torques exceed them.
         """
         limits.check()
         if start is not None:
@@ -160,8 +160,8 @@ class CommandPolicy:
             held = (0.0,) * len(limits.effort)
         if any(abs(x) > most for x, most in zip(held, limits.effort, strict=True)):
             raise ArgumentError(
-                "the controller still holds torques beyond the effort limits; disable first, "
-                "which ramps them out"
+                "the controller still holds torques beyond the effort limits; disable first "
+                "to ramp them out"
             )
         self.limits = limits
         self.fault = None
@@ -175,7 +175,7 @@ class CommandPolicy:
         self.state = State.RAMPING_IN
 
     def disable(self, now: float) -> None:
-        """Ramp out. After a fault that held the torques, let them go in the same way."""
+        """Ramp out. Torques that are held after a fault ramp out as well."""
         if self.engaged:
             self.state = State.RAMPING_OUT
             self._release(now, "ramp_down")
@@ -194,7 +194,7 @@ class CommandPolicy:
             self._stop = "zero"
 
     def trip(self, now: float, fault: Fault) -> bool:
-        """Latch a fault and begin the stop. False if nothing is engaged that could be stopped."""
+        """Latch a fault and begin the stop. False if the policy is not engaged."""
         if not self.engaged:
             return False
         self.state = State.FAULT
@@ -214,11 +214,11 @@ class CommandPolicy:
         torques: Torques | None = None,
         damps_until: Sequence[float] = (),
     ) -> list[float] | None:
-        """Return what to command now, None for silence.
+        """Return the command that is due now; None: no command.
 
-        ``torques`` is what the robot needs in its present state; None if there is no news of it.
+        ``torques`` are those for a new state of the robot; None without a new state.
         ``damps_until`` (n,) are the times after which the damping and assist of each joint no
-        longer act, since its state is not known any more.
+        longer act, since its state is too old.
         """
         if torques is not None and self._takes(now, torques):
             self._torques, self._damps_until = torques, damps_until
@@ -239,7 +239,7 @@ class CommandPolicy:
         return command
 
     def due_in(self, now: float) -> float:
-        """Return in how many seconds :meth:`command` must be called if there is no news; or inf."""
+        """Return in how many s :meth:`command` must be called without a new state; or inf."""
         if self.stopping:
             waits = [max(0.0, self._commanded_at + STOP_PERIOD - now)]
         elif self.engaged:
@@ -261,7 +261,7 @@ class CommandPolicy:
         return k, now - since
 
     def _takes(self, now: float, torques: Torques) -> bool:
-        """Return whether torques can be used: not for a stop by hold, nor if one is not finite."""
+        """Return whether torques can be used: not in a stop by hold, nor if one is not finite."""
         if self.state is State.DISABLED or (
             self.state is State.FAULT and self._stop != "ramp_down"
         ):
@@ -287,10 +287,10 @@ class CommandPolicy:
         expired = any(until <= now for until in self._damps_until)
         return expired and tuple(self._wanted(now)) != self.latest
 
-    # -- what is wanted ----------------------------------------------------------------------------
+    # -- wanted torques ----------------------------------------------------------------------------
 
     def _gravity(self) -> list[float]:
-        """Return the torques that hold the robot, as far as they have come in."""
+        """Return the gravity torques, as far as they have ramped in."""
         if self._torques is None:
             return list(self._from)
         share = self._share
@@ -326,7 +326,7 @@ class CommandPolicy:
         return tuple([x + 0.0 for x in torques])
 
     def _left(self, now: float) -> float:
-        """Return the share of the release that is still to come."""
+        """Return the remaining share of the release."""
         if self._stop == "hold":
             return 1.0
         if self._stop == "zero":
@@ -334,9 +334,9 @@ class CommandPolicy:
         return min(1.0, max(0.0, 1.0 - (now - self._begin) / self.limits.ramp_time))
 
     def _limit(self, now: float, wanted: list[float]) -> list[float]:
-        """Return what is wanted, as far as the rate limit lets it come.
+        """Return the wanted torques, clipped by the rate limit.
 
-        All that is wanted lies within the effort limits, and so do commands on the way there.
+        Wanted torques are within the effort limits, and so are the commands on the way to them.
         """
         elapsed = max(0.0, now - self._commanded_at)
         command = list(wanted)

@@ -45,10 +45,10 @@ EFFORT_FLOOR = 0.02
 
 
 class Gains(NamedTuple):
-    """The coefficients of the law for n commanded joints."""
+    """Coefficients of the law for n commanded joints."""
 
     scale: tuple[float, ...]
-    """(n,) of the gravity torques; 1 compensates them wholly."""
+    """(n,) share of the gravity torques; 1 compensates them fully."""
     damping: tuple[float, ...]
     """(n,) in N m s/rad or N s/m."""
     friction: tuple[float, ...]
@@ -56,7 +56,7 @@ class Gains(NamedTuple):
 
 
 class Slew:
-    """A vector that reaches each new goal along a straight line, in a given time."""
+    """A vector that moves to each new goal along a straight line, in a given time."""
 
     def __init__(self, value: FloatArray) -> None:
         self._from = self.goal = self._value = np.array(value, dtype=float)
@@ -87,8 +87,8 @@ class Springs:
 
     A joint within ``zone`` rad or m of a limit, or beyond it, is pushed back by
     Lambda (w^2 x + 2 w v x / zone), with its depth x, its outward speed v, the inertia Lambda that
-    it has with the other joints free, and w the ``frequency`` in rad/s. So they feel alike on a
-    wrist and on a shoulder, and are stable wherever w is well below the rate of the joint states.
+    it has with the other joints free, and w the ``frequency`` in rad/s. So they act alike on a
+    wrist and on a shoulder, and are stable if w is well below the rate of the joint states.
     """
 
     def __init__(self, model: Model, joints: Sequence[int], zone: float, frequency: float) -> None:
@@ -103,7 +103,7 @@ class Springs:
                 self._rows.append((place, k, lower + width, upper - width))
 
     def begin(self, q: Sequence[float]) -> None:
-        """Let a joint that stands at a limit stay there: its spring begins where it stands."""
+        """Start the springs of joints near a limit at their present positions."""
         self._rows = [
             (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self._rows
         ]
@@ -124,13 +124,13 @@ class Springs:
 
 
 class TorqueLaw:
-    """The law of one robot for the joints that are commanded.
+    """The law of the torques of one robot for its commanded joints.
 
     Parameters: ``joints`` are the coordinates of the commanded joints, in their order; ``speed`` is
-    v0 in rad/s or m/s, at which friction has reached 76 %. The kernel takes loads at every body, so
-    that hanging one on compiles nothing. Gravity is standard gravity and there are no loads until
-    they are aimed at. ``algorithm`` is the representation of the recursions. Raises ModelError for
-    a robot without joints.
+    v0 in rad/s or m/s, at which friction has reached 76 %. The kernel has inputs for loads at every
+    body, so that a new load compiles nothing. Gravity is standard gravity and there are no loads
+    until they are aimed at. ``algorithm`` is the representation of the recursions. Raises
+    ModelError for a robot without joints.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class TorqueLaw:
         self.compute_by(algorithm)
 
     def compute_by(self, algorithm: str) -> None:
-        """Evaluate the recursions in this representation; it compiles if it is another one."""
+        """Evaluate the recursions in this representation; another one compiles."""
         if algorithm == self.algorithm:
             return
         self.algorithm = algorithm
@@ -173,12 +173,12 @@ class TorqueLaw:
         unloaded = self._model.without_payloads()
         self._mass_matrix = mbs.compile(mbs.mass_matrix, unloaded, representation=algorithm).call
         zero = np.zeros(unloaded.n)
-        # what is bound or loaded at the first call must not take its time while torques are on
+        # the first calls load libraries, which must not happen while torques are on
         self.goal_torques(zero)
         self._mobility(zero)
 
     def cost(self, q: FloatArray) -> Cost:
-        """Return what the gravity torques cost, measured at q (n,)."""
+        """Return the cost of the gravity torques, measured at q (n,)."""
         return Cost.of(self._kernel, q, *[source.goal for source in self._takes.values()])
 
     def aim(self, gains: Gains, now: float, duration: float) -> None:
@@ -186,9 +186,9 @@ class TorqueLaw:
         self._gains.aim(np.array(gains), now, duration)
 
     def settle(self, now: float, duration: float, period: float) -> None:
-        """Damp the momentum of the arm from now on, less and less, for ``duration`` seconds.
+        """Damp the momentum of the arm for ``duration`` seconds, with a coefficient that fades.
 
-        -s M qd slows all joints alike, whatever the posture. ``period`` in s is that of the joint
+        -s M qd slows all joints alike in any posture. ``period`` in s is that of the joint
         states.
         """
         self._settling = Slew(np.array(1.0 / max(SETTLING, PERIODS * period) if duration else 0.0))
@@ -275,7 +275,7 @@ def _identity(body: Body) -> tuple[object, ...]:
 
 
 class CompensatedArm:
-    """A model, the joints that are commanded, and what is computed and watched for them.
+    """A model with its commanded joints, their torques, limits and checks.
 
     Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
     ModelError if a joint to be commanded mimics another one or if no joint moves.
@@ -307,7 +307,7 @@ class CompensatedArm:
         self.adapt(settings)
 
     def adapt(self, settings: GravityCompensationSettings) -> None:
-        """Take up what takes effect at once: timeouts, margins and limits, and the algorithm."""
+        """Apply the settings that take effect at once: timeouts, margins, limits, the algorithm."""
         self.law.compute_by(settings.algorithm)
         self.input.stale_timeout = settings.stale_timeout
         self.input.others_timeout = settings.other_joints_timeout
@@ -335,9 +335,9 @@ class CompensatedArm:
         return Gains(settings.gravity_scale, settings.damping, friction)
 
     def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> Sequence[float]:
-        """Return the velocities (n,) that damping takes: within the limits, and low-passed.
+        """Return the velocities (n,) for damping: within the limits, and low-pass filtered.
 
-        A sensor that reports a speed that no joint can have must not become a torque against it.
+        An impossible velocity of a sensor must not cause a large torque.
         ``stamp`` in ns is that of the measurement, ``constant`` the time constant in s.
         """
         within = rates
@@ -374,7 +374,7 @@ class CompensatedArm:
     def overload(
         self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
     ) -> str:
-        """Return which joints could not hold the robot at q (n,); empty if all can.
+        """Return the joints that could not hold the robot at q (n,); empty if all can.
 
         ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
         """
@@ -388,7 +388,7 @@ class CompensatedArm:
         )
 
     def effort_mismatch(self, q: FloatArray, efforts: Sequence[float], tolerance: float) -> str:
-        """Return which measured efforts (n,) are not those that hold the robot at q (n,).
+        """Return the measured effort (n,) that contradicts the gravity torques at q (n,) most.
 
         Empty if all agree. Both are compared as shares of the effort limits, within ``tolerance``
         times the largest share of a gravity torque, and EFFORT_FLOOR.

@@ -51,7 +51,8 @@ class Controller(NamedTuple):
     """unconfigured, inactive, active or finalized."""
     type: str
     command_interfaces: tuple[str, ...]
-    """What it commands, ``joint1/effort`` for example, in the order in which it takes commands.
+    """Interfaces such as ``joint1/effort``, in the order of its commands.
+
     Known in the states inactive and active."""
 
 
@@ -61,7 +62,7 @@ def find(controllers: Sequence[Controller], name: str) -> Controller | None:
 
 
 def not_loaded(controllers: Sequence[Controller], name: str) -> str:
-    """Return the sentence that a controller is not loaded, and which ones are."""
+    """Return the message that a controller is not loaded, with those that are."""
     loaded = ", ".join(one.name for one in controllers) or "none"
     return f"controller {name!r} is not loaded; loaded controllers: {loaded}"
 
@@ -113,7 +114,7 @@ class ControllerManager:
         self._services = _services()
         self._group = ReentrantCallbackGroup()
         if self.installed:
-            # made at once: a new client is not discovered by the manager at once
+            # created early, since the manager discovers a new client late
             self._list = self._client(self._services.ListControllers, "list_controllers")
             self._switch = self._client(self._services.SwitchController, "switch_controller")
 
@@ -206,7 +207,7 @@ def _services() -> Any:
 
 
 class Handover:
-    """Enables a compensator where the controller behind its topic is the right one."""
+    """Enables a compensator if the controller behind its topic is the right one."""
 
     def __init__(self, settings: GravityCompensationSettings, manager: ControllerManager) -> None:
         self.settings = settings
@@ -226,9 +227,9 @@ class Handover:
         rivals: int,
         torques_are_in: Callable[[], Awaitable[bool]],
     ) -> tuple[bool, str]:
-        """Enable, and switch the controllers if they are named; return whether, and what to say.
+        """Enable, and switch the controllers if they are named; return success and a message.
 
-        ``torques_are_in`` waits until the torques have come in, and returns False if they never do.
+        ``torques_are_in`` waits for the end of the ramp in, and returns False if it was stopped.
         """
         if core.policy.engaged:
             return True, core.policy.state.value
@@ -265,7 +266,7 @@ class Handover:
         return True, said
 
     async def _look(self) -> tuple[bool, str]:
-        """Return whether the arm is to be taken over, and what is wrong with the controllers.
+        """Return whether the arm is to be taken over, and the problem with the controllers.
 
         Raises MbsError if the manager does not list them.
         """
@@ -295,8 +296,8 @@ class Handover:
         torques_are_in: Callable[[], Awaitable[bool]],
     ) -> tuple[bool, str]:
         if not await torques_are_in():
-            return False, f"the torques did not come in: {_state(core)}"
-        self.switched = True  # a call that is not answered may have done it
+            return False, f"the torques did not ramp in: {_state(core)}"
+        self.switched = True  # a call without an answer may have switched them
         try:
             await self._manager.switch([self._effort], [self._position])
         except MbsError as error:
@@ -307,7 +308,7 @@ class Handover:
         return True, f"{core.policy.state.value}; {self._effort} has taken over"
 
     async def give_back(self, core: GravityCompensator) -> str:
-        """Let ``position_controller`` hold the arm again, if it did; return what to say of it.
+        """Let ``position_controller`` hold the arm again, if it did; return the message about it.
 
         The torques ramp out meanwhile; they end at once when the controllers are switched. Raises
         MbsError if they are not, and the ramp goes on.
@@ -323,7 +324,7 @@ class Handover:
         return f"{self._position} holds the arm again"
 
     async def watch(self, core: GravityCompensator) -> Fault | None:
-        """Look at the controllers; return the fault that the one commanded is not the right one."""
+        """Check the controllers; return a fault if the commanded one is not the right one."""
         if self._busy:
             return None
         try:

@@ -1,8 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation as a whole: from what is received to what is commanded. Knows no ROS.
+"""Gravity compensation as a whole: from received states to commands. No ROS is needed.
 
-Every call gives the time, in s of one steady clock, so that the same calls give the same commands.
+Every call has the time as an argument, in s of one steady clock, so that the same calls give the
+same commands.
 """
 
 from __future__ import annotations
@@ -39,30 +40,29 @@ from mbs_dynamics.ros.robot_description import (
 )
 
 IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
-"""Messages that are not about this robot, not new, or not complete: they stop nothing, nor count.
-"""
+"""Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
 
 IDLE_PERIOD = 0.5
-"""Seconds after which the time is looked at where nothing asks for it sooner."""
+"""Longest time in s between two calls of tick."""
 
 LARGEST_TURN = math.radians(60.0)
-"""Gravity may turn by this angle at once while torques are commanded; an inverted sign is more."""
+"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
 
 class Answer(NamedTuple):
-    """The answer to a message."""
+    """The command that answers a message."""
 
     command: list[float] | None
-    """What to command, in the order of ``joints``; None for silence."""
+    """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used; None if it was."""
 
 
 class GravityCompensator:
-    """Takes the states of a robot and says what to command.
+    """Computes commands from the states of a robot.
 
-    After each call, :meth:`due_in` says when :meth:`tick` must be called, and :attr:`pending`
-    whether :meth:`adopt` has something to do.
+    After each call, :meth:`due_in` returns when :meth:`tick` must be called, and :attr:`pending`
+    tells whether :meth:`adopt` must be called.
     """
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
@@ -70,11 +70,11 @@ class GravityCompensator:
         self.policy = CommandPolicy(settings.on_fault)
         self.arm: CompensatedArm | None = None
         self.forbidden = ""
-        """Why torques must not be enabled whatever the robot does; empty if they may."""
+        """Why torques must not be enabled in any state of the robot; empty if they may."""
         self.refused = ""
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
-        """Warnings about the robot in use, and what could not be carried over to it."""
+        """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.pending: str | None = None
         """A description that waits until no torque is commanded or held."""
         self.gravity = Gravity("", settings.gravity)
@@ -95,16 +95,16 @@ class GravityCompensator:
         self._q: Sequence[float] = ()
         """(n,) the latest valid positions; empty before the first."""
         self._efforts: list[float] = []
-        """(n,) the latest measured efforts while at rest, NaN where not known."""
+        """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self._trusted = True
-        """Whether the states are those of one robot, which may be followed."""
+        """Whether the states are consistent, so that torques may follow them."""
         self._damped = True
-        """Whether the velocities are to be believed."""
+        """Whether the velocities are plausible."""
 
     # -- the robot ---------------------------------------------------------------------------------
 
     def describe(self, text: str, now: float) -> bool:
-        """Take a description; False if it is that of the robot in force.
+        """Store a description; False if it is that of the robot in force.
 
         Another robot while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
         compiles.
@@ -120,7 +120,7 @@ class GravityCompensator:
         return True
 
     def _is_in_force(self, text: str) -> bool:
-        """Return whether a text describes the robot in force, in other words."""
+        """Return whether another text describes the robot in force."""
         if self.arm is None or self.refused:
             return False
         try:
@@ -136,7 +136,7 @@ class GravityCompensator:
         """Put the pending description in force, if no torque is commanded or held.
 
         False if there is nothing to adopt yet. Raises MbsError if it is refused: the robot before
-        it stays in force for those who look, but cannot be enabled.
+        it stays in force for diagnostics, but cannot be enabled.
         """
         if self.pending is None or not self.policy.at_rest:
             return False
@@ -157,7 +157,7 @@ class GravityCompensator:
     def _carried_over(
         self, arm: CompensatedArm, now: float, remarks: list[str]
     ) -> tuple[Gravity, list[Load]]:
-        """Return gravity and loads of before, as far as another robot can have them."""
+        """Apply gravity and loads to another robot; return those that it can have."""
         gravity = self.gravity
         loads: list[Load] = []
         try:
@@ -179,7 +179,7 @@ class GravityCompensator:
     # -- gravity and loads ------------------------------------------------------------------------
 
     def set_gravity(self, gravity: Gravity, now: float) -> None:
-        """Move to another gravity, along a ramp while engaged. Raises MbsError if it cannot be."""
+        """Move to another gravity, along a ramp while engaged. Raises MbsError if it is refused."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
@@ -209,13 +209,13 @@ class GravityCompensator:
         gravity: FloatArray | None = None,
         loads: FloatArray | None = None,
     ) -> None:
-        """Raise ModelError if the robot could not be held where it was last."""
+        """Raise ModelError if the robot could not be held in its latest posture."""
         over = arm.overload(np.array(self._q), gravity, loads) if self._q else ""
         if over:
             raise ModelError(f"the arm could not be held: {over}")
 
     def set_load(self, load: Load, now: float) -> None:
-        """Move to another load of the link that carries it. Raises MbsError if it cannot be."""
+        """Move to another load of the link that carries it. Raises MbsError if it is refused."""
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
@@ -228,11 +228,11 @@ class GravityCompensator:
     def accelerate(
         self, link: str, acceleration: Vector, now: float, *, stamp: int, clock: int = 0
     ) -> None:
-        """Take the proper acceleration (3,) in m/s^2 that an imu fixed to ``link`` measures.
+        """Process the proper acceleration (3,) in m/s^2 that an imu fixed to ``link`` measures.
 
         Its negative is the free fall as the base sees it: gravity less the acceleration of the
         base. ``stamp`` in ns is that of the measurement, 0 if it has none; ``clock`` the time of
-        stamps now, 0 if that is not to be watched. The same stamp again is no new measurement. A
+        stamps now, 0 if it is not checked. The same stamp again is no new measurement. A
         bad one is a fault; it raises MbsError as well.
         """
         if self.arm is None or (stamp and stamp == self._imu_stamp):
@@ -274,7 +274,7 @@ class GravityCompensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings) -> None:
-        """Raise ArgumentError or ModelError if these settings cannot be taken now."""
+        """Raise ArgumentError or ModelError if these settings cannot be applied now."""
         changed = [
             name
             for name in sorted(AT_REST_ONLY)
@@ -294,7 +294,7 @@ class GravityCompensator:
                 self._check_load(self.arm, gravity=goal)
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
-        """Put settings in force that :meth:`check` lets pass."""
+        """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
         self.settings = settings
         self._fresh_until = -math.inf
@@ -309,7 +309,7 @@ class GravityCompensator:
                     root_gravity(self.arm.model, self.gravity), now, self._ramp
                 )
 
-    # -- what is commanded ------------------------------------------------------------------------
+    # -- commands ---------------------------------------------------------------------------------
 
     def receive(
         self,
@@ -322,10 +322,10 @@ class GravityCompensator:
         now: float,
         clock: int = 0,
     ) -> Answer:
-        """Take a message on joint_states.
+        """Process a message on joint_states.
 
         ``stamp`` is the message's in ns, 0 if it has none; ``clock`` the time of stamps now, 0 if
-        the age of messages is not to be watched.
+        the age of messages is not checked.
         """
         arm = self.arm
         if arm is None:
@@ -345,7 +345,7 @@ class GravityCompensator:
             return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
         positions, rates = reading.q.tolist(), reading.qd.tolist()
         jump = arm.continuity.check(positions, arm.input.stamps)
-        if jump is not None:  # else it counted as motion, as soon as 50 ms have passed
+        if jump is not None:  # else it would count as motion after 50 ms
             arm.speeds.restart()
         fast = arm.speeds.check(positions, rates, reading.stamp)
         damped = arm.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
@@ -353,7 +353,7 @@ class GravityCompensator:
         until = arm.periods.note(received, self.settings.stale_timeout)
         self.joint_watch.feed(now)
         resting = self.policy.at_rest
-        if resting:  # a robot may be put elsewhere, as simulated ones are
+        if resting:  # a robot may be moved, as simulated ones are
             self._trusted, self._damped = True, True
             self._efforts = reading.efforts.tau.tolist()
         elif jump is not None:
@@ -375,7 +375,7 @@ class GravityCompensator:
         return Answer(command, rejection)
 
     def _aged(self, stamp: int, clock: int) -> str:
-        """Return what is wrong with the age of a message; empty if nothing is."""
+        """Return the problem with the age of a message; empty if there is none."""
         most = self.settings.max_age
         age = 1e-9 * (clock - stamp)
         if not (stamp and clock and most) or abs(age) <= most:
@@ -383,11 +383,11 @@ class GravityCompensator:
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the node's "
             f"clock; max_age is {most:g}. Are the clocks synchronised, and is use_sim_time right? "
-            "0 does not watch the age"
+            "0 disables the check"
         )
 
     def _doubt(self, now: float, rejection: Rejection) -> None:
-        """Remember what is wrong with the latest message; it is a fault while engaged."""
+        """Store the problem with the latest message; it is a fault while engaged."""
         trouble = Fault(rejection.kind, f"joint_states rejected: {rejection.reason}")
         self.joint_watch.refuse(trouble)
         self.policy.trip(now, trouble)
@@ -400,7 +400,7 @@ class GravityCompensator:
         return Answer(self.policy.command(now), rejection)
 
     def tick(self, now: float) -> list[float] | None:
-        """Look at the time; return what to command without news of the robot, None for silence."""
+        """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
         return self.policy.command(now)
 
@@ -410,7 +410,7 @@ class GravityCompensator:
         return min(self.policy.due_in(now), wait)
 
     def _watch(self, now: float) -> None:
-        """Stop if the robot is silent. It is looked at closely when it may have become so."""
+        """Stop if the input is stale. It is checked only when it may have become so."""
         if not self.policy.engaged or now < self._fresh_until:
             return
         problem = self._stale(now)
@@ -447,12 +447,12 @@ class GravityCompensator:
             self.policy.trip(now, Fault("saturated", said))
 
     def fail(self, fault: Fault, now: float) -> list[float] | None:
-        """Stop for a reason that lies outside: a callback that overran, an error."""
+        """Stop for an external reason: a callback that overran, an error."""
         self.policy.trip(now, fault)
         return self.policy.command(now)
 
     def overran(self, what: str, elapsed: float, now: float) -> list[float] | None:
-        """Take how long a callback worked, in s; stop if that was too long."""
+        """Stop if a callback worked for too long; ``elapsed`` in s."""
         most = self.settings.callback_timeout
         if elapsed <= most:
             return None
@@ -464,7 +464,7 @@ class GravityCompensator:
     def problems(self, now: float, rivals: int = 0) -> list[str]:
         """Return all reasons why torques must not be enabled now; empty if there are none.
 
-        ``rivals`` is how many others publish on the topic of the commands.
+        ``rivals`` is the number of other publishers on the command topic.
         """
         settings = self.settings
         found = [self.forbidden] if self.forbidden else []
@@ -509,7 +509,7 @@ class GravityCompensator:
         return found
 
     def _mismatch(self, arm: CompensatedArm, q: FloatArray) -> str:
-        """Return how the measured efforts contradict the gravity torques; empty if they do not."""
+        """Return how measured efforts contradict the gravity torques; empty if they do not."""
         settings, efforts = self.settings, self._efforts
         measured = [efforts[k] for k in arm.joints]
         known = bool(measured) and all(map(math.isfinite, measured))
@@ -533,20 +533,20 @@ class GravityCompensator:
         )
 
     def supported(self) -> bool:
-        """Return whether measured efforts show that motors hold the arm now."""
+        """Return whether measured efforts show that motors hold the arm."""
         if self.arm is None or not self._efforts:
             return False
         efforts = [self._efforts[k] for k in self.arm.joints]
         return all(map(math.isfinite, efforts)) and not self.arm.bears_nothing(self._efforts)
 
     def input_problem(self, now: float) -> str:
-        """Return what is wrong with the input now; empty if nothing is."""
+        """Return the problem with the input; empty if there is none."""
         stale = self._stale(now)
         troubles = [watch.trouble for watch in self._watches()]
         return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
 
     def cost(self) -> Cost | None:
-        """Return what the gravity torques cost where the arm was last; None if that is unknown."""
+        """Return the cost of the gravity torques at the latest positions; None before the first."""
         if self.arm is None or not self._q:
             return None
         return self.arm.law.cost(np.array(self._q))
@@ -579,5 +579,5 @@ class GravityCompensator:
         return "; ".join(problems)
 
     def disable(self, now: float) -> None:
-        """Begin to ramp out; after a fault with on_fault hold, let the held torques go."""
+        """Begin to ramp out; after a fault with on_fault hold, release the held torques."""
         self.policy.disable(now)

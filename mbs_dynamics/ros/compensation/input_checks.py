@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what a robot reports while torques are commanded. Knows no ROS and no clock."""
+"""Checks the states of a robot while torques are commanded. No ROS and no clock are needed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import Fault
 
 SLACK = 0.05
-"""How far a joint may jump, rad or m, in addition to what its velocity explains: stamps jitter."""
+"""Accepted jump of a joint in rad or m beyond what its velocity explains, for jitter of stamps."""
 
 WINDOW = 0.05
-"""Seconds over which speeds are judged: one sample of a quantised encoder must stop nothing."""
+"""Time in s over which speeds are averaged, so that one encoder sample stops nothing."""
 
 
 class Freshness:
-    """Tells whether valid messages arrive. Times are those of one steady clock, in s."""
+    """Checks that valid messages arrive. Times are those of one steady clock, in s."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.trouble: Fault | None = None
-        """What is wrong with the latest message; None if it was valid."""
+        """The problem with the latest message; None if it was valid."""
         self._valid_at: float | None = None
 
     def feed(self, now: float) -> None:
-        """Note a valid message."""
+        """Record a valid message."""
         self._valid_at, self.trouble = now, None
 
     def refuse(self, trouble: Fault) -> None:
-        """Note a message that is not valid."""
+        """Record an invalid message."""
         self.trouble = trouble
 
     def forget(self) -> None:
-        """Begin anew, as if nothing had been received."""
+        """Restart, as if nothing had been received."""
         self._valid_at, self.trouble = None, None
 
     def stale(self, now: float, timeout: float) -> Fault | None:
@@ -55,16 +55,16 @@ class Freshness:
 
 
 class Periods:
-    """The periods at which the states of the joints arrive, and how long a state stands for now.
+    """Periods of the states of the joints.
 
-    The motion of a joint is known for two of its periods after its latest state.
+    A state of a joint is valid for two of its periods.
     """
 
     def __init__(self, n: int) -> None:
         self._at = [-math.inf] * n
         self._period = [0.0] * n
         self._together = True
-        """Whether all joints have come in the same messages so far."""
+        """Whether all joints were in the same messages so far."""
 
     @property
     def longest(self) -> float:
@@ -72,7 +72,7 @@ class Periods:
         return max(self._period, default=0.0)
 
     def note(self, received: Sequence[float], longest: float) -> list[float]:
-        """Return until when the motion of each joint is known.
+        """Return until when the state of each joint is valid.
 
         ``received`` (n,) are the times at which the latest states of the joints arrived, in s. A
         gap of more than ``longest`` s is no period.
@@ -92,7 +92,7 @@ class Periods:
         gap = at - self._at[k]
         if 0.0 < gap < longest:
             before = self._period[k] or gap
-            # a pause among steady messages must not count for much
+            # limits the influence of a pause
             self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
         self._at[k] = at
 
@@ -101,7 +101,7 @@ class Envelope:
     """The positions within which torques may be commanded.
 
     Parameters: ``joints`` are coordinates of the model. Limits that the robot's description does
-    not state, or states as empty ranges, do not bind. ``margin`` in rad or m.
+    not state, or states as empty ranges, do not apply. ``margin`` in rad or m.
     """
 
     def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
@@ -113,7 +113,7 @@ class Envelope:
             self._rows.append((model.joint_names[k], k, lower - margin, upper + margin))
 
     def check(self, positions: Sequence[float]) -> Fault | None:
-        """Return what is beyond a limit at these positions (n,), or None."""
+        """Return the fault that a joint is beyond a limit at these positions (n,), or None."""
         for name, k, low, high in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -125,14 +125,14 @@ class Envelope:
 
 
 class Speeds:
-    """Watches the speeds of joints over a window of 50 ms: as reported, and as positions change.
+    """Checks the speeds of joints over a window of 50 ms, by velocities and by positions.
 
     The mean of the reported velocities may not exceed the velocity limit, so that a single sample
-    of a quantised encoder stops nothing. Nor may the displacement exceed what that limit allows: a
-    sensor that reports no velocity hides no runaway. Where the reported velocities exceed the limit
-    and the displacement is not half of theirs, the fault is of the kind ``"velocity_reading"``:
-    they are not to be believed. Joints without a velocity limit are not watched; ``unlimited``
-    names them.
+    of a quantised encoder stops nothing. Nor may the displacement exceed what that limit allows, so
+    that a runaway is detected although a sensor reports no velocity. Where the reported velocities
+    exceed the limit and the displacement is less than half of theirs, the fault is of the kind
+    ``"velocity_reading"``: they are implausible. Joints without a velocity limit are not watched;
+    ``unlimited`` names them.
     """
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:
@@ -149,13 +149,13 @@ class Speeds:
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
     def restart(self) -> None:
-        """Forget all states: positions after a jump say nothing of the speed."""
+        """Forget all states, since a jump of positions is no speed."""
         self._window.clear()
 
     def check(self, positions: Sequence[float], rates: Sequence[float], stamp: int) -> Fault | None:
-        """Return what moves too fast, or None. ``positions`` and ``rates`` (n,) are kept.
+        """Return the fault that a joint is too fast, or None.
 
-        ``stamp`` in ns is that of the measurement.
+        ``positions`` and ``rates`` (n,) are stored; ``stamp`` in ns is that of the measurement.
         """
         window = self._window
         if window and stamp <= window[-1][0]:
@@ -194,10 +194,10 @@ class Speeds:
 
 
 class Continuity:
-    """Tells whether positions can follow from those before, at the speeds that joints can have.
+    """Checks that positions can follow from those before within the velocity limits.
 
-    They cannot where two publishers report one robot, an encoder slips, or a simulation is reset.
-    Joints whose velocity limit is not stated are not watched.
+    They cannot if two publishers report one robot, an encoder slips, or a simulation is reset.
+    Joints without a velocity limit are not watched.
     """
 
     def __init__(self, model: Model) -> None:
@@ -212,7 +212,7 @@ class Continuity:
         self._stamps: Sequence[int] = ()
 
     def check(self, positions: Sequence[float], stamps: Sequence[int]) -> Fault | None:
-        """Return what cannot be at positions (n,) measured at ``stamps`` (n,) in ns, or None.
+        """Return the fault of a jump to positions (n,) measured at ``stamps`` (n,) in ns, or None.
 
         They are kept until the next call.
         """

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with the surroundings, found from the efforts of the joints. Knows no ROS.
+"""Estimates contact with the surroundings from the efforts of the joints. No ROS is needed.
 
 A momentum observer gives the external torques of the joints; these give the wrench at the tool.
 """
@@ -30,7 +30,7 @@ NO_VELOCITY = "the message gives no velocities"
 
 
 class _Sample(NamedTuple):
-    """What one message says."""
+    """State and momentum at one message."""
 
     stamp: int
     q: FloatArray
@@ -38,11 +38,11 @@ class _Sample(NamedTuple):
     p: FloatArray
     """(n,) M qd, generalised momentum in N m s or N s."""
     rate: FloatArray
-    """(n,) its rate without external torques; NaN where the effort is not known."""
+    """(n,) its rate without external torques; NaN where the effort is unknown."""
 
 
 class MomentumObserver:
-    """Finds the torques that the surroundings exert on the joints, without accelerations.
+    """Estimates the torques that the surroundings exert on the joints, without accelerations.
 
     The generalised momentum p = M qd obeys pd = tau + C^T qd - g + tau_ext, since Md = C + C^T.
     The residual r = K (p - p0 - integral of (tau + C^T qd - g + r)) of De Luca, Albu-Schaeffer,
@@ -78,16 +78,16 @@ class MomentumObserver:
         return self._r
 
     def restart(self) -> None:
-        """Forget the past."""
+        """Restart the integration."""
         self._r, self._before, self.why_not = None, None, JUST_STARTED
 
     def adopt(self, momentum: Callable[[FloatArray, FloatArray], GeneralizedMomentum]) -> None:
-        """Go on with the same joints under another gravity or load, from the residual as it is.
+        """Continue with the same joints under another gravity or load, from the present residual.
 
         ``momentum`` gives that of the robot as it is now, at q and qd.
         """
         before = self._before
-        if before is not None:  # the momentum changes with the load, what it went by does not
+        if before is not None:  # a load changes the momentum, not the rate before
             self._before = before._replace(p=momentum(before.q, before.qd).p)
 
     def update(
@@ -98,9 +98,9 @@ class MomentumObserver:
         tau: FloatArray,
         momentum: GeneralizedMomentum | None,
     ) -> None:
-        """Take in a state q, qd (n,) with the efforts tau (n,), NaN where there are none.
+        """Process a state q, qd (n,) with the efforts tau (n,), NaN where there are none.
 
-        ``stamp`` is the time of measurement in ns, 0 if it is not known. ``momentum`` is that of
+        ``stamp`` is the time of measurement in ns, 0 if it is unknown. ``momentum`` is that of
         the robot in this state; it may be None without velocities.
         """
         if qd is None or momentum is None or not stamp:
@@ -149,7 +149,7 @@ def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrenc
     """Return the least-squares solution W of J^T W = ``torques``.
 
     J (6, n) is the Jacobian of the link on which the wrench acts, torques (n,) in N m and N; joints
-    with NaN, whose torque is not known, are left out. A direction of wrenches whose singular value
+    with NaN, whose torque is unknown, are left out. A direction of wrenches whose singular value
     s is below ``damping`` is weighted s / damping^2 in place of 1 / s. So the estimate is
     continuous and stays finite where the arm is singular; it then lacks what no joint shows.
     """
@@ -165,7 +165,7 @@ def tool_wrench(J: FloatArray, torques: FloatArray, damping: float) -> ToolWrenc
 
 
 class Contact:
-    """The momentum observer of the robot in force, whatever robot that is, and what it sees."""
+    """The momentum observer of the robot in force, and its results."""
 
     def __init__(self) -> None:
         self.joints: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class Contact:
         self.torques: FloatArray | None = None
         """Their external torques in N m or N; None if none is known."""
         self.why_not = ""
-        """Why some or all torques are not known; empty if all are, or will be with next message."""
+        """Why some or all torques are unknown; empty if none is, or just after the start."""
         self._observer: MomentumObserver | None = None
         self._robot: Robot | None = None
         self._names: tuple[str, ...] = ()
@@ -182,27 +182,27 @@ class Contact:
 
     @property
     def wrench(self) -> ToolWrench | None:
-        """What acts on the tool, if that is asked for and known; computed for those who look."""
+        """The wrench on the tool, if it is asked for and known; computed at the first access."""
         if self._wrench is None and self._external is not None:
             self._wrench = tool_wrench(*self._external)
         return self._wrench
 
     def restart(self) -> None:
-        """Forget what was seen."""
-        self._see_nothing()
+        """Forget all results and the observer."""
+        self._clear()
         self.why_not = ""
         self._observer, self._robot = None, None
 
-    def _see_nothing(self) -> None:
+    def _clear(self) -> None:
         self.joints, self.torques = (), None
         self._external, self._wrench = None, None
 
     def update(self, robot: Robot, reading: Reading, results: Results) -> None:
-        """Take in a state of the robot, and what was computed for it."""
+        """Process a state of the robot, and the results that were computed for it."""
         efforts = reading.efforts
         observer = self._observer_of(robot)
         observer.update(reading.stamp, reading.q, reading.qd, efforts.tau, results.momentum)
-        self._see_nothing()
+        self._clear()
         self.why_not = observer.why_not or efforts.why_not
         if self.why_not == JUST_STARTED:
             self.why_not = efforts.why_not
@@ -216,12 +216,12 @@ class Contact:
             self.joints = tuple(name for name, there in names if there)
             self.torques = residual[known]
         if not self.joints:
-            self._see_nothing()
+            self._clear()
         elif results.tool_jacobian is not None:
             self._external = results.tool_jacobian, residual, robot.settings.wrench_damping
 
     def _observer_of(self, robot: Robot) -> MomentumObserver:
-        """Return the observer, which goes on as it is when only a load or a setting has changed."""
+        """Return the observer, which continues if only a load or a setting has changed."""
         settings, observer, before = robot.settings, self._observer, self._robot
         if before is robot and observer is not None:
             return observer

@@ -60,7 +60,7 @@ class DesiredInput:
         if len(effort):
             return Rejection(
                 "effort",
-                "the point has efforts: valid are points without, as they are what is computed",
+                "the point has efforts: valid are points without efforts, which are computed",
             )
         if len(accelerations) and not len(velocities):
             return Rejection("velocity_length", "the point has accelerations but no velocities")

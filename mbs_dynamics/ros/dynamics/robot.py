@@ -53,14 +53,14 @@ NAMES = (
     "momentum_rate",
     "joint_wrenches",
 )
-"""What a kernel may give beside Jacobians; the first four take no velocities."""
+"""Results of a kernel in addition to Jacobians; the first four need no velocities."""
 
 
 class Results(NamedTuple):
-    """What was computed from one reading."""
+    """Results computed from one reading."""
 
     gravity_torques: FloatArray | None
-    """(n,); None if nothing takes it."""
+    """(n,); None if not asked for."""
     bias_torques: FloatArray | None
     """(n,); None if not asked for, or without velocities."""
     twists: FloatArray | None
@@ -68,7 +68,7 @@ class Results(NamedTuple):
     jacobians: tuple[FloatArray, ...]
     """One (6, n) per body, angular part first; empty if not asked for."""
     mass_matrix: FloatArray | None = None
-    """(n, n); None if nothing takes it."""
+    """(n, n); None if not asked for."""
     energy: FloatArray | None = None
     """Kinetic and potential energy in J, and the power of the efforts in W where they are known."""
     joint_wrenches: FloatArray | None = None
@@ -82,11 +82,11 @@ class Results(NamedTuple):
     center_of_mass: FloatArray | None = None
     """(3,) in m, in the frame of the root link."""
     missing: str = ""
-    """Why something is missing for want of efforts."""
+    """Why results that need efforts are missing."""
 
 
 class Robot:
-    """A model with everything compiled that the settings ask for.
+    """A model with the kernels that the settings ask for.
 
     Raises UnknownBodyError or ModelError if the settings name links that are not there or do not
     move, UnknownJointError if they name joints that are not there.
@@ -124,12 +124,12 @@ class Robot:
         self._compile()
         self._bind()
         rest = self._rest
-        self.evaluate(Reading(rest, rest, "", Efforts(rest), 0, False))  # compiles the rest
+        self.evaluate(Reading(rest, rest, "", Efforts(rest), 0, False))  # compiles what remains
         if settings.publish_desired_torques:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
-        """Compile all that a message takes, except for accelerations, into one kernel."""
+        """Compile all results, except for accelerations, into one kernel."""
         settings, rep = self.settings, self.settings.body_representation
         by = {"representation": settings.algorithm}
         jacobians = self.bodies if settings.publish_jacobians else ()
@@ -162,7 +162,7 @@ class Robot:
         if self.wrench_bodies:
             moving["joint_wrenches"] = mbs.joint_wrenches, {"representation": "body_fixed"}
         self.algorithms = still | moving
-        """What the kernel computes, by the names of the results."""
+        """The algorithms in the kernel, by the names of the results."""
         self._kernel = (
             mbs.compile_together(self.algorithms, self.model, defaults=False)
             if self.algorithms
@@ -170,7 +170,7 @@ class Robot:
         )
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
-        # what takes accelerations takes velocities, and these positions
+        # acceleration inputs imply velocity inputs, and these imply positions
         self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
         self._jacobians = len(jacobians)
         self._several = len(outputs) > 1
@@ -178,13 +178,13 @@ class Robot:
         self._places = [places.get(name, -1) for name in NAMES]
 
     def _bind(self) -> None:
-        """Note what the kernel takes of the model."""
+        """Store the inputs of the kernel that belong to the model."""
         self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
 
     def under(self, model: Model) -> Robot:
-        """Return this robot with another gravity or other loads: ``model`` differs in no more.
+        """Return this robot with another gravity or other loads; ``model`` is the same otherwise.
 
-        It compiles only if bodies carry loads that carried none before.
+        It compiles only if other bodies carry loads than before.
         """
         if model.loaded_bodies != self.model.loaded_bodies:
             return Robot(model, self.settings)
@@ -210,10 +210,10 @@ class Robot:
         return self.root if self.settings.body_representation == "spatial" else body
 
     def evaluate(self, reading: Reading) -> Results:
-        """Return what the settings ask for; without velocities, what can be had without them.
+        """Return the results that the settings ask for; without velocities, those that need none.
 
-        One kernel computes all of it. Without the efforts of all joints there is no power, and no
-        joint wrench that takes them.
+        One kernel computes them all. Without the efforts of all joints there are no power and no
+        joint wrenches that depend on efforts.
         """
         q, qd, efforts = reading.q, reading.qd, reading.efforts
         qdd: FloatArray | None = self._rest
@@ -238,7 +238,7 @@ class Robot:
         return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, missing)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
-        """Return the momentum in a state; only where the observer runs."""
+        """Return the momentum in a state; only if the observer runs."""
         values = self._computed(q, qd, self._rest)
         *_, p, rate, _ = [values[k] for k in self._places]
         return GeneralizedMomentum(p, rate)
@@ -249,14 +249,14 @@ class Robot:
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
     def cost(self, q: FloatArray) -> Cost | None:
-        """Return what one answer costs, measured at q (n,); None if the answers hold nothing."""
+        """Return the cost of one answer, measured at q (n,); None if nothing is published."""
         if self._kernel is None:
             return None
         arguments = (q, self._rest, self._rest)[: self._takes]
         return Cost.of(self._kernel, *arguments, *self._of_model)
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[Any, ...]:
-        """Return what the kernel gives, and None in the end, for what it does not give."""
+        """Return the outputs of the kernel, and None at the end, for those that it lacks."""
         if self._kernel is None:
             return (None,)
         found = self._kernel.call(*(q, qd, qdd)[: self._takes], *self._of_model)
@@ -286,9 +286,9 @@ def _energy(
 
 
 class ModelManager:
-    """The robot in force, and everything that must survive a change of it.
+    """The robot in force, with the gravity and loads that persist when it changes.
 
-    Every method either does all that it is asked for, or raises MbsError and changes nothing.
+    Every method either succeeds, or raises MbsError and changes nothing.
     """
 
     def __init__(self, settings: DynamicsSettings) -> None:
@@ -297,7 +297,7 @@ class ModelManager:
         self.refused = ""
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
-        """Warnings about the robot in use, and what could not be carried over to it."""
+        """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.gravity = Gravity("", settings.gravity)
         self.loads: list[Load] = []
         self._text: str | None = None

@@ -33,8 +33,8 @@ BENT, SHARE = 0.5, 0.25
 largest share of the range: a bent posture, in which motors carry weight."""
 
 CARRIED, SLIGHT = 0.1, 0.05
-"""Commands carry the robot when they leave it no more than this share of the acceleration that it
-has without them, or no more than this acceleration, in rad/s^2 or m/s^2."""
+"""Commands carry the robot if the remaining acceleration is at most this share of that without
+commands, or at most this acceleration, in rad/s^2 or m/s^2."""
 
 LONGEST_LAG = 0.1
 """Largest lag in s of simulated time that is caught up."""
@@ -46,14 +46,14 @@ SLOW = 0.97
 class World:
     """One simulated robot, advanced by whole periods between joint states.
 
-    Simulated time goes on at a reset: robots that are watched do not like it to go back.
+    Simulated time continues at a reset, since nodes reject stamps that go back.
     Raises ArgumentError for settings that do not fit the model, ModelError if nothing moves.
     """
 
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        for leaf in model.leaves:  # room for a load there, so that hanging one compiles nothing
+        for leaf in model.leaves:  # an input for a load there, so that a new load compiles nothing
             model = model.with_payload(leaf, 0.0)
         n = model.n
         self.settings = settings
@@ -64,7 +64,7 @@ class World:
         self.periods = 0
         """Periods that were simulated."""
         self.halted = ""
-        """Why the simulation stands still until a reset; empty while it does not."""
+        """Why the simulation is halted until a reset; empty while it runs."""
         self.loads: list[Load] = []
         self.forces = joint_forces(model, settings)
         unlimited = np.full(n, np.inf)
@@ -76,14 +76,14 @@ class World:
         self.braked = settings.brakes and not self.initial[1].any()
         """Whether brakes hold the robot where it is."""
         self.efforts = np.zeros(n)
-        """(n,) what the motors exerted in the latest period, N m or N."""
+        """(n,) efforts of the motors in the latest period, N m or N."""
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
 
     @property
     def model(self) -> Model:
-        """The robot, with what hangs on it."""
+        """The robot with its loads."""
         return self._stepper.model
 
     @property
@@ -92,7 +92,7 @@ class World:
         return self.periods * self.period
 
     def advance(self, commands: FloatArray) -> bool:
-        """Simulate one period under commanded efforts (n,); False if it stands still."""
+        """Simulate one period under commanded efforts (n,); False if halted."""
         if self.halted:
             return False
         self._expire_pushes()
@@ -108,7 +108,7 @@ class World:
         except MbsError as error:
             self.halted = f"at {self.time:.3f} s: {error}"
             return False
-        # neither is true for NaN; the length is the quicker to find, and the largest is no longer
+        # neither is true for NaN; the length is faster to compute, and bounds the largest
         if not (np.vdot(state, state) < LARGEST_STATE**2 or np.abs(state).max() < LARGEST_STATE):
             self.halted = f"at {self.time:.3f} s: {self._wild(state)}"
             return False
@@ -117,7 +117,7 @@ class World:
         return True
 
     def reset(self) -> None:
-        """Go back to the initial state, brakes included, without pushes; loads stay."""
+        """Return to the initial state, brakes included, without disturbances; loads stay."""
         self.state = self.initial.copy()
         self.efforts = np.zeros(self.model.n)
         self._pushes.clear()
@@ -126,7 +126,7 @@ class World:
         self.brake(self.settings.brakes and not self.initial[1].any())
 
     def brake(self, hold: bool) -> None:
-        """Let brakes hold the robot where it is, at once, or let it go."""
+        """Let brakes hold the robot where it is, or release them."""
         self.braked = hold
         if hold:
             self.state = np.array([self.state[0], np.zeros(self.model.n)])
@@ -144,7 +144,7 @@ class World:
         return float(np.abs(after[1]).max() / self._step)
 
     def change(self, settings: SimulatorSettings) -> None:
-        """Go on under other settings: algorithm, damping, friction, durations; the others stay.
+        """Continue under other settings: algorithm, damping, friction, durations; the others stay.
 
         Another algorithm compiles, and so does friction or damping where there was none. Raises
         ArgumentError, and changes nothing, for settings that do not fit the model.
@@ -160,10 +160,10 @@ class World:
             self._stepper = self._stepper_of(self.model)
 
     def push(self, link: str, W: FloatArray) -> None:
-        """Let a wrench (6,), moment first, act on a link, in its origin and axes, for a while.
+        """Apply a wrench (6,), moment first, to a link, in its origin and axes, for a while.
 
         It replaces the one that acts on the same link; zero ends that. Raises UnknownBodyError,
-        ModelError for a link that does not move, ArgumentError for numbers that cannot be.
+        ModelError for a link that does not move, ArgumentError for invalid numbers.
         """
         if not link:
             raise ModelError("a disturbance must name the link that it acts on in header.frame_id")
@@ -171,16 +171,16 @@ class World:
             raise ArgumentError(
                 f"disturbance must be finite and at most {LARGEST_WRENCH:g}; got {W.tolist()}"
             )
-        self.model.wrenches({link: W})  # or it is refused
+        self.model.wrenches({link: W})  # raises for an invalid link
         self._pushes[link] = W, self.time + self.settings.disturbance_duration
         self._sum_pushes()
 
     def loaded(self, load: Load) -> Stepper:
-        """Return what advances the robot with a load, in place of the one that its link carries.
+        """Return the stepper of the robot with a load, in place of the one that its link carries.
 
         The first load at a body that carries others compiles, which takes longer than a period:
-        another thread may do it, as nothing changes here before :meth:`hang`. At the last bodies of
-        branches nothing compiles. A mass of zero takes a load off. Raises as
+        another thread may call it, as nothing changes before :meth:`hang`. At the last bodies of
+        branches nothing compiles. A mass of zero removes a load. Raises as
         :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
@@ -191,7 +191,7 @@ class World:
         return self._stepper_of(model)
 
     def hang(self, load: Load, stepper: Stepper) -> None:
-        """Fix a load to the robot, with what :meth:`loaded` has returned for it."""
+        """Fix a load to the robot; ``stepper`` is that of :meth:`loaded`."""
         same = stepper.algorithm == self._stepper.algorithm
         if same and stepper.forces is self.forces:
             self._stepper = stepper
@@ -200,13 +200,13 @@ class World:
         self.loads = replaced(self.loads, load)
 
     def cost(self) -> Cost:
-        """Return what one step of the integrator costs."""
+        """Return the cost of one step of the integrator."""
         constants = self._stepper.parameters
         inputs = self.state, self.efforts, self._step, self._wrenches, *constants
         return Cost.of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
-        """Return the joints whose motors exert all that they can."""
+        """Return the joints whose motors are at their effort limit."""
         full = np.abs(self.efforts) >= self.effort_limits
         return [name for name, is_full in zip(self.model.joint_names, full, strict=True) if is_full]
 
@@ -235,7 +235,7 @@ class World:
     def _wild(self, state: FloatArray) -> str:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
         name, (q, qd) = self.model.joint_names[joint], state[:, joint]
-        return f"the state left all bounds: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
+        return f"the state diverged: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
 
 
 def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
@@ -293,7 +293,7 @@ class EffortCommands:
     """The commands in force, by joint; zero until the first one comes.
 
     ``joints`` (empty: all) gives the order of commands without names. ``timeout`` in s of simulated
-    time: after that long without a valid command there is none; 0 holds the last one for ever.
+    time: after that time without a valid command efforts are zero; 0: the last one holds.
 
     Raises UnknownJointError if ``joints`` has a name that is not among ``joint_names``.
     """
@@ -320,7 +320,7 @@ class EffortCommands:
         self.latest = None
 
     def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
-        """Take efforts in the order of ``joints``, or return why they are refused."""
+        """Store efforts in the order of ``joints``, or return why they are refused."""
         if len(efforts) != len(self.joints):
             return self._refuse(
                 "length",
@@ -331,7 +331,7 @@ class EffortCommands:
     def set_by_name(
         self, names: Sequence[str], efforts: Sequence[float], now: float
     ) -> Rejection | None:
-        """Take efforts by name; joints that are not named keep theirs. Or return why not."""
+        """Store efforts by name, or return why they are refused. Other joints keep theirs."""
         if len(efforts) != len(names) or not names:
             return self._refuse("length", f"{len(names)} joint names but {len(efforts)} efforts")
         unknown = [name for name in names if name not in self._places]
@@ -352,7 +352,7 @@ class EffortCommands:
         return self._efforts
 
     def expired(self, now: float) -> bool:
-        """Return whether the commands have lapsed."""
+        """Return whether the latest command is older than the timeout."""
         return self.latest is not None and 0.0 < self.timeout < now - self.latest
 
     def _take(self, names: Sequence[str], efforts: Sequence[float], now: float) -> Rejection | None:
@@ -375,16 +375,16 @@ class EffortCommands:
 
 
 class Pace(NamedTuple):
-    """How fast a simulation went since the report before."""
+    """Pace of a simulation since the report before."""
 
     rate: float
     """Periods per second of real time."""
     wanted: float
-    """The same, as asked for."""
+    """The wanted number."""
     load: float
-    """Part of the time that was spent computing and publishing."""
+    """Share of the time for computing and publishing."""
     lost: float
-    """Seconds that were given up."""
+    """Lag in s that was not caught up."""
 
     @property
     def too_slow(self) -> bool:
@@ -393,10 +393,10 @@ class Pace(NamedTuple):
 
 
 class Pacer:
-    """Says how many periods of simulated time are due. Times are those of one steady clock, in s.
+    """Counts the periods of simulated time that are due. Times are those of one steady clock, in s.
 
-    ``period`` is simulated, ``factor`` says how many simulated seconds a second has. Periods that
-    come late are caught up, so that jitter changes nothing; but at most LONGEST_LAG.
+    ``period`` is simulated; ``factor`` is simulated seconds per second. Late periods are caught up,
+    up to LONGEST_LAG, so that jitter has no effect.
     """
 
     def __init__(self, period: float, factor: float, now: float) -> None:
@@ -409,7 +409,7 @@ class Pacer:
         return self.period / self._factor
 
     def change(self, factor: float, now: float) -> None:
-        """Go at another pace from now on."""
+        """Change the pace and restart the counts."""
         self._factor = factor
         self._start, self._done = now, 0
         self._since, self._periods, self._busy, self._lost = now, 0, 0.0, 0.0
@@ -425,13 +425,13 @@ class Pacer:
         return max(due, 0)
 
     def did(self, periods: int, seconds: float) -> None:
-        """Note that periods were simulated, and how long that took."""
+        """Record simulated periods, and the time in s that they took."""
         self._done += periods
         self._periods += periods
         self._busy += seconds
 
     def report(self, now: float) -> Pace:
-        """Return how it went, and begin the next report."""
+        """Return the pace, and begin the next report."""
         elapsed = max(now - self._since, 1e-9)
         pace = Pace(
             rate=self._periods / elapsed,

@@ -214,8 +214,8 @@ def test_a_bad_or_silent_imu_stops_it(link, felt, kind):
         ({"describe": "no XML"}, "robot_description was refused: a robot description is XML"),
         ({"describe": ARM7.replace('effort="180"', "", 1)}, "joint1 has no effort limit"),
         ({"describe": ARM7.replace('effort="180"', 'effort="0"')}, "joint2 has no effort limit"),
-        ({"ramp_time": 0.1, "effort_rate_limit": 500.0}, "needs 0.36 s to go"),
-        ({"effort_rate_limit": 10.0}, "needs 18 s to go"),
+        ({"ramp_time": 0.1, "effort_rate_limit": 500.0}, "needs 0.36 s to ramp out"),
+        ({"effort_rate_limit": 10.0}, "needs 18 s to ramp out"),
     ],
 )
 def test_enabling_is_refused_with_the_reason(values, said):
@@ -379,7 +379,7 @@ def test_gravity_and_loads_that_fit_another_robot_act_on_it_from_the_start():
 def test_limits_that_do_not_fit_each_other_are_a_problem_before_enabling():
     bench = Bench(ramp_time=0.1, effort_rate_limit=500.0)
     bench.send()
-    assert any("needs 0.36 s to go" in problem for problem in bench.core.problems(bench.now))
+    assert any("needs 0.36 s to ramp out" in problem for problem in bench.core.problems(bench.now))
 
 
 def test_another_gravity_of_the_settings_comes_in_along_the_ramp():
