@@ -34,10 +34,10 @@ SIMULATED = {
     "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
     **DESCRIBED_BY_TOPIC,
 }
-"""Parameters of gravity compensation that a real arm has otherwise."""
+"""Parameters of gravity compensation that differ from those of a real arm."""
 
 SHOWN = {"publish_energy": True, "publish_external_torques": True, "publish_tool_wrench": True}
-"""What dynamics_node publishes besides, unless its file says otherwise."""
+"""Outputs of dynamics_node in addition to its defaults, unless its file sets them."""
 
 PREFIXES = {"gravity_compensation_node": "gravity_compensation_", "dynamics_node": "dynamics_"}
 
@@ -49,7 +49,7 @@ def joints_of(text: str) -> list[str]:
     from mbs_dynamics import Model, ModelWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the nodes say them
+        warnings.simplefilter("ignore", ModelWarning)  # the nodes log them
         return list(Model.from_urdf(text).joint_names)
 
 

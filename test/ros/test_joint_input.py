@@ -275,8 +275,8 @@ def test_arm_and_gripper_in_two_messages_are_one_robot():
     first = rejected(joints, ARM, (1, 2), (0.1, 0.2), (5, 6), stamp=SECOND, received=0.0)
     assert first.kind == "incomplete_joints"
     assert first.reason == (
-        "joints without fresh measurement: finger not reported yet; if no driver reports finger, list "
-        "them in fixed_joints"
+        "joints without fresh measurement: finger not reported yet; if no driver reports finger, "
+        "list them in fixed_joints"
     )
     both = accepted(joints, HAND, (3,), (0.3,), stamp=SECOND + 5, received=0.001)
     assert both.q.tolist() == [1.0, 2.0, 3.0]
