@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,14 +51,16 @@ def _start() -> Table:
         environment = {**os.environ, "MBS_CACHE": "1", "MBS_CACHE_DIR": cache}
         for name in ("arm7", "UR5", "G1"):
             taken = [_until_served(urdf(name), environment) for _ in range(RUNS + 1)][1:]
-            rows.append([name, f"{median(taken):.2f} s"])
+            medians = (median(list(each)) for each in zip(*taken, strict=True))
+            rows.append([name, *(f"{each:.2f} s" for each in medians)])
     title = "From the command to a served page with all meshes, kernels in the cache"
-    return Table(title, ["robot", "start"], rows)
+    return Table(title, ["robot", "start", "processor time"], rows)
 
 
-def _until_served(path: Path, environment: dict[str, str]) -> float:
+def _until_served(path: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Return the time in s until the page is served, and the processor time of it."""
     command = [sys.executable, "-m", "mbs_dynamics.cli", "view", str(path)]
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         [*command, "--no-browser", "--port", "0"],
         stdout=subprocess.PIPE,
@@ -70,7 +73,8 @@ def _until_served(path: Path, environment: dict[str, str]) -> float:
     assert "http" in line
     process.kill()
     process.wait()
-    return taken
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _refresh() -> Table:
@@ -160,19 +164,41 @@ def _live() -> Table:
     """Return the processor time that the live view costs dynamics_node."""
     os.environ.setdefault("ROS_DOMAIN_ID", "77")  # before ROS is imported
     import rclpy
-    from rclpy.executors import SingleThreadedExecutor
 
-    from benchmarks.gravity_compensation import SETTINGS, Driver, cpu
-    from mbs_dynamics.ros.live_view import LiveView
     from mbs_dynamics.ros.process import prefer_udp
 
     prefer_udp(os.environ)
     rclpy.init()
+    contact = ["-p", "publish_external_torques:=true", "-p", "publish_tool_wrench:=true"]
+    rows = []
+    for published, parameters in (
+        ("gravity torques (default)", []),
+        ("gravity torques, external torques, tool wrench", contact),
+    ):
+        alone, viewed = _shares(parameters, contact=bool(parameters))
+        cells = [median(alone), median(viewed), median(np.subtract(viewed, alone).tolist())]
+        rows.append([published, *(f"{100.0 * each:.1f} %" for each in cells)])
+    rclpy.shutdown()
+    head = ["topics published to the view", "alone", "viewed", "difference"]
+    note = (
+        f"Processor time of dynamics_node as a share of a core, at {RATE} joint states per second; "
+        f"medians of {ROUNDS} seconds each, in turn."
+    )
+    return Table("Cost of the live view to a node", head, rows, note)
+
+
+def _shares(parameters: list[str], contact: bool) -> tuple[list[float], list[float]]:
+    """Return the shares of a core that the node takes, without the live view and with it."""
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+
+    from benchmarks.gravity_compensation import SETTINGS, Driver, cpu
+    from mbs_dynamics.ros.live_view import LiveView
+
     namespace = f"view_{os.getpid()}"
     command = [sys.executable, "-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
-    command += ["-r", f"__ns:=/{namespace}"]
+    command += ["-r", f"__ns:=/{namespace}", *parameters]
     command += ["-p", f"robot_description_file:={SETTINGS['robot_description_file']}"]
-    command += ["-p", "publish_external_torques:=true", "-p", "publish_tool_wrench:=true"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     executor = SingleThreadedExecutor()
     driver = Driver(rclpy.create_node("driver", namespace=namespace), executor, namespace)
@@ -181,7 +207,6 @@ def _live() -> Table:
     spinning.start()
 
     def share() -> float:
-        """Return the share of a core that the node takes for a second of joint states."""
         begun, begin = cpu(process.pid), time.perf_counter()
         for k in range(RATE):
             driver.send()
@@ -194,8 +219,9 @@ def _live() -> Table:
     for _ in range(ROUNDS):
         alone.append(share())
         view = LiveView(namespace)
+        view.contact = contact
         executor.add_node(view)
-        time.sleep(0.5)
+        time.sleep(1.0)
         viewed.append(share())
         executor.remove_node(view)
         view.destroy_node()
@@ -205,13 +231,4 @@ def _live() -> Table:
     executor.shutdown()
     spinning.join()
     driver.node.destroy_node()
-    rclpy.shutdown()
-    more = np.subtract(viewed, alone)
-    cells = [median(alone), median(viewed), median(more.tolist())]
-    rows = [["dynamics_node", *(f"{100.0 * each:.1f} %" for each in cells)]]
-    head = ["node", "alone", "viewed", "difference"]
-    note = (
-        f"Medians, in shares of a core, of {ROUNDS} seconds each in turn, at {RATE} joint states "
-        "per second; the view receives gravity torques, external torques and the tool wrench."
-    )
-    return Table("Processor time that the live view costs", head, rows, note)
+    return alone, viewed

@@ -19,6 +19,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
@@ -122,24 +123,39 @@ class LiveView(Node):
         """The latest robot description."""
         self.robot: LiveRobot | None = None
         """The robot that receives the messages; None before a valid description."""
+        self.contact = False
+        """Whether to receive external torques and the tool wrench, which dynamics_node then sends."""
         self._enabled: bool | None = None
-        sensor = qos_profile_sensor_data
-        subscribe = self.create_subscription
-        subscribe(String, "robot_description", self._on_description, LATCHED)
-        subscribe(JointState, "joint_states", self._forward(LiveRobot.on_state), sensor)
-        for topic in TORQUES:
-            store = self._forward(partial(LiveRobot.on_torques, topic=topic))
-            subscribe(JointState, f"dynamics_node/{topic}", store, sensor)
-        store = self._forward(LiveRobot.on_wrench)
-        subscribe(WrenchStamped, "dynamics_node/tool_wrench", store, sensor)
-        subscribe(Bool, ENABLED, self._on_enabled, LATCHED)
+        self._contact: list[Subscription] = []
+        self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+        self.create_subscription(Bool, ENABLED, self._on_enabled, LATCHED)
+        self._receive(JointState, "joint_states", LiveRobot.on_state)
+        self._receive_torques("gravity_torques")
+        self.create_timer(0.2, self._choose_contact)  # in the thread of the executor
 
-    def _forward(self, method: Callable[[LiveRobot, Any], None]) -> Callable[[Any], None]:
+    def _receive(
+        self, kind: Any, topic: str, method: Callable[[LiveRobot, Any], None]
+    ) -> Subscription:
         def callback(message: Any) -> None:
             if self.robot is not None:
                 method(self.robot, message)
 
-        return callback
+        return self.create_subscription(kind, topic, callback, qos_profile_sensor_data)
+
+    def _receive_torques(self, topic: str) -> Subscription:
+        store = partial(LiveRobot.on_torques, topic=topic)
+        return self._receive(JointState, f"dynamics_node/{topic}", store)
+
+    def _choose_contact(self) -> None:
+        if self.contact and not self._contact:
+            wrench = "dynamics_node/tool_wrench"
+            self._contact = [
+                self._receive_torques("external_torques"),
+                self._receive(WrenchStamped, wrench, LiveRobot.on_wrench),
+            ]
+        elif not self.contact:
+            while self._contact:
+                self.destroy_subscription(self._contact.pop())
 
     def _on_description(self, message: String) -> None:
         self.description = message.data
@@ -161,8 +177,11 @@ class Live:
         self._node, self._robot = node, robot
         self._shown: object = None
         self._reported = 0.0
+        gui = self.page.server.gui
         with self.page.tabs.add_tab("Nodes"):
-            self._nodes = self.page.server.gui.add_html("")
+            contact = gui.add_checkbox("external torques, tool wrench", initial_value=node.contact)
+            contact.on_update(lambda _: setattr(node, "contact", contact.value))
+            self._nodes = gui.add_html("")
 
     def due(self) -> bool:
         """Return whether the state is new, or a message about its absence may be due."""

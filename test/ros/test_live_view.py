@@ -106,6 +106,11 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         wrench = WrenchStamped()
         wrench.header.frame_id = "left/tool"
         wrench.wrench.force.x = 20.0
+        topics = {f"/left/dynamics_node/{name}" for name in ("external_torques", "tool_wrench")}
+        own = ("mbs_dynamics_view", "/left")
+        subscribed = lambda: {x for x, _ in node.get_subscriber_names_and_types_by_node(*own)}  # noqa: E731
+        assert not subscribed() & topics
+        node.contact = True
         robot.enabled.publish(Bool(data=True))
 
         def speak():
@@ -135,11 +140,12 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         assert "<b>enabled</b>" in html
         cells = re.findall(r"<td>(.*?)</td>", html)
         assert cells[3:6] == ["joint1", "1.000", "-1.000"]
-        own = ("mbs_dynamics_view", "/left")
         published = {name for name, _ in node.get_publisher_names_and_types_by_node(*own)}
         assert published <= {"/parameter_events"}
         served = [name for name, _ in node.get_service_names_and_types_by_node(*own)]
         assert all(name.endswith("/get_type_description") for name in served)
+        node.contact = False
+        assert until(lambda: not subscribed() & topics)
 
 
 def test_a_new_description_opens_a_new_page_at_the_same_address(ros):
