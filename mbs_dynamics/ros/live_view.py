@@ -124,7 +124,7 @@ class LiveView(Node):
         self.robot: LiveRobot | None = None
         """The robot that receives the messages; None before a valid description."""
         self.contact = False
-        """Whether to receive external torques and the tool wrench, which dynamics_node then sends."""
+        """Whether to receive the external torques and the tool wrench."""
         self._enabled: bool | None = None
         self._contact: list[Subscription] = []
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)

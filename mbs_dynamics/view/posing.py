@@ -49,8 +49,9 @@ class Posing:
     ) -> None:
         """Add the controls to the page; the initial state is q, qd (n,), or zero."""
         self._page, self._bare, self._drawn = page, model, DrawnModel.of(model)
-        self._lower, self._upper = slider_ranges(model)
-        self.q = np.clip(np.zeros(model.n) if q is None else q, self._lower, self._upper)
+        lower, upper = slider_ranges(model)
+        self.q = np.clip(np.zeros(model.n), lower, upper) if q is None else np.asarray(q, float)
+        self._lower, self._upper = np.minimum(lower, self.q), np.maximum(upper, self.q)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
         self._loaded: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
