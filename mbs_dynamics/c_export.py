@@ -182,9 +182,7 @@ class _Library:
         yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
         yield f"{program.operations}."
         if program.guards:
-            yield "\n".join(
-                f"Returns {k} if {said}" for k, (_, said) in enumerate(program.guards, 1)
-            )
+            yield "\n".join(f"Returns {k} if {said}" for k, said in enumerate(program.guards, 1))
 
 
 HEADER = """\

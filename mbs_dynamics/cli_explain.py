@@ -14,8 +14,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.cli_simulate import robot
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.compiler.codegen import c, llvm, python
-from mbs_dynamics.compiler.frontend.graph import INPUT
-from mbs_dynamics.compiler.ir.text import expression, text
+from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.jit.machine_code import assembly
 from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.errors import ArgumentError
@@ -93,26 +92,6 @@ def _equations(function: Callable[..., Any], *_: Any) -> list[str]:
     return inspect.getsource(module).splitlines()
 
 
-def _graph(_: Any, program: Program, options: argparse.Namespace) -> Iterator[str]:
-    """Yield the operations of a program, and which of them are results."""
-    names: dict[int, str] = {}
-
-    def said(x: Any) -> str:
-        return names[x.id] if hasattr(x, "id") else f"{x:g}"
-
-    for node in program.nodes:
-        if node.op == INPUT:
-            names[node.id] = "{}[{}]".format(*node.args)
-            continue
-        names[node.id] = f"#{node.id}"
-        yield f"#{node.id} = {expression(node.op, [said(x) for x in node.args])}"
-    for port, values in zip(program.outputs, program.values, strict=True):
-        for k, x in enumerate(values):
-            yield f"{port.name}[{k}] = {said(x)}"
-    for x, what in program.guards:
-        yield f"{said(x)} > 0, else {what}"
-
-
 def _ir(_: Any, program: Program, options: argparse.Namespace) -> Iterator[str]:
     """Yield the program after each pass, or after one."""
     stages = dict(pipeline.llvm_stages(program, options.lanes))
@@ -144,7 +123,6 @@ def _python(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
 
 STAGES: dict[str, tuple[str, Callable[..., Iterable[str]]]] = {
     "equations": ("the file with the algorithm", _equations),
-    "graph": ("what is left after tracing, for this robot", _graph),
     "ir": ("the intermediate representation, after each pass", _ir),
     "llvm": ("LLVM IR", _llvm),
     "assembly": ("the machine code", _assembly),

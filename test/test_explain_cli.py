@@ -41,8 +41,7 @@ def test_without_a_stage_it_says_how_large_each_is(capsys):
     assert said.startswith(f"gravity_torques: {operations}\n")
     for stage in (
         "equations",
-        "graph",
-        "after lowering_straight",
+        "after trace",
         "llvm",
         "assembly",
         "c",
@@ -51,27 +50,15 @@ def test_without_a_stage_it_says_how_large_each_is(capsys):
         assert stage in said
 
 
-def test_the_graph_has_every_operation_once(capsys):
-    lines = explain(capsys, "mass_matrix", "arm7", "--stage", "graph").splitlines()
-    program = mbs.compile(mbs.mass_matrix, mbs.Model.from_urdf(robot_path("arm7"))).program
-    operations = [line for line in lines if line.startswith("#")]
-    assert len(operations) == sum(node.op != "input" for node in program.nodes)
-    assert len(lines) - len(operations) == 49
-    for k, line in enumerate(operations):  # nothing is used before it is there
-        before = {x.split(" = ")[0] for x in operations[:k]}
-        used = {x.strip("(),") for x in line.split(" = ")[1].split() if "#" in x}
-        assert {x[x.index("#") :] for x in used} <= before
-
-
 def test_the_intermediate_representation_after_each_pass_or_one(capsys):
     arguments = "inverse_dynamics", "arm7", "--representation", "spatial", "--stage", "ir"
     every = explain(capsys, *arguments, "--lanes", "4")
     passes = [x.removeprefix("== after ") for x in every.splitlines() if x.startswith("==")]
-    assert passes == ["lowering_straight", "sines", "spilling"]
+    assert passes == ["trace", "sines", "spilling"]
     one = explain(capsys, *arguments, "--lanes", "4", "--after", "sines")
     assert f"== after sines\n{one}== after spilling" in every
     said = refused(capsys, *arguments, "--after", "tea")
-    assert "no pass 'tea' here; valid are lowering_straight, sines, spilling" in said
+    assert "no pass 'tea' here; valid are trace, sines, spilling" in said
 
 
 def test_python_that_is_printed_is_what_is_computed(capsys):

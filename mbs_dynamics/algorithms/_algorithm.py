@@ -17,8 +17,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from mbs_dynamics.algorithms._tracing import COORDINATES, traced
 from mbs_dynamics.algorithms.kernels import (
+    MODEL_INPUTS,
     attributes_taken,
     kernel_of,
     shapes_of_model_inputs,
@@ -31,10 +31,11 @@ from mbs_dynamics.compiler import (
     Operations,
     Program,
 )
-from mbs_dynamics.compiler.passes.strategy import is_large
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
@@ -42,7 +43,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ARRAYS = (
-    *COORDINATES,
+    "q",
+    "qd",
+    "qdd",
+    "qddd",
+    "qdddd",
     "tau",
     "motion",
     "wrenches",
@@ -226,7 +231,7 @@ class Algorithm(Dispatcher):
         For large models in the first one: to trace all takes longer than the best of them saves.
         """
         arrays = tuple(arrays)
-        candidates = self.candidates(arrays, options)[: 1 if is_large(model.nb) else None]
+        candidates = self.candidates(arrays, options)[: 1 if strategy.is_large(model.nb) else None]
         programs = [self._trace(model, arrays, each) for each in candidates]
         return min(programs, key=lambda program: program.operations.total)
 
@@ -247,16 +252,25 @@ class Algorithm(Dispatcher):
         straight = functools.partial(self._straight, model, arrays, options)
         if not self.generic:
             return straight()
-        inputs = self._shapes(model, arrays, options) | shapes_of_model_inputs(model)
-        same = self.equivalent(model, arrays)
-        return traced(self.name, self.equations, same, inputs, options, straight)
+        parents: Sequence[int] = model.parents
+        if "body" in options:  # of the bodies on the path to it
+            parents = range(-1, len(path(model, model.frame(options["body"]).body)) - 1)
+
+        def looped() -> Program:
+            from mbs_dynamics.representation.generic_tree import traced_in_loops
+
+            same, droppable = self.equivalent(model, arrays), frozenset(MODEL_INPUTS)
+            inputs = self._shapes(model, arrays, options) | shapes_of_model_inputs(model)
+            return traced_in_loops(self.name, self.equations, same, inputs, options, droppable)
+
+        return strategy.chosen(parents, model.n, looped, straight)
 
     def _straight(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Program:
         """Return the equations traced body by body."""
         same, inputs = self.equivalent(model, arrays), self._shapes(model, arrays, options)
-        equations, large = functools.partial(self.equations, **options), is_large(model.nb)
+        equations, large = functools.partial(self.equations, **options), strategy.is_large(model.nb)
         return traced_on(same, equations, inputs, name=self.name, large=large)
 
     def _shapes(

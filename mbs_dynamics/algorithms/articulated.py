@@ -78,21 +78,21 @@ class Articulated:
             moved = meet.carry(i) @ mu[p]
             x[i] = phi[i] * self.inverse_pivot[i] - self.psi[i] @ moved
             mu[i] = moved + self.S[i] * x[i]
-        return model.by_coordinate(x)
+        return model.generalized(x)
 
     def response(self, dtau: Array) -> Array:
         """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
         X = self.model.per_pair()
         for i, k, x in self._solutions(lambda i, k: -dtau[i, k], ALL, ALL):
             X[i, k] = x
-        return self.model.generalized_matrix(X)
+        return self.model.generalized(X, 2)
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric, in O(n d)."""
         X = self.model.per_pair()
         for i, k, x in self._solutions(self.model.unit, BEYOND, SINCE):
             X[i, k] = X[k, i] = x
-        return self.model.generalized_matrix(X)
+        return self.model.generalized(X, 2)
 
     def _solutions(
         self, force: Callable[[Any, Any], Any], there: str, wanted: str

@@ -66,7 +66,7 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
                 gamma[j, i, k] = gamma[j, k, i] = y
                 gamma[k, i, j] = gamma[k, j, i] = -y
                 gamma[i, j, k] = gamma[i, k, j] = S[i] @ W_i
-    symbols: FloatArray = model.generalized_cube(gamma)
+    symbols: FloatArray = model.generalized(gamma, 3)
     return symbols
 
 
@@ -89,7 +89,7 @@ def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
         for i, (column, row_rate, row) in pairs.carried_inward(j, *loads):
             C[i, j] = S_met[i] @ column  # (C1)
             C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate  # (C2)
-    return np.asarray(model.generalized_matrix(C))
+    return np.asarray(model.generalized(C, 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,9 +77,9 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
-        np.asarray(model.generalized_matrix(dq)),
-        np.asarray(model.generalized_matrix(dqd)),
-        np.asarray(model.generalized_matrix(dqdd, symmetric=True)),
+        np.asarray(model.generalized(dq, 2)),
+        np.asarray(model.generalized(dqd, 2)),
+        np.asarray(model.generalized(dqdd, 2, symmetric=True)),
     )
 
 

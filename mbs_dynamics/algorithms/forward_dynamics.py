@@ -100,7 +100,7 @@ def _articulated_body(
         a[i] = rep.carry(i) @ a[parent] + drift[i]
         qdd[i] = (u[i] - U[i] @ a[i]) / d[i]
         a[i] = a[i] + rep.screw(i) * qdd[i]
-    return np.asarray(model.by_coordinate(qdd))
+    return np.asarray(model.generalized(qdd))
 
 
 def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads) -> Array:
@@ -126,7 +126,7 @@ def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loa
         moved = rep.carry(i) @ mu[parent]
         thetadd[i] = phi[i] / m_hat[i] - psi[i] @ moved  # D^-1 and U^-T: (34)-(37)
         mu[i] = moved + rep.screw(i) * thetadd[i]
-    return np.asarray(model.by_coordinate(thetadd))
+    return np.asarray(model.generalized(thetadd))
 
 
 def _by_mass_matrix(

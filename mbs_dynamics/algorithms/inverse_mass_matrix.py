@@ -56,7 +56,7 @@ class Factors:
 
     def response(self, dtau: Array) -> Array:
         """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
-        return solved(self.U, self.D, -self.model.generalized_matrix(dtau))
+        return solved(self.U, self.D, -self.model.generalized(dtau, 2))
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""

@@ -153,7 +153,7 @@ def system_jacobian_and_twists(
     rep = moves(representation, model, q)
     J = np.full((model.nb, 6, model.n), 0.0, dtype=object)
     for i, body in enumerate(model.bodies):
-        J[i] = model.generalized_columns(screws_at(rep, model.frame(body.name)))
+        J[i] = model.generalized(screws_at(rep, model.frame(body.name)))
     return {"J": J, "V": V}
 
 

@@ -105,5 +105,5 @@ def jacobian(
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)
-    J: FloatArray = model.generalized_columns(screws_at(rep, frame))
+    J: FloatArray = model.generalized(screws_at(rep, frame))
     return J

@@ -50,7 +50,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
         M[i, i] = rep.screw(i) @ F_i
         for j, (F_j,) in pairs.carried_inward(i, F_i):
             M[i, j] = M[j, i] = S[j] @ F_j
-    matrix: FloatArray = model.generalized_matrix(M, symmetric=True)
+    matrix: FloatArray = model.generalized(M, 2, symmetric=True)
     return matrix
 
 

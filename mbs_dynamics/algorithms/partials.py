@@ -74,12 +74,12 @@ def kinematic_hessian(
     Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     of = Columns(model, q, body, representation)
-    H = model.vector_per_pair(6)
+    H = model.per_pair(6)
     for k, _ in model.outward_to(of.frame.body):
         H[k, k] = of.by_itself(k)
         for j, _ in model.supporting(k):
             H[j, k], H[k, j] = of.by_each_other(j, k)
-    hessian: FloatArray = model.generalized_vectors(H)
+    hessian: FloatArray = model.generalized(H, 2, weighted=False)
     return hessian
 
 

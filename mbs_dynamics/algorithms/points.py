@@ -71,7 +71,7 @@ def offset_jacobian(
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
-    J: FloatArray = model.generalized_columns(screws_at(rep, frame))
+    J: FloatArray = model.generalized(screws_at(rep, frame))
     return J
 
 

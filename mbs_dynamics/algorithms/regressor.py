@@ -39,18 +39,16 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    pairs, Y = meeting(rep), model.per_pair(PARAMETERS)
+    pairs, Y = meeting(rep), model.per_pair(PARAMETERS, adjacent=True)
     S = pairs.screws()
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
         W = [M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]  # D (41)
-        for k, W_k in enumerate(W):
-            Y[i, i, k] = rep.screw(i) @ W_k
+        Y[i, i] = [rep.screw(i) @ W_k for W_k in W]
         for j, W_j in pairs.carried_inward(i, *W):
-            for k, W_k in enumerate(W_j):
-                Y[j, i, k] = S[j] @ W_k
+            Y[j, i] = [S[j] @ W_k for W_k in W_j]
     return np.asarray(model.generalized_rows(Y))
 
 

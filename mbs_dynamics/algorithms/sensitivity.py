@@ -92,5 +92,5 @@ def jacobian_sensitivity(
             dJ[j, k], _ = changes(of.kind, (of.S[j], of.turning[j]), (K[k], turning[k]))
         for j in model.since(k, i, tip):
             _, dJ[j, k] = changes(of.kind, (K[k], turning[k]), (of.S[j], of.turning[j]))
-    derivatives: FloatArray = model.generalized_with_attached(dJ)
+    derivatives: FloatArray = model.generalized(dJ, weighted=False)
     return derivatives

@@ -64,5 +64,5 @@ def torque_sensitivity(
         for j in model.since(k, i):  # these move along
             turned, Z_j = seen(j, turn, Z_met)
             dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j
-    derivatives: FloatArray = model.generalized_with_attached(dtau)
+    derivatives: FloatArray = model.generalized(dtau).T
     return derivatives

@@ -31,7 +31,7 @@ def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> 
 
 def _inwards(rep: Representation, frame: Frame) -> Any:
     """Carry all of them from body to body at once, so that none is carried twice."""
-    S = rep.model.per_body()
+    S = rep.model.zeros_per_body(6)
     for i, to_frame in _to_frame(rep, frame):
         S[i] = to_frame @ rep.screw(i)
     return S

@@ -94,17 +94,18 @@ class Tree:
         return [None] * self.nb + [ground]
 
     def zeros_per_body(self, size: int) -> Any:
-        """Return a list with a zero vector for each body and the ground, to add to."""
-        return [np.zeros(size)] * (self.nb + 1)
+        """Return a container with a zero vector for each body and the ground, to add to."""
+        zeros = self.per_body(np.zeros(size))
+        for i, _ in self.outward():
+            zeros[i] = np.zeros(size)
+        return zeros
 
-    def per_pair(self, entries: int = 1) -> Any:
-        """Return an array of zeros, one for each pair of bodies (nb, nb), or so many each."""
-        shape = (self.nb, self.nb) if entries == 1 else (self.nb, self.nb, entries)
-        return np.full(shape, 0.0, dtype=object)
+    def per_pair(self, size: int = 1, *, adjacent: bool = False) -> Any:
+        """Return zeros for each pair of bodies, (nb, nb), or vectors (nb, nb, size).
 
-    def vector_per_pair(self, size: int) -> Any:
-        """Return a container with a zero vector for each pair of bodies."""
-        return self.per_pair(size)
+        ``adjacent`` are the entries of the vectors of a row in a result; see generalized_rows.
+        """
+        return np.full((self.nb, self.nb, size)[: 2 + (size > 1)], 0.0, dtype=object)
 
     @property
     def positions_are_coordinates(self) -> bool:
@@ -143,18 +144,6 @@ class Tree:
         to_tip = self.path(tip)
         return to_tip[to_tip.index(i) :]
 
-    def generalized_with_attached(self, D: Array) -> Array:
-        """Return (n, m) for the coordinates from (nb, m) for the joints.
-
-        Or (size, n, m) from vectors for the joints, (nb, m, size), which are added up if joints
-        share a coordinate.
-        """
-        at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
-        ratio = np.array([body.joint.ratio for body in self.bodies])
-        found = np.full((self.n, *D.shape[1:]), 0.0, dtype=object)
-        np.add.at(found, at, D if D.ndim > 2 else ratio[:, None] * D)
-        return np.moveaxis(found, -1, 0) if D.ndim > 2 else found
-
     def columns(self, i: int, domain: str) -> Iterable[int]:
         """Yield columns, of which there is one for each body.
 
@@ -187,97 +176,44 @@ class Tree:
         joints = [body.joint for body in self.bodies]
         return [joint.ratio * qd[joint.coordinate] for joint in joints]
 
-    def generalized(self, tau_joint: Any) -> Any:
-        """Return the forces of the n coordinates from those of the nb joints.
+    def generalized(
+        self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
+    ) -> Any:
+        """Return what joints have, (nb,) or more ``axes`` of nb, for the n coordinates.
 
-        An entry for the ground, the last, is ignored.
+        Those of one coordinate are added up; ``weighted`` by the ratios of the joints. Vectors
+        (..., size) become (size, ...). None stands for zeros, and what the ground has, which may
+        come last, is ignored. A ``symmetric`` matrix is exactly so also where joints share a
+        coordinate.
         """
-        tau: list[Any] = [0.0] * self.n
-        for body, value in zip(self.bodies, tau_joint[: self.nb], strict=True):
-            k = body.joint.coordinate
-            tau[k] = tau[k] + body.joint.ratio * value
-        return tau
+        joints = [body.joint for body in self.bodies]
+        if isinstance(values, list):
+            like = next((x for x in values if x is not None), 0.0)
+            given, values = values, np.full((self.nb, *np.shape(like)), 0.0, dtype=object)
+            for i, x in enumerate(given[: self.nb]):
+                values[i] = np.zeros(np.shape(like)) if x is None else x
+        found: Array = np.full((self.n,) * axes + values.shape[axes:], 0.0, dtype=object)
+        where = np.ix_(*[np.array([joint.coordinate for joint in joints], dtype=int)] * axes)
+        if self.positions_are_coordinates:
+            found[where] = values
+        else:
+            for k in range(axes if weighted else 0):
+                ratio = np.array([joint.ratio for joint in joints])
+                values = ratio.reshape([-1 if x == k else 1 for x in range(values.ndim)]) * values
+            np.add.at(found, where, values)
+        if symmetric:
+            for j in range(self.n):
+                found[j + 1 :, j] = found[j, j + 1 :]
+        return np.moveaxis(found, -1, 0) if found.ndim > axes else found
 
-    def generalized_rows(self, Y_joint: Array) -> Array:
-        """Return (n, nb m), the rows of the coordinates, from (nb, nb, m), the rows of the joints.
+    def generalized_rows(self, values: Any) -> Any:
+        """Return (n, nb m), vectors (m,) of pairs of bodies, for the coordinates of the first."""
+        return self.generalized(values.reshape(self.nb, self.nb * values.shape[-1])).T
 
-        The m columns of a body stand side by side.
-        """
-        rows = [row.reshape(-1) for row in Y_joint]
-        return np.array(self.generalized(rows)).reshape(self.n, -1 if self.n else 0)
-
-    def generalized_columns(self, S: Any) -> Array:
-        """Return (6, n), the columns of the coordinates from those of the joints that have one."""
-        columns: list[Array] = [np.zeros(6) for _ in range(self.n)]
-        for body, S_j in zip(self.bodies, S[: self.nb], strict=True):
-            if S_j is not None:
-                k = body.joint.coordinate
-                columns[k] = columns[k] + body.joint.ratio * S_j
-        return np.asarray(np.array(columns).reshape(-1, 6).T)
-
-    def by_body(self, values: Any) -> Array:
+    def by_body(self, values: Any) -> Any:
         """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
         return np.array(values[: self.nb]).reshape(-1, 6)
-
-    def by_coordinate(self, values: Any) -> Array:
-        """Return values of bodies that each own a coordinate, indexed by coordinate."""
-        ordered: list[Any] = [0.0] * self.n
-        for body, value in zip(self.bodies, values[: self.nb], strict=True):
-            ordered[body.joint.coordinate] = value
-        return np.array(ordered)
-
-    def generalized_matrix(self, M_joint: Array, *, symmetric: bool = False) -> Array:
-        """Return the (n, n) matrix of the coordinates from the (nb, nb) matrix of the joints.
-
-        A symmetric one is exactly so also where joints share a coordinate.
-        """
-        if self.positions_are_coordinates:
-            at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
-            generalized: Array = np.empty((self.n, self.n), dtype=np.asarray(M_joint).dtype)
-            generalized[at[:, None], at] = M_joint
-            return _mirrored(generalized) if symmetric else generalized
-        M: list[list[Any]] = [[0.0] * self.n for _ in range(self.n)]
-        for a, row in zip(self.bodies, M_joint, strict=True):
-            for b, value in zip(self.bodies, row, strict=True):
-                j, k = a.joint.coordinate, b.joint.coordinate
-                M[j][k] = M[j][k] + (a.joint.ratio * b.joint.ratio) * value
-        generalized = np.array(M).reshape(self.n, self.n)
-        return _mirrored(generalized) if symmetric else generalized
-
-    def generalized_vectors(self, H_joint: Array) -> Array:
-        """Return (size, n, n), the vectors of pairs of coordinates from those of pairs of joints.
-
-        Of joints that share a coordinate the vectors are added up.
-        """
-        at = np.array([body.joint.coordinate for body in self.bodies], dtype=int)
-        generalized = np.full((self.n, self.n, H_joint.shape[-1]), 0.0, dtype=object)
-        if self.n == self.nb:
-            generalized[at[:, None], at] = H_joint
-        else:
-            np.add.at(generalized, (at[:, None], at), H_joint)
-        return np.moveaxis(generalized, -1, 0)
-
-    def generalized_cube(self, gamma: Array) -> Array:
-        """Return (n, n, n) for the coordinates from (nb, nb, nb) for the joints."""
-        joints = [body.joint for body in self.bodies]
-        at = np.array([joint.coordinate for joint in joints], dtype=int)
-        where = np.ix_(at, at, at)
-        cube = np.full((self.n,) * 3, 0.0, dtype=object)
-        if self.n == self.nb:
-            cube[where] = gamma
-            return cube
-        ratio = np.array([joint.ratio for joint in joints])
-        weights = np.multiply.outer(np.multiply.outer(ratio, ratio), ratio)
-        np.add.at(cube, where, weights * gamma)
-        return cube
 
     def assembled(self, rows: list[list[Array]]) -> Array:
         """Return the matrix that is made of these blocks."""
         return blocks(rows)
-
-
-def _mirrored(M: Array) -> Array:
-    """Return a matrix with its upper triangle in place of the lower one."""
-    for j in range(len(M)):
-        M[j + 1 :, j] = M[j, j + 1 :]
-    return M

@@ -28,7 +28,6 @@ from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.passes import pipeline
-from mbs_dynamics.compiler.passes.lowering_straight import lowered
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import FAR
@@ -114,7 +113,7 @@ def test_any_program_means_the_same_after_each_pass(todo, wanted, size, x):
         }
 
     program = trace(function, {"x": (4,)}, name="f")
-    whole = verify(lowered(program))
+    whole = verify(program.module)
     expected, status = evaluate(whole, {"x": x})
     for change in (*PASSES, lambda module: spilled(module, 10**6, size)):
         same(verify(change(whole)), expected, status, x)
@@ -146,7 +145,7 @@ def chunks(module: Module) -> list[Any]:
 
 
 def test_chunks_are_of_equal_size():
-    whole = lowered(trace(powers, {"x": (2,)}, name="f"))
+    whole = trace(powers, {"x": (2,)}, name="f").module
     for size in (1, 7, 100, 1999, 2000, 4000):
         cut = spilled(whole, FAR, size)
         sizes = [sum(isinstance(x, Let) for x in chunk.body) for chunk in chunks(cut)]
@@ -163,7 +162,7 @@ def powers(x: Any) -> Any:
 
 
 def test_places_in_memory_are_used_again():
-    cut = spilled(lowered(trace(powers, {"x": (2,)}, name="f")), FAR, 10)
+    cut = spilled(trace(powers, {"x": (2,)}, name="f").module, FAR, 10)
     (spills,) = cut.buffers(SCRATCH)
     assert spills.size <= 4
 
@@ -175,7 +174,7 @@ def test_conditions_and_guards_cross_boundaries():
         many = [x[0] + k for k in range(10)]
         return [select(condition, y, pivot) for y in many]
 
-    whole = lowered(trace(function, {"x": (3,)}, name="f"))
+    whole = trace(function, {"x": (3,)}, name="f").module
     cut = verify(spilled(whole, FAR, 4))
     for x, failed in (([1.0, 2.0, 3.0], 0), ([1.0, 2.0, -1.0], 0), ([1.0, 2.0, 0.5], 1)):
         expected, status = evaluate(whole, {"x": x})
@@ -184,7 +183,7 @@ def test_conditions_and_guards_cross_boundaries():
 
 
 def test_an_empty_program_is_one_empty_chunk():
-    cut = verify(spilled(lowered(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f")), FAR, 10))
+    cut = verify(spilled(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f").module, FAR, 10))
     assert len(chunks(cut)) == 1
     same(cut, {"f": [0.25, 1.0]}, 0, [0.25])
 
@@ -197,7 +196,7 @@ def test_sines_of_angles_at_hand_come_first():
         first = sin(2.0 * x[0] + 0.5) * cos(x[1])
         return sin(first) + cos(atan2(x[0], x[1])) + sin(x[1])
 
-    whole = lowered(trace(function, {"x": (2,)}, name="f"))
+    whole = trace(function, {"x": (2,)}, name="f").module
     body = with_sines_together(whole, 8).body
     said = [x.op if isinstance(x, Let) else len(x.angles) for x in body if type(x) in (Let, Sines)]
     assert said == ["*", "+", "atan2", 3, "*", 1, "+", "+"]
@@ -208,7 +207,7 @@ def test_as_many_sines_at_once_as_can_be():
         angles = [x[k] + x[k + 1] for k in range(9)]
         return [f(angle) for angle in angles for f in (sin, cos)] + [sin(cos(angles[0]))]
 
-    whole = lowered(trace(function, {"x": (10,)}, name="f"))
+    whole = trace(function, {"x": (10,)}, name="f").module
     for width, expected in ((8, [(8, 8), (1, 8), (1, 8)]), (1, [(1, 1)] * 10)):
         module = verify(with_sines_together(whole, width))
         sines = [x for x in module.body if isinstance(x, Sines)]
@@ -228,7 +227,7 @@ def there_and_back(size: int) -> Program:
 
 
 def test_what_is_used_soon_is_not_spilled():
-    whole = lowered(there_and_back(FAR // 8))
+    whole = there_and_back(FAR // 8).module
     assert spilled(whole, FAR) is whole
 
 
@@ -238,7 +237,7 @@ def test_no_use_is_far_from_a_load_or_a_use_before():
         many = [(x[2] + k) * x[2] for k in range(1, 20)]
         return [*many, first * x[0]]
 
-    body = spilled(lowered(trace(function, {"x": (3,)}, name="f")), SHORT).body
+    body = spilled(trace(function, {"x": (3,)}, name="f").module, SHORT).body
     assert any(isinstance(x, Load) and x.volatile and x.buffer.kind == SCRATCH for x in body)
     assert any(isinstance(x, Load) and x.volatile and x.buffer.kind != SCRATCH for x in body)
     last: dict[Any, int] = {}

@@ -22,7 +22,6 @@ from mechanisms import random_mechanism
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, positive, sin, trace
 from mbs_dynamics.compiler.codegen import c
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 from mbs_dynamics.compiler.jit import cache
 from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.compiler.runtime import batches, compiled_c
@@ -239,7 +238,7 @@ def test_results_do_not_depend_on_fused_operations():
 def test_programs_with_loops():
     model = random_mechanism(5, range(-1, 25)).model
     compiled = mbs.compile(mbs.inverse_mass_matrix, model, backend="python")
-    assert isinstance(compiled.program, LoopProgram)
+    assert compiled.program.in_loops
     kernel = Kernel(compiled.program, backend="c", defaults=compiled.defaults)
     assert kernel.guards == compiled.program.guards
     q = np.random.default_rng(2).uniform(-1.0, 1.0, (3, model.n))

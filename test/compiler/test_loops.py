@@ -18,9 +18,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.frontend import loop_trace
-from mbs_dynamics.compiler.frontend.containers import columns_of
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD
+from mbs_dynamics.compiler.frontend.containers import fields_of
 from mbs_dynamics.compiler.passes import strategy
 
 ALGORITHMS = (
@@ -57,7 +55,7 @@ def made(name: str) -> Mechanism:
 
 def kernel(function: Any, model: mbs.Model, looped: bool, **options: Any) -> Any:
     compiled = mbs.compile(function, model, **options)
-    assert isinstance(compiled.program, LoopProgram) == looped
+    assert compiled.program.in_loops == looped
     return compiled
 
 
@@ -297,24 +295,11 @@ def test_which_models_have_loops():
     for parents, looped in ((range(-1, 19), False), (range(-1, 29), True), (branched, False)):
         model = random_mechanism(5, parents, ("revolute",)).model
         compiled = mbs.compile(mbs.mass_matrix, model, backend="python")
-        assert isinstance(compiled.program, LoopProgram) == looped
+        assert compiled.program.in_loops == looped
 
 
 @pytest.mark.backend_independent
-def test_the_nodes_of_loops_are_those_of_straight_code(loops):
-    loops(True)
-    model = made("chain").model
-    program = mbs.compile(mbs.inverse_dynamics, model, backend="python").program
-    assert isinstance(program, LoopProgram)
-    assert len(program.values[0]) == model.n
-    assert "inverse_dynamics" in mbs.compile(mbs.inverse_dynamics, model, backend="python").to_c()
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("direction", [INWARD, OUTWARD])
-def test_columns_take_no_more_room_than_they_need(direction):
-    places, room = columns_of(direction, range(-1, 9))
-    assert room == 2  # a chain goes over the same ones again, beside the zeros
-    _, room = columns_of(direction, (-1, 0, 0, 0))
-    assert room <= 4
-    assert (places[:, 0] <= 1).all()
+def test_columns_take_no_more_memory_than_they_need():
+    assert fields_of(range(-1, 9)) == ([1] * 10, 2)  # a chain uses the same again, beside zeros
+    assert fields_of((-1, 0, 0, 0)) == ([1, 2, 2, 1], 3)
+    assert fields_of((-1, -1)) == ([1, 1], 2)

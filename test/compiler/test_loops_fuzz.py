@@ -19,7 +19,6 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
 
 CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "40"))
 SEED = 57 if CASES == 40 else int(np.random.default_rng().integers(1 << 32))
@@ -72,7 +71,7 @@ def test_loops_give_what_straight_code_gives(loops):
             backend = None if on else "python"
             kernels.append(mbs.compile(function, model, backend=backend, **options))
         straight, kernel = kernels
-        looped += isinstance(kernel.program, LoopProgram)
+        looped += kernel.program.in_loops
         ports = straight.inputs[: straight.required]
         rows = [rng.uniform(-2.0, 2.0, (9, *port.shape)) for port in ports]
         for arrays in ([x[0] for x in rows], rows):

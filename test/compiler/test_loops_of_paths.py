@@ -15,8 +15,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler.frontend.containers import Layout, _common
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+from mbs_dynamics.compiler.frontend.containers import Layout, Number
 from mbs_dynamics.model.body import Frame
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
@@ -76,8 +75,8 @@ def compare(function: Any, make: Any, loops: Any, arguments: list[Any], **option
     straight = mbs.compile(function, make(), backend="python", **options)
     loops(True)
     looped = mbs.compile(function, make(), **options)
-    assert isinstance(looped.program, LoopProgram)
-    assert not isinstance(straight.program, LoopProgram)
+    assert looped.program.in_loops
+    assert not straight.program.in_loops
     several = results(looped, [np.array([x] * 9) for x in arguments])
     for a, b, c in zip(
         results(straight, arguments), results(looped, arguments), several, strict=True
@@ -173,7 +172,7 @@ def test_the_hessian_of_a_chain_is_that_of_pinocchio():
         expected = np.reshape(np.ravel(tensor), (6, model.n, model.n), order="F")
         options = {"body": model.body_names[-1], "representation": representation}
         found = mbs.compile(mbs.kinematic_hessian, model, **options)
-        assert isinstance(found.program, LoopProgram)
+        assert found.program.in_loops
         assert_close(found(q), expected[[3, 4, 5, 0, 1, 2]], 1e-11 * np.abs(expected).max())
 
 
@@ -186,7 +185,7 @@ def test_what_has_no_loops(loops):
         (made("chain"), mbs.twists, {"bodies": ("hand", "body1")}),
     ):
         kernel = mbs.compile(function, model, backend="python", **options)
-        assert not isinstance(kernel.program, LoopProgram)
+        assert not kernel.program.in_loops
     assert not mbs.kinematic_hessian(fixed, np.zeros(fixed.n), "base").any()
 
 
@@ -195,7 +194,7 @@ def test_payloads_do_not_matter_to_kinematics(loops):
     loops(True)
     model = made("chain").with_payload("body6", 2.0)
     kernel = mbs.compile(mbs.kinematic_hessian, model, backend="python", body="hand")
-    assert isinstance(kernel.program, LoopProgram)
+    assert kernel.program.in_loops
 
 
 @pytest.mark.backend_independent
@@ -215,7 +214,7 @@ def test_straight_code_fills_large_results_with_zeros(n):
     model = random_mechanism(5, [(i - 1) // 2 for i in range(n)]).model
     kernel = mbs.compile(mbs.kinematic_hessian, model, body=f"body{n}")
     expected = mbs.compile(mbs.kinematic_hessian, model, backend="python", body=f"body{n}")
-    assert not isinstance(kernel.program, LoopProgram)
+    assert not kernel.program.in_loops
     q = model.random_state(2).q
     out = np.full((6, model.n, model.n), np.nan)
     assert_close(kernel(q, out=out), H := expected(q), 1e-13)
@@ -246,7 +245,6 @@ def test_what_is_a_number_in_some_rows_only(seed, n, kinds, function, options, l
 @pytest.mark.backend_independent
 def test_a_number_is_not_taken_for_a_variable():
     """As 1.0 on the diagonal of rotations about different axes, and the variable 1."""
-    a, b = Layout((3,), (1.0, 0, 1)), Layout((3,), (1, 0, 1.0))
-    assert _common(a, b).entries == (0, 1, 2)
-    assert Layout((2,), (0.0, 1.0)).key != Layout((2,), (0, 1)).key
-    assert [Layout((2,), entries).has_numbers for entries in ((0, 1), (0, 1.0))] == [False, True]
+    form, one = ((3,), 0), Number(1.0)
+    assert Layout(form, (one, 0, 1)).joined(Layout(form, (1, 0, one))).entries == (0, 1, 2)
+    assert Layout(form, (0, one)) != Layout(form, (0, 1))

@@ -1,202 +1,151 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of what loops compute: a value for each row, for each pair, for each column."""
+"""Containers of what loops compute, with their layout in memory: per row, per pair, per column."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.frontend.domains import ALL, SINCE
-from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
-from mbs_dynamics.compiler.frontend.loops import (
-    EACH,
+from mbs_dynamics.compiler.frontend import domains
+from mbs_dynamics.compiler.frontend.domains import (
+    COLUMN,
     GROUND,
-    INWARD,
     LAST,
-    OUTER,
-    OUTWARD,
+    OTHER,
     OWN,
-    PAIRS,
     PARENT,
-    ROW_NUMBER,
-    ROWS,
+    ROW,
     WITHIN,
-    Loops,
-    Scope,
-    Unsuitable,
 )
+from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
+from mbs_dynamics.compiler.frontend.loops import INWARD, Loops, NoLoopNest, Row, Scope
 from mbs_dynamics.compiler.frontend.series import Series
-from mbs_dynamics.compiler.ir.nodes import SCRATCH, TABLE, Buffer, Index, index
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, Buffer, Index, index, table
 
 
-class OfSeries(NamedTuple):
-    """The form of series and of arrays of them: all entries as series of one order."""
+class Number(NamedTuple):
+    """An entry of a layout that is the same number in all rows, and is not stored."""
 
-    shape: tuple[int, ...] | None
-    order: int
-
-    def leaves(self, entries: Sequence[Any]) -> list[Any]:
-        """Return the coefficients of entries, which may be series or not."""
-        grown = [x.c if isinstance(x, Series) else (x, *[0.0] * self.order) for x in entries]
-        return [c for x in grown for c in x]
+    value: float
 
 
 class Layout(NamedTuple):
-    """How a value is taken apart: which entries are numbers, and which ones are the same."""
+    """How values are stored: their form, and for each entry a number or the index of a variable.
+
+    Entries that always are equal, as in symmetric matrices, are one variable.
+    """
 
     form: Any
-    """None for a scalar, the shape of an array, OfSeries of series, or a class and the forms of its
-    fields."""
-    entries: tuple[float | int, ...]
-    """For each entry the number (float) that it always is, or the index (int) of its variable."""
+    """The shape of an array and the order of the series in it, or a class and its fields' forms."""
+    entries: tuple[Number | int, ...]
 
-    @property
-    def key(self) -> Any:
-        """What tells layouts apart: to compare them as they are takes 1.0 for the variable 1."""
-        return self.form, repr(self.entries)
+    @classmethod
+    def of(cls, form: Any, entries: Sequence[Any]) -> Layout:
+        """Return the layout of a value, given apart; see :func:`taken_apart`."""
+        return cls(form, _indexed(x.id if isinstance(x, Symbol) else Number(x) for x in entries))
 
-    @property
-    def has_numbers(self) -> bool:
-        """Whether an entry always is the same number."""
-        return any(isinstance(k, float) for k in self.entries)
+    def joined(self, other: Layout) -> Layout:
+        """Return the layout of values of both, which have the same form."""
+        pairs = zip(self.entries, other.entries, strict=True)
+        return Layout(
+            self.form, _indexed(x if x == y and isinstance(x, Number) else (x, y) for x, y in pairs)
+        )
 
     @property
     def size(self) -> int:
         """Number of variables."""
         return 1 + max((k for k in self.entries if isinstance(k, int)), default=-1)
 
-    def variables(self, leaves: Sequence[Any]) -> list[Any]:
-        """Return what of the entries is stored."""
-        values: list[Any] = [0.0] * self.size
-        for k, leaf in zip(self.entries, leaves, strict=True):
-            if isinstance(k, int):
-                values[k] = leaf
-        return values
+    def variables(self, entries: Sequence[Any]) -> list[Any]:
+        """Return which of the entries are stored."""
+        values = {k: x for k, x in zip(self.entries, entries, strict=True) if isinstance(k, int)}
+        return [values[k] for k in range(self.size)]
 
-    def built(self, values: Sequence[Any]) -> Any:
+    def value(self, variables: Sequence[Any]) -> Any:
         """Return the value with these variables."""
-        leaves = [values[k] if isinstance(k, int) else k for k in self.entries]
-        return _together(self.form, leaves)[0]
+        entries = (variables[k] if isinstance(k, int) else k.value for k in self.entries)
+        return _put_together(self.form, iter(entries))
 
 
-def _apart(value: Any) -> tuple[Any, list[Any]]:
-    """Return the form of a value and its entries."""
-    if isinstance(value, (Symbol, Series, *NUMBER, np.ndarray)):
-        shape = value.shape if isinstance(value, np.ndarray) else None
-        leaves: list[Any] = list(np.asarray(value).flat)
-        form: Any = shape
-        if orders := [x.order for x in leaves if isinstance(x, Series)]:
-            form = OfSeries(shape, max(orders))
-            leaves = form.leaves(leaves)
-        return form, [x if isinstance(x, Symbol) else float(x) for x in leaves]
+def _indexed(keys: Iterator[Hashable]) -> tuple[Number | int, ...]:
+    """Return numbers as they are, and for other keys in which order they first come."""
+    order: dict[Hashable, int] = {}
+    return tuple(k if isinstance(k, Number) else order.setdefault(k, len(order)) for k in keys)
+
+
+def taken_apart(value: Any, order: int = 0) -> tuple[Any, list[Any]]:
+    """Return the form of a value and its entries, of series at least of this order."""
     if is_dataclass(value):
-        parts = [_apart(getattr(value, each.name)) for each in fields(value)]
-        form = type(value), tuple(part for part, _ in parts)
-        return form, [leaf for _, each in parts for leaf in each]
-    raise Unsuitable
+        parts = [taken_apart(getattr(value, each.name)) for each in fields(value)]
+        return (type(value), tuple(form for form, _ in parts)), [x for _, xs in parts for x in xs]
+    array = np.asarray(value, dtype=object)
+    entries = list(array.flat)
+    orders = [x.order for x in entries if isinstance(x, Series)]
+    if orders or order:
+        order = max([order, *orders])
+        series = [x.c if isinstance(x, Series) else (x, *[0.0] * order) for x in entries]
+        entries = [x for coefficients in series for x in coefficients]
+    if not all(isinstance(x, (Symbol, *NUMBER)) for x in entries):
+        raise NoLoopNest
+    return (array.shape, order), [x if isinstance(x, Symbol) else float(x) for x in entries]
 
 
-def _together(form: Any, leaves: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Return the value of a form that begins these entries, and the entries that are left."""
-    if form is None:
-        return leaves[0], leaves[1:]
-    if isinstance(form, OfSeries):
-        step, count = form.order + 1, int(np.prod(form.shape or ()))
-        series = np.empty(count, dtype=object)
-        series[:] = [Series(leaves[k * step : (k + 1) * step]) for k in range(count)]
-        value = series[0] if form.shape is None else series.reshape(form.shape)
-        return value, leaves[count * step :]
-    if form and isinstance(form[0], type):
-        parts = []
-        for part in form[1]:
-            value, leaves = _together(part, leaves)
-            parts.append(value)
-        return form[0](*parts), leaves
-    size = int(np.prod(form))
-    array = np.empty(size, dtype=object)
-    array[:] = leaves[:size]
-    return array.reshape(form), leaves[size:]
-
-
-def _layout(value: Any) -> Layout:
-    form, leaves = _apart(value)
-    return Layout(form, _numbered([x if isinstance(x, float) else x.id for x in leaves]))
-
-
-def _numbered(keys: Sequence[Any]) -> tuple[float | int, ...]:
-    """Return numbers (float) as they are, and for other keys in which order they first come."""
-    order: dict[Any, int] = {}
-    return tuple(k if isinstance(k, float) else order.setdefault(k, len(order)) for k in keys)
-
-
-def _common(a: Layout, b: Layout) -> Layout:
-    """Return the layout of values of both: the same where both say so.
-
-    The number 1.0 is not the variable 1, which only their texts tell apart.
-    """
-    keys = [
-        x if isinstance(x, float) and isinstance(y, float) and x == y else (repr(x), repr(y))
-        for x, y in zip(a.entries, b.entries, strict=True)
-    ]
-    return Layout(a.form, _numbered(keys))
+def _put_together(form: Any, entries: Iterator[Any]) -> Any:
+    """Return the value of a form from its entries."""
+    shape, rest = form
+    if isinstance(shape, type):
+        return shape(*[_put_together(part, entries) for part in rest])
+    array = np.empty(shape, dtype=object)
+    for at in np.ndindex(shape):
+        array[at] = Series([next(entries) for _ in range(rest + 1)]) if rest else next(entries)
+    return array[()]
 
 
 class Values:
-    """A value for each row, in place of a list. What goes to the ground is let go.
+    """A value for each row, in place of a list. What is stored to the ground is discarded."""
 
-    If it is ``whole``, entries that are numbers or the same in all rows are stored all the same.
-    """
-
-    def __init__(self, loops: Loops, ground: Any = None, *, whole: bool = False) -> None:
-        self.loops = loops
-        self.ground = ground
-        self.whole = whole
-        self.number = loops.new_container()
+    def __init__(self, loops: Loops, ground: Any = None) -> None:
+        self.loops, self.ground = loops, ground
+        self.number = next(loops.containers)
         self.layout: Layout | None = loops.layouts.get(self.number)
         self._buffers: list[Buffer] = []
         self._assigned: set[int | None] = set()
 
     def __getitem__(self, i: Any) -> Any:
         scope = self.loops.scope
-        if scope is None:
-            raise Unsuitable
-        if isinstance(i, int):
+        if not isinstance(i, Row):
             if i != GROUND:
-                raise Unsuitable
+                raise NoLoopNest
             return np.vectorize(scope.adopted, otypes=[object])(self.ground)
-        if (self, i.row) in scope.local:
-            return scope.local[self, i.row]
-        if i.row == OWN and i.kind not in self._assigned:
-            return None
-        if self.layout is None or (i.row == LAST and not self._is_done_with(scope)):
-            raise Unsuitable
-        row = scope.number(i)
-        value = self.layout.built([scope.load(buffer, row) for buffer in self.buffers()])
-        scope.local[self, i.row] = value
-        return value
+        key = self, i.role
+        if key not in scope.local:
+            if i.role == OWN and i.kind not in self._assigned:
+                return None
+            if self.layout is None or (i.role == LAST and not self._is_complete(scope)):
+                raise NoLoopNest
+            row = scope.number(i)
+            loaded = [scope.load(buffer, row) for buffer in self.buffers()]
+            scope.local[key] = self.layout.value(loaded)
+        return scope.local[key]
 
     def __setitem__(self, i: Any, value: Any) -> None:
         scope = self.loops.scope
-        if scope is None or scope.local.get((self, getattr(i, "row", None)), scope) is value:
+        if not isinstance(i, Row) or scope.local.get((self, i.role), scope) is value:
             return
-        if isinstance(i, int):
-            return
-        if scope.loop.sort != ROWS:  # what does not depend on the order of the pairs
-            raise Unsuitable
+        if scope.loop.domain != domains.ROWS:  # what does not depend on the order of the pairs
+            raise NoLoopNest
         self._assigned.add(i.kind)
-        scope.local[self, i.row] = value
-        leaves = self._conforming(value)
-        assert self.layout is not None
+        scope.local[self, i.role] = value
+        variables = self._variables(value)
         row = scope.number(i)
-        for buffer, x in zip(self.buffers(), self.layout.variables(leaves), strict=True):
+        for buffer, x in zip(self.buffers(), variables, strict=True):
             scope.store(buffer, row, x)
 
-    def _is_done_with(self, scope: Scope) -> bool:
+    def _is_complete(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
         stored = {buffer for buffer, _ in scope.stores}
         done = self._assigned >= set(self.loops.forest.kinds)
@@ -209,109 +158,90 @@ class Values:
             self._buffers = [self.loops.new_values() for _ in range(self.layout.size)]
         return self._buffers
 
-    def _conforming(self, value: Any) -> list[Any]:
-        """Return the entries of a value; note it if the layout is too narrow for them."""
-        layout = self.layout = self.layout or self._layout(value)
-        form, leaves = _apart(value)
-        if isinstance(layout.form, OfSeries) and form == layout.form.shape:
-            form, leaves = layout.form, layout.form.leaves(leaves)
-        elif isinstance(form, OfSeries) and layout.form == form.shape:
-            self.loops.inferred[self.number] = self._layout(value)
-            return [0.0] * len(layout.entries)
-        if form != layout.form and hasattr(value, "matrix"):
-            value = value.matrix()
-            form, leaves = _apart(value)
-        if form != layout.form:  # an operator of a more general kind
-            narrow = layout.built([0.0] * layout.size)
-            if not hasattr(narrow, "matrix"):
-                raise Unsuitable
-            self.loops.inferred[self.number] = self._layout(value)
-            return [0.0] * len(layout.entries)
-        wide = _common(layout, _layout(value))
-        if wide.key != layout.key:
-            known = self.loops.inferred.get(self.number)
-            same = known is not None and known.form == wide.form
-            self.loops.inferred[self.number] = _common(known, wide) if same and known else wide
-        return leaves
-
-    def _layout(self, value: Any) -> Layout:
-        layout = _layout(value)
-        return Layout(layout.form, tuple(range(len(layout.entries)))) if self.whole else layout
+    def _variables(self, value: Any) -> list[Any]:
+        """Return which entries of a value are stored; note a wider layout if it does not fit."""
+        form, entries = taken_apart(value)
+        layout = self.layout = self.layout or Layout.of(form, entries)
+        if form != layout.form:  # an operator to be stored as a matrix, numbers as series
+            value = value.matrix() if hasattr(value, "matrix") else value
+            _, order = layout.form
+            form, entries = taken_apart(value, order if isinstance(order, int) else 0)
+        own = Layout.of(form, entries)
+        wide = layout.joined(own) if form == layout.form else own
+        if wide != layout:
+            known = self.loops.inferred.get(self.number, wide)
+            self.loops.inferred[self.number] = known.joined(wide) if known.form == form else wide
+        if form != layout.form:
+            return [0.0] * layout.size
+        return layout.variables(entries)
 
 
 PARTS = {
-    (ROWS, OWN, OWN): {0},
-    (PAIRS, OUTER, OWN): {1},
-    (PAIRS, OWN, OUTER): {-1},
-    (ALL, OWN, EACH): {-1, 0, 1},
-    (SINCE, OWN, EACH): {0, 1},
-    (SINCE, EACH, OWN): {-1, 0},
+    (domains.ROWS, OWN, OWN): {0},
+    (domains.PAIRS, OTHER, OWN): {1},
+    (domains.PAIRS, OWN, OTHER): {-1},
+    (domains.ALL, OWN, COLUMN): {-1, 0, 1},
+    (domains.SINCE, OWN, COLUMN): {0, 1},
+    (domains.SINCE, COLUMN, OWN): {-1, 0},
 }
 """Parts of a matrix, on (0), above and below the diagonal, that a loop computes."""
 
 
 class Matrix:
-    """A scalar or several for each pair of rows, zero at first, kept in memory or in an output.
+    """A number or a vector for each pair of rows, zero at first, in scratch memory or an output.
 
-    ``strides`` say how far apart rows, columns and entries are.
+    Each entry of the vectors is a matrix of its own, or they are ``adjacent``.
     """
 
-    def __init__(self, loops: Loops, strides: tuple[int, int, int], entries: int) -> None:
-        self.loops, self.strides, self.entries = loops, strides, entries
-        size = loops.forest.count**2 * entries
-        self.buffer = Buffer(f"m{len(loops.matrices)}", SCRATCH, size)
-        self._parts: set[tuple[int, int]] = set()
-        loops.matrices.append(self)
+    def __init__(self, loops: Loops, entries: int = 1, *, adjacent: bool = False) -> None:
+        n = loops.forest.count
+        self.loops, self.entries, self.adjacent = loops, entries, adjacent
+        self.strides = (n * entries, entries, 1) if adjacent else (n, 1, n * n)
+        """From one row, column or entry to the next."""
+        self.buffer = Buffer(f"m{len(loops.pairs_and_columns)}", SCRATCH, n * n * entries)
+        self.is_result = False
+        self._parts: set[int] = set()
+        self._is_sparse = False
+        loops.pairs_and_columns.append(self)
 
     @property
     def is_full(self) -> bool:
         """Whether all of it is computed, if rows form a chain."""
-        return len(self._parts) == 3 * self.entries
+        return len(self._parts) == 3 and not self._is_sparse
 
-    def at(self, row: Index, column: Index, entry: int) -> Index:
-        """Return where an entry of a cell is."""
+    def at(self, row: Index, column: Index) -> list[Index]:
+        """Return where the entries of a pair are."""
         by_row, by_column, by_entry = self.strides
-        return row * by_row + column * by_column + entry * by_entry
+        return [row * by_row + column * by_column + k * by_entry for k in range(self.entries)]
 
-    def __getitem__(self, cell: tuple[Any, ...]) -> Any:
-        scope, key, at = self._address(cell)
+    def __getitem__(self, pair: tuple[Any, Any]) -> Any:
+        scope, key, at = self._address(pair)
         if key not in scope.local:
-            scope.local[key] = scope.load(self.buffer, at)
+            loaded = [scope.load(self.buffer, x) for x in at]
+            scope.local[key] = loaded[0] if self.entries == 1 else np.array(loaded, dtype=object)
         return scope.local[key]
 
-    def __setitem__(self, cell: tuple[Any, ...], value: Any) -> None:
-        if isinstance(value, np.ndarray):
-            for k, entry in enumerate(value):
-                self._set_entry((*cell, k), entry)
-            return
-        scope, key, at = self._address(cell)
-        i, j, *_ = cell
-        parts = PARTS.get((scope.loop.domain or scope.loop.sort, i.row, j.row), ())
-        self._parts |= {(key[-1], part) for part in parts}
+    def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
+        scope, key, at = self._address(pair)
         scope.local[key] = value
-        scope.store(self.buffer, at, value)
+        self._parts |= PARTS.get((scope.loop.domain, *key[1:]), set())
+        for x, entry in zip(at, np.asarray(value, dtype=object).flat, strict=True):
+            if isinstance(entry, Symbol) or entry != 0.0 or (self.buffer, x) in scope.stores:
+                scope.store(self.buffer, x, entry)
+            else:  # which is there at first
+                self._is_sparse = True
 
-    def _set_entry(self, cell: tuple[Any, ...], value: Any) -> None:
-        """Set an entry, unless it is the zero that it is at first."""
-        scope, _, at = self._address(cell)
-        if isinstance(value, Symbol) or value != 0.0 or (self.buffer, at) in scope.stores:
-            self[cell] = value
-
-    def _address(self, cell: tuple[Any, ...]) -> tuple[Scope, tuple[Any, ...], Index]:
-        i, j, *rest = cell
-        entry = rest[0] if rest else 0
-        scope = self.loops.scope
-        if scope is None:
-            raise Unsuitable
-        at = self.at(scope.number(i), scope.number(j), entry)
-        return scope, (self, i.row, j.row, entry), at
+    def _address(self, pair: tuple[Any, Any]) -> tuple[Scope, tuple[Any, ...], list[Index]]:
+        scope, (i, j) = self.loops.scope, pair
+        at = self.at(scope.number(i), scope.number(j))
+        return scope, (self, i.role, j.role), at
 
 
 LINE = 8
 """Doubles of a line of the cache."""
 
 
-class Block:
+class Columns:
     """A vector of ``size`` entries for each row and column, zero at first, for one direction.
 
     Inwards each row adds to that of its parent; outwards each follows from that of its parent. What
@@ -320,94 +250,74 @@ class Block:
 
     def __init__(self, loops: Loops, size: int) -> None:
         self.loops, self.size = loops, size
-        self.direction = OUTWARD
-        count, number = loops.forest.count, len(loops.blocks)
-        self.stride = LINE * (-(-count // LINE) | 1)
-        """From one vector of columns to the next, in an odd number of lines of the cache."""
-        self.buffer = Buffer(f"columns{number}", SCRATCH, 0)
-        self._at = Buffer(f"columns{number}.at", TABLE, 3 * count, np.zeros(3 * count, np.int64))
-        loops.blocks.append(self)
-
-    def place(self) -> None:
-        """Say where the columns of each row are, once the direction is known."""
-        where, rows = columns_of(self.direction, self.loops.forest.parents)
-        self._at.data = where.reshape(-1)
-        self.buffer.size = rows * self.size * self.stride
+        forest, name = loops.forest, f"columns{len(loops.pairs_and_columns)}"
+        self.stride = LINE * (-(-forest.count // LINE) | 1)
+        """From one entry to the next, an odd number of lines of the cache."""
+        fields, count = fields_of(forest.parents)
+        self.buffer = Buffer(name, SCRATCH, count * size * self.stride)
+        loops.pairs_and_columns.append(self)
+        last = {p: i for i, p in enumerate(forest.parents)}
+        rows = list(enumerate(forest.parents))
+        own, parent = fields, [0 if p == GROUND else fields[p] for p in forest.parents]
+        self._fields = {
+            (OWN, False): table(f"{name}.own", own),
+            (PARENT, False): table(f"{name}.parent", parent),
+            # inwards nothing has been added yet to rows without children, and by last children
+            (OWN, True): table(f"{name}.sum", [own[i] if i in last else 0 for i, _ in rows]),
+            (PARENT, True): table(
+                f"{name}.others", [0 if i == last[p] else parent[i] for i, p in rows]
+            ),
+        }
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
         scope, i = self._of(pair)
-        if isinstance(i, int):
+        if not isinstance(i, Row):
             return np.zeros(self.size)
-        if (self, i.row) not in scope.local:
-            array = np.empty(self.size, dtype=object)
-            which = 0 if i.row == OWN else 1
-            array[:] = [scope.load(self.buffer, self._address(which, x)) for x in range(self.size)]
-            scope.local[self, i.row] = array
-        return scope.local[self, i.row]
+        key = self, i.role
+        if key not in scope.local:
+            at = self._addresses(i.role, sums=scope.loop.direction == INWARD)
+            loaded = [scope.load(self.buffer, x) for x in at]
+            scope.local[key] = np.array(loaded, dtype=object)
+        return scope.local[key]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
         scope, i = self._of(pair)
-        if isinstance(i, int):
-            return
-        self.direction = INWARD if i.row == PARENT else OUTWARD
-        scope.local[self, i.row] = value
-        which = 0 if i.row == OWN else 2
-        for x, entry in enumerate(value):
-            scope.store(self.buffer, self._address(which, x), entry)
+        if isinstance(i, Row):
+            scope.local[self, i.role] = value
+            for at, entry in zip(self._addresses(i.role), value, strict=True):
+                scope.store(self.buffer, at, entry)
 
     def _of(self, pair: tuple[Any, Any]) -> tuple[Scope, Any]:
         """Return the scope and the row."""
-        scope = self.loops.scope
         i, k = pair
-        if scope is None or getattr(k, "row", None) != EACH:
-            raise Unsuitable
-        return scope, i
+        if not isinstance(k, Row) or k.role != COLUMN:
+            raise NoLoopNest
+        return self.loops.scope, i
 
-    def _address(self, which: int, entry: int) -> Index:
-        """Return where an entry is of a row (0), or of its parent to be read (1) or written (2)."""
-        first = index(self._at[index(ROW_NUMBER) * 3 + which]) * (self.size * self.stride)
-        return first + entry * self.stride + index(WITHIN)
+    def _addresses(self, role: str, *, sums: bool = False) -> list[Index]:
+        """Return where the entries are, or of sums what has been added so far."""
+        first = index(self._fields[role, sums][ROW]) * (self.size * self.stride) + WITHIN
+        return [first + k * self.stride for k in range(self.size)]
 
 
-def columns_of(direction: str, parents: Sequence[int]) -> tuple[NDArray[np.int64], int]:
-    """Return where the columns of rows stand in a block, (count, 3), and how many places it has.
+def fields_of(parents: Sequence[int]) -> tuple[list[int], int]:
+    """Return for each row in which field of memory its columns are, and how many fields there are.
 
-    For each row where its own are, where those of its parent are read, and where they are written.
-    Field 0 holds zeros. Fields are used again once a row is done with.
+    Field 0 holds zeros. A last child takes over that of its parent, so that a chain has one. Fields
+    are used again once a row and those beyond it are done with, in either direction.
     """
-    count = len(parents)
-    places = np.zeros((count, 3), dtype=np.int64)
-    field: dict[int, int] = {}
-    free: list[int] = []
-    top = 1
-
-    def new() -> int:
-        nonlocal top
-        if free:
-            return free.pop()
-        top += 1
-        return top - 1
-
     last = {p: i for i, p in enumerate(parents)}
-    for i in reversed(range(count)) if direction == INWARD else range(count):
-        p = parents[i]
-        if direction == INWARD:
-            own = field.pop(i, None)
-            places[i, 0] = own or 0
-            if p in field:
-                places[i, 1:] = field[p]
-                if own:
-                    free.append(own)
-            elif p >= 0:
-                field[p] = own or new()
-                places[i, 2] = field[p]
-            elif own:
-                free.append(own)
+    fields: list[int] = []
+    free: list[int] = []
+    count = 1
+    for i, p in enumerate(parents):
+        if p != GROUND and last[p] == i:
+            fields.append(fields[p])
+        elif free:
+            fields.append(free.pop())
         else:
-            places[i, 1] = field.get(p, 0)
-            takes_over = p in field and last[p] == i
-            field[i] = field[p] if takes_over else new()
-            places[i, 0] = field[i]
-            if i not in last:
-                free.append(field[i])
-    return places, top
+            fields.append(count)
+            count += 1
+        if i not in last:
+            free.append(fields[i])
+    return fields, count

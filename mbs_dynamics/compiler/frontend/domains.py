@@ -1,9 +1,68 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which columns of a row, which rows beyond or before it, a loop within a loop runs over."""
+"""Iteration domains: the rows of a forest, and what loops within a loop over rows run over."""
 
 from __future__ import annotations
 
-ALL, BEYOND, SINCE = "all", "beyond", "since"
-"""What a loop over columns runs over: all columns of its tree, those of the rows beyond, those of
-its tree from the row on. Loops over pairs run over the rows beyond."""
+from collections.abc import Sequence
+
+from mbs_dynamics.compiler.ir.nodes import Index, Variable, index, table
+
+ROWS, PAIRS, ALL, BEYOND, SINCE = "rows", "pairs", "all", "beyond", "since"
+"""ROWS are all rows. PAIRS are, for each row, the rows beyond it. The others are, for each row,
+columns, of which there is one for each row: ALL of the same tree, that of the row and of those
+BEYOND it, or those of the same tree SINCE that of the row."""
+
+OWN, PARENT, OTHER, COLUMN, LAST = "own", "parent", "other", "column", "last"
+"""Roles of rows: that of the iteration, its parent, the one nearer to the root in PAIRS (OWN is the
+one beyond it then), that of a column, and the last of all."""
+
+GROUND = -1
+"""The parent of a root."""
+
+ROW, PARENT_ROW, BEGIN, END, WITHIN = map(Variable, ("i", "p", "begin", "end", "k"))
+"""The parameters of a procedure for a row, and the variable of the loop within."""
+
+
+def number_of(role: str, domain: str) -> Variable | None:
+    """Return the number of a row with this role in a loop over this domain."""
+    if domain == PAIRS:
+        return {OWN: WITHIN, OTHER: ROW}.get(role)
+    return {OWN: ROW, PARENT: PARENT_ROW, COLUMN: WITHIN}.get(role)
+
+
+class Forest:
+    """Rows in depth-first order, each of a kind; roots have kinds of their own."""
+
+    def __init__(self, parents: Sequence[int], kinds: Sequence[int]) -> None:
+        """Parents are numbers of rows, or GROUND."""
+        self.parents, self.kinds, self.count = tuple(parents), tuple(kinds), len(parents)
+        self.is_chain = all(p == i - 1 for i, p in enumerate(parents))
+        ends = list(range(1, self.count + 1))
+        for i in reversed(range(self.count)):
+            if parents[i] != GROUND:
+                ends[parents[i]] = max(ends[parents[i]], ends[i])
+        roots: list[int] = []
+        for i, p in enumerate(parents):
+            roots.append(i if p == GROUND else roots[p])
+        row = index(ROW)
+        end, root, end_of_tree = (
+            index(table(name, numbers)[row])
+            for name, numbers in (
+                ("ends", ends),
+                ("roots", roots),
+                ("tree.ends", [ends[root] for root in roots]),
+            )
+        )
+        self._row = row, index(table("parents", parents)[row])
+        self._bounds: dict[str, tuple[Index, ...]] = {
+            ROWS: (),
+            PAIRS: (row + 1, end),
+            ALL: (root, end_of_tree),
+            BEYOND: (row, end),
+            SINCE: (row, end_of_tree),
+        }
+
+    def arguments(self, domain: str) -> tuple[Index, ...]:
+        """Return what an iteration is given: the row, its parent, and the bounds of the domain."""
+        return *self._row, *self._bounds[domain]

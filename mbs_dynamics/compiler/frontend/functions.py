@@ -31,16 +31,10 @@ def _elementwise(
     return function
 
 
-def _sin(x: Any) -> Any:
-    return x.sin() if hasattr(x, "sin") else math.sin(x)
-
-
-def _cos(x: Any) -> Any:
-    return x.cos() if hasattr(x, "cos") else math.cos(x)
-
-
-def _sqrt(x: Any) -> Any:
-    return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
+def _method(name: str) -> Callable[[Any], Any]:
+    """Return a function that is a method of symbols and series."""
+    of_numbers = getattr(math, name)
+    return lambda x: getattr(x, name)() if hasattr(x, name) else of_numbers(x)
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -82,13 +76,13 @@ def positive(x: Any, message: str, above: float = 0.0) -> Any:
     return x
 
 
-sin = _elementwise(_sin, np.sin, 1)
+sin = _elementwise(_method("sin"), np.sin, 1)
 """Sine of an angle in rad."""
 
-cos = _elementwise(_cos, np.cos, 1)
+cos = _elementwise(_method("cos"), np.cos, 1)
 """Cosine of an angle in rad."""
 
-sqrt = _elementwise(_sqrt, np.sqrt, 1)
+sqrt = _elementwise(_method("sqrt"), np.sqrt, 1)
 """Square root."""
 
 atan2 = _elementwise(_atan2, np.arctan2, 2)

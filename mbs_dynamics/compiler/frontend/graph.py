@@ -13,31 +13,22 @@ There is no global state: two threads may trace at the same time, each into a gr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from mbs_dynamics.compiler.ir.operations import (
-    ADD,
-    ATAN2,
-    COS,
-    DIV,
-    LESS,
-    LESS_EQUAL,
-    MUL,
-    NEG,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-)
+from mbs_dynamics.compiler.ir import nodes as ir
+from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.nodes import Buffer, Index
+from mbs_dynamics.compiler.ir.operations import ADD, DIV, MUL, NEG, SUB
 from mbs_dynamics.errors import TraceError
 
 NUMBER = (float, int, np.floating, np.integer)
 
-INPUT = "input"
-"""The operation of a node that is an entry of an input."""
+LOAD, EQUAL = "load", "equal"
+"""Operations of nodes that are loaded, from a buffer at an index, and of those that are one where
+two indices are equal, else zero."""
 
 BRANCH_HELP = (
     "a traced function cannot branch on a symbol, because the trace has to hold for every value; "
@@ -48,8 +39,8 @@ BRANCH_HELP = (
 MIXED = "symbols of two different traces were mixed in one expression"
 
 
-class Symbol:
-    """A node of a graph: an input, or an operation on symbols and floats."""
+class Node:
+    """An input, or an operation on nodes and floats."""
 
     __slots__ = ("args", "graph", "id", "op")
 
@@ -62,58 +53,167 @@ class Symbol:
     def __repr__(self) -> str:
         return f"<{self.op} #{self.id}>"
 
-    # -- arithmetic ------------------------------------------------------------------------------
+    def __bool__(self) -> NoReturn:
+        raise TraceError(BRANCH_HELP)
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TraceError(f"whether two symbols are equal is not known while tracing: {BRANCH_HELP}")
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
+
+class Condition(Node):
+    """A comparison of symbols; good for :func:`select` and for nothing else."""
+
+    __slots__ = ()
+
+
+# -- folding ---------------------------------------------------------------------------------------
+
+
+def _negated(x: Symbol) -> Any:
+    return x.args[0] if x.op is NEG else x.graph.node(NEG, (x,), (x.id,))
+
+
+def _scaled(x: Symbol, c: float) -> Any:
+    """Return c x."""
+    if c == 0.0:
+        return 0.0
+    if c == 1.0:
+        return x
+    if x.op is NEG:
+        return _scaled(x.args[0], -c)
+    if c == -1.0:
+        return _negated(x)
+    if c < 0.0:
+        return _negated(_scaled(x, -c))
+    if x.op == MUL and type(x.args[0]) is float:
+        return _scaled(x.args[1], c * x.args[0])
+    return x.graph.node(MUL, (c, x), ("c", c, x.id))
+
+
+def _shifted(x: Symbol, c: float) -> Any:
+    """Return x + c."""
+    if c == 0.0:
+        return x
+    sign, y = (-1.0, x.args[0]) if x.op is NEG else (1.0, x)
+    if y.op in (ADD, SUB) and type(y.args[0]) is float:  # a number plus or minus a symbol
+        rest = y.args[1] if y.op == ADD else -y.args[1]
+        return _shifted(sign * rest, c + sign * y.args[0])
+    return x.graph.node(ADD if y is x else SUB, (c, y), ("c", c, y.id))
+
+
+def _product(a: Symbol, b: Symbol) -> Any:
+    if a.op is NEG:
+        return _negated(_product(a.args[0], b))
+    if b.op is NEG:
+        return _negated(_product(a, b.args[0]))
+    return _pair(MUL, a, b) if a.id <= b.id else _pair(MUL, b, a)
+
+
+def _sum(a: Symbol, b: Symbol) -> Any:
+    if b.op is NEG:
+        return _difference(a, b.args[0])
+    if a.op is NEG:
+        return _difference(b, a.args[0])
+    if a is b:
+        return _scaled(a, 2.0)
+    return _pair(ADD, a, b) if a.id <= b.id else _pair(ADD, b, a)
+
+
+def _difference(a: Symbol, b: Symbol) -> Any:
+    if a is b:
+        return 0.0
+    if b.op is NEG:
+        return _sum(a, b.args[0])
+    if a.op is NEG:
+        return -_sum(a.args[0], b)
+    return _negated(_pair(SUB, b, a)) if a.id > b.id else _pair(SUB, a, b)
+
+
+def _quotient(a: Symbol, b: Symbol) -> Any:
+    return 1.0 if a is b else _pair(DIV, a, b)
+
+
+def _inverse(x: Symbol, c: float) -> Any:
+    """Return c / x."""
+    return 0.0 if c == 0.0 else x.graph.node(DIV, (c, x), ("c", c, x.id))
+
+
+def _divided(x: Symbol, c: float) -> Any:
+    """Return x / c."""
+    if c == 0.0:
+        raise TraceError("a symbol is divided by the constant zero")
+    return _scaled(x, 1.0 / c)
+
+
+def _pair(op: str, a: Symbol, b: Symbol) -> Symbol:
+    """Return the node of an operation on two symbols; :meth:`Graph.node`, but faster."""
+    graph = a.graph
+    if graph is not b.graph:
+        raise TraceError(MIXED)
+    key = (op, a.id, b.id)
+    known = graph.known.get(key)
+    if known is None:
+        nodes = graph.nodes
+        known = graph.known[key] = Symbol(graph, op, (a, b), len(nodes))
+        nodes.append(known)
+    return known  # type: ignore[return-value]
+
+
+def _operator(
+    with_symbol: Callable[[Symbol, Symbol], Any], with_number: Callable[[Symbol, float], Any]
+) -> Callable[[Symbol, Any], Any]:
+    """Return a method for the operands that there are: symbols and numbers."""
+
+    def operator(self: Symbol, other: Any) -> Any:
+        if type(other) is Symbol:
+            return with_symbol(self, other)
+        if isinstance(other, NUMBER):
+            return with_number(self, float(other))
+        return NotImplemented
+
+    return operator
+
+
+def _comparison(op: str, *, reverse: bool = False) -> Callable[[Symbol, Any], Any]:
+    def comparison(self: Symbol, other: Any) -> Any:
+        if not isinstance(other, (Symbol, *NUMBER)):
+            return NotImplemented
+        operands = (other, self) if reverse else (self, other)
+        return self.graph.operation(op, *operands, kind=Condition)
+
+    return comparison
+
+
+class Symbol(Node):
+    """A node with a number for its value."""
+
+    __slots__ = ()
 
     def __add__(self, other: Any) -> Any:
         if type(other) is Symbol:
-            return self.graph.sum(self, other)
+            return _sum(self, other)
         if type(other) is float and other == 0.0:
             return self
-        if isinstance(other, NUMBER):
-            return self.graph.shifted(self, float(other))
-        return NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        if type(other) is Symbol:
-            return self.graph.difference(self, other)
-        if isinstance(other, NUMBER):
-            return self.graph.shifted(self, -float(other))
-        return NotImplemented
-
-    def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, NUMBER):
-            return self.graph.shifted(-self, float(other))
-        return NotImplemented
+        return _shifted(self, float(other)) if isinstance(other, NUMBER) else NotImplemented
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is Symbol:
-            return self.graph.product(self, other)
+            return _product(self, other)
         if type(other) is float and (other == 0.0 or other == 1.0):
-            return self if other else 0.0  # most numbers, sooner than by `scaled`
-        if isinstance(other, NUMBER):
-            return self.graph.scaled(self, float(other))
-        return NotImplemented
+            return self if other else 0.0  # most numbers, sooner than by _scaled
+        return _scaled(self, float(other)) if isinstance(other, NUMBER) else NotImplemented
 
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        if type(other) is Symbol:
-            return self.graph.quotient(self, other)
-        if isinstance(other, NUMBER):
-            if other == 0:
-                raise TraceError("a symbol is divided by the constant zero")
-            return self.graph.scaled(self, 1.0 / float(other))
-        return NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Any:
-        if isinstance(other, NUMBER):
-            return self.graph.quotient(float(other), self)
-        return NotImplemented
-
-    def __neg__(self) -> Symbol:
-        return self.graph.negated(self)
+    __radd__, __rmul__ = __add__, __mul__
+    __sub__ = _operator(_difference, lambda x, c: _shifted(x, -c))
+    __rsub__ = _operator(lambda x, y: _difference(y, x), lambda x, c: _shifted(_negated(x), c))
+    __truediv__ = _operator(_quotient, _divided)
+    __rtruediv__ = _operator(lambda x, y: _quotient(y, x), _inverse)
+    __lt__, __gt__ = _comparison(ops.LESS), _comparison(ops.LESS, reverse=True)
+    __le__, __ge__ = _comparison(ops.LESS_EQUAL), _comparison(ops.LESS_EQUAL, reverse=True)
+    __neg__ = _negated
 
     def __pos__(self) -> Symbol:
         return self
@@ -136,32 +236,9 @@ class Symbol:
         """Cosine."""
         return self.graph.cos(self)
 
-    def sqrt(self) -> Symbol:
+    def sqrt(self) -> Any:
         """Square root."""
-        return self.graph.node(SQRT, (self,), (self.id,))
-
-    # -- comparisons -----------------------------------------------------------------------------
-
-    def __lt__(self, other: Any) -> Any:
-        return self.graph.condition(LESS, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.graph.condition(LESS, other, self)
-
-    def __le__(self, other: Any) -> Any:
-        return self.graph.condition(LESS_EQUAL, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.graph.condition(LESS_EQUAL, other, self)
-
-    def __eq__(self, other: object) -> NoReturn:
-        raise TraceError(f"whether two symbols are equal is not known while tracing: {BRANCH_HELP}")
-
-    __ne__ = __eq__
-    __hash__ = object.__hash__
-
-    def __bool__(self) -> NoReturn:
-        raise TraceError(BRANCH_HELP)
+        return self.graph.node(ops.SQRT, (self,), (self.id,))
 
     def __float__(self) -> NoReturn:
         raise TraceError(
@@ -169,205 +246,93 @@ class Symbol:
             "mbs_dynamics.compiler, and object arrays where floats and symbols mix"
         )
 
-    __int__ = __float__
-    __index__ = __float__
-    __complex__ = __float__
-
-
-class Condition:
-    """A comparison of symbols; good for :func:`select` and for nothing else."""
-
-    __slots__ = ("args", "graph", "id", "op")
-
-    def __init__(self, graph: Graph, op: str, args: tuple[Any, ...], id: int) -> None:
-        self.graph = graph
-        self.op = op
-        self.args = args
-        self.id = id
-
-    def __bool__(self) -> NoReturn:
-        raise TraceError(BRANCH_HELP)
-
-    def __eq__(self, other: object) -> NoReturn:
-        raise TraceError(BRANCH_HELP)
-
-    __ne__ = __eq__
-    __hash__ = object.__hash__
+    __int__ = __index__ = __complex__ = __float__
 
 
 class Graph:
-    """The nodes of one trace, in the order in which they came up: arguments before their users."""
+    """The nodes of one trace, in the order in which they came up, and what of them is stored."""
 
     def __init__(self) -> None:
         """Start an empty trace."""
-        self.nodes: list[Symbol | Condition] = []
-        self.guards: dict[int, tuple[Symbol, str]] = {}
+        self.nodes: list[Node] = []
+        """Arguments before their users."""
+        self.known: dict[tuple[Any, ...], Node] = {}
+        """The nodes by operation and operands."""
+        self.guards: dict[int, tuple[Symbol, Any]] = {}
         """Symbols that must be positive, by id, each with what to say if one is not."""
-        self._known: dict[tuple[Any, ...], Symbol | Condition] = {}
+        self.inputs: dict[str, Buffer] = {}
+        self.stores: dict[tuple[Buffer, Index], tuple[Any, int]] = {}
+        """What is stored where, and how many nodes come before that."""
 
     def input(self, name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        """Return an object array of new input symbols; each has the args (name, flat index)."""
+        """Return an object array of new symbols, which are loaded from an input."""
         array = np.empty(shape, dtype=object)
-        flat = array.reshape(-1)
-        for k in range(flat.size):
-            flat[k] = self.node(INPUT, (name, k), (name, k))
+        buffer = self.inputs[name] = Buffer(name, ir.INPUT, array.size)
+        array.reshape(-1)[:] = [self.load(buffer, Index((), k)) for k in range(array.size)]
         return array
 
-    def node(self, op: str, args: tuple[Any, ...], key: tuple[Any, ...]) -> Symbol:
+    def load(self, buffer: Buffer, at: Index) -> Any:
+        """Return the node of what is at an address before anything is stored there."""
+        return self.node(LOAD, (buffer, at), (buffer, at))
+
+    def node(
+        self, op: str, args: tuple[Any, ...], key: tuple[Any, ...], kind: type[Node] = Symbol
+    ) -> Any:
         """Return the one node with this operation and these arguments, made at need."""
         key = (op, *key)
-        known = self._known.get(key)
+        known = self.known.get(key)
         if known is None:
-            known = self._known[key] = Symbol(self, op, args, len(self.nodes))
-            self.nodes.append(known)
-        return known  # type: ignore[return-value]
-
-    def condition(self, op: str, a: Any, b: Any) -> Any:
-        """Return the node of a comparison, or NotImplemented, as comparisons in Python do."""
-        if not all(isinstance(x, (Symbol, *NUMBER)) for x in (a, b)):
-            return NotImplemented
-        key = (op, *self._keys(a), *self._keys(b))
-        known = self._known.get(key)
-        if known is None:
-            args = (_operand(a), _operand(b))
-            known = self._known[key] = Condition(self, op, args, len(self.nodes))
+            known = self.known[key] = kind(self, op, args, len(self.nodes))
             self.nodes.append(known)
         return known
 
-    def forget_but(self, nodes: Sequence[Symbol | Condition]) -> None:
-        """End the trace: let go of the nodes that no output needs, and of what finds them again."""
-        self.nodes = list(nodes)
-        self._known.clear()
-
-    # -- folding ---------------------------------------------------------------------------------
-
-    def negated(self, x: Symbol) -> Symbol:
-        """Return -x."""
-        if x.op is NEG:
-            return x.args[0]  # type: ignore[no-any-return]
-        return self.node(NEG, (x,), (x.id,))
-
-    def scaled(self, x: Symbol, c: float) -> Any:
-        """Return c x."""
-        if c == 0.0:
-            return 0.0
-        if c == 1.0:
-            return x
-        if x.op is NEG:
-            return self.scaled(x.args[0], -c)
-        if c == -1.0:
-            return self.negated(x)
-        if c < 0.0:
-            return self.negated(self.scaled(x, -c))
-        if x.op == MUL and type(x.args[0]) is float:
-            return self.scaled(x.args[1], c * x.args[0])
-        return self.node(MUL, (c, x), ("c", c, x.id))
-
-    def shifted(self, x: Symbol, c: float) -> Any:
-        """Return x + c."""
-        if c == 0.0:
-            return x
-        if x.op is NEG:
-            y = x.args[0]
-            if y.op in (ADD, SUB) and type(y.args[0]) is float:
-                return self.shifted(-y.args[1] if y.op == ADD else y.args[1], c - y.args[0])
-            return self.node(SUB, (c, y), ("c", c, y.id))
-        if x.op == ADD and type(x.args[0]) is float:
-            return self.shifted(x.args[1], c + x.args[0])
-        if x.op == SUB and type(x.args[0]) is float:
-            return self.shifted(-x.args[1], c + x.args[0])
-        return self.node(ADD, (c, x), ("c", c, x.id))
-
-    def product(self, a: Symbol, b: Symbol) -> Any:
-        """Return a b."""
-        if a.op is NEG:
-            return self.negated(self.product(a.args[0], b))
-        if b.op is NEG:
-            return self.negated(self.product(a, b.args[0]))
-        if a.graph is not b.graph:
-            raise TraceError(MIXED)
-        return self._binary(MUL, a, b) if a.id <= b.id else self._binary(MUL, b, a)
-
-    def sum(self, a: Symbol, b: Symbol) -> Any:
-        """Return a + b."""
-        if b.op is NEG:
-            return self.difference(a, b.args[0])
-        if a.op is NEG:
-            return self.difference(b, a.args[0])
-        if a.graph is not b.graph:
-            raise TraceError(MIXED)
-        if a is b:
-            return self.scaled(a, 2.0)
-        return self._binary(ADD, a, b) if a.id <= b.id else self._binary(ADD, b, a)
-
-    def difference(self, a: Symbol, b: Symbol) -> Any:
-        """Return a - b."""
-        if a is b:
-            return 0.0
-        if b.op is NEG:
-            return self.sum(a, b.args[0])
-        if a.op is NEG:
-            return -self.sum(a.args[0], b)
-        if a.graph is not b.graph:
-            raise TraceError(MIXED)
-        if a.id > b.id:
-            return self.negated(self._binary(SUB, b, a))
-        return self._binary(SUB, a, b)
-
-    def quotient(self, a: Any, b: Symbol) -> Any:
-        """Return a / b."""
-        if isinstance(a, float):
-            return 0.0 if a == 0.0 else self.node(DIV, (a, b), ("c", a, b.id))
-        if a is b:
-            return 1.0
-        if a.graph is not b.graph:
-            raise TraceError(MIXED)
-        return self._binary(DIV, a, b)
+    def forget(self) -> None:
+        """Let go of all nodes; they hold the graph, so that only a collection would free them."""
+        for held in (self.nodes, self.known, self.guards, self.stores):
+            held.clear()
 
     def sin(self, x: Symbol) -> Any:
         """Return sin(x)."""
-        return -self.sin(x.args[0]) if x.op == NEG else self.node(SIN, (x,), (x.id,))
+        return -self.sin(x.args[0]) if x.op == NEG else self.trigonometric(ops.SIN, x)
 
     def cos(self, x: Symbol) -> Any:
         """Return cos(x)."""
-        return self.cos(x.args[0]) if x.op == NEG else self.node(COS, (x,), (x.id,))
+        return self.cos(x.args[0]) if x.op == NEG else self.trigonometric(ops.COS, x)
 
-    def atan2(self, y: Any, x: Any) -> Symbol:
+    def trigonometric(self, op: str, x: Symbol) -> Any:
+        """Return the sine or cosine of an angle without a sign."""
+        return self.node(op, (x,), (x.id,))
+
+    def atan2(self, y: Any, x: Any) -> Any:
         """Return the angle of (x, y)."""
-        keys = (*self._keys(y), *self._keys(x))
-        return self.node(ATAN2, (_operand(y), _operand(x)), keys)
+        return self.operation(ops.ATAN2, y, x)
 
     def select(self, condition: Condition, x: Any, y: Any) -> Any:
         """Return x where the condition holds, else y."""
         if x is y or (type(x) is float and type(y) is float and x == y):
             return x
-        keys = (condition.id, *self._keys(x), *self._keys(y))
-        return self.node(SELECT, (condition, _operand(x), _operand(y)), keys)
+        return self.operation(ops.SELECT, x, y, under=(condition,))
 
-    def _binary(self, op: str, a: Symbol, b: Symbol) -> Symbol:
-        """Return the node of an operation on two symbols; :meth:`node`, but faster."""
-        key = (op, a.id, b.id)
-        known = self._known.get(key)
-        if known is None:
-            nodes = self.nodes
-            known = self._known[key] = Symbol(self, op, (a, b), len(nodes))
-            nodes.append(known)
-        return known  # type: ignore[return-value]
+    def operation(
+        self,
+        op: str,
+        *operands: Any,
+        under: tuple[Condition, ...] = (),
+        kind: type[Node] = Symbol,
+    ) -> Any:
+        """Return the node of an operation, under a condition or none; see :meth:`node`.
 
-    def _keys(self, x: Any) -> tuple[Any, ...]:
-        """Return what tells an operand apart, or raise TraceError if it is none."""
-        if isinstance(x, NUMBER):
-            return ("c", float(x))
-        if not isinstance(x, Symbol):
-            raise TraceError(
-                "atan2 and select take numbers and symbols, and arrays of them; got a "
-                + type(x).__name__
-            )
-        if x.graph is not self:
-            raise TraceError(MIXED)
-        return ("s", x.id)
-
-
-def _operand(x: Any) -> Any:
-    """Return a symbol as it is and any number as a float."""
-    return x if isinstance(x, Symbol) else float(x)
+        Raises TraceError for operands that are no symbols of this trace and no numbers.
+        """
+        args: list[Any] = [*under]
+        for x in operands:
+            if not isinstance(x, (Symbol, *NUMBER)):
+                raise TraceError(
+                    "atan2 and select take numbers and symbols, and arrays of them; got a "
+                    + type(x).__name__
+                )
+            if isinstance(x, Symbol) and x.graph is not self:
+                raise TraceError(MIXED)
+            args.append(x if isinstance(x, Symbol) else float(x))
+        key = tuple((x.id,) if isinstance(x, Node) else x for x in args)
+        return self.node(op, tuple(args), key, kind)

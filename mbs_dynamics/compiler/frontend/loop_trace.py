@@ -4,105 +4,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.frontend.containers import Matrix, Values
-from mbs_dynamics.compiler.frontend.graph import Condition, Graph, Symbol
-from mbs_dynamics.compiler.frontend.loop_ports import Assembled, Entries, Result, Texts
-from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-from mbs_dynamics.compiler.frontend.loops import (
+from mbs_dynamics.compiler.frontend.containers import Matrix, Values, taken_apart
+from mbs_dynamics.compiler.frontend.domains import (
     BEGIN,
     END,
-    EQUAL,
-    INWARD,
-    LOAD,
     PAIRS,
-    PARENT_NUMBER,
-    ROW_NUMBER,
+    PARENT_ROW,
+    ROW,
     ROWS,
     WITHIN,
-    Angle,
     Forest,
+)
+from mbs_dynamics.compiler.frontend.graph import LOAD
+from mbs_dynamics.compiler.frontend.loops import (
+    INWARD,
+    OUTWARD,
     Loop,
     Loops,
-    Scope,
-    Unsuitable,
+    NoLoopNest,
+    PerRow,
 )
+from mbs_dynamics.compiler.frontend.lowering import live_nodes, lowered
 from mbs_dynamics.compiler.frontend.program import Port, Program, named_results
-from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.nodes import (
-    INPUT,
-    OUTPUT,
-    Buffer,
-    Call,
-    Check,
-    Equal,
-    Fill,
-    For,
-    Index,
-    Let,
-    Load,
-    Module,
-    Operand,
-    Procedure,
-    Statement,
-    Store,
-    Switch,
-    constants,
-    index,
-    table,
-    with_buffers,
-)
+from mbs_dynamics.compiler.ir import nodes as ir
+from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Statement, index
 from mbs_dynamics.errors import SingularError, TraceError
 
 ATTEMPTS = 24
 """Each one finds at least one layout that was too narrow, in functions that can be traced so."""
 
 
+@dataclass(frozen=True, eq=False)
+class Result:
+    """An output: numbers or vectors for rows, or a matrix, with rows in some order."""
+
+    of: Values | PerRow | Matrix
+    order: str
+    """Name of the order in which rows stand in the output."""
+    count: int
+    """How many rows the output has, some of which may be no rows of the loops: these are zero."""
+    columns: str = ""
+    """The order of the columns of a matrix, if it is another one."""
+    by_row: bool = False
+    """Whether the entries of the vector of a row are adjacent, or those of all rows."""
+
+    def __len__(self) -> int:
+        raise NoLoopNest  # of what takes its rows one by one
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(self.of, Matrix):
+            raise NoLoopNest
+        return self.of[i]
+
+    def mapped(self, function: Callable[[Any], Any]) -> Result:
+        """Return the result with what a function makes of the values of the rows."""
+        return replace(self, of=PerRow(lambda i: function(self[i])))
+
+
+class Assembled:
+    """An output made of blocks side by side: square results, and matrices of numbers."""
+
+    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+        blocks = [[np.asarray(x)[()] for x in row] for row in rows]
+        zeros = [
+            [np.zeros((x.count,) * 2) if isinstance(x, Result) else x for x in row]
+            for row in blocks
+        ]
+        self.numbers: NDArray[np.float64] = np.block(zeros)
+        """The output with zeros in place of the results."""
+        self.parts: list[tuple[int, Any]] = []
+        """The results, each with the index of its first entry in the flat output."""
+        tops = np.cumsum([0, *(row[0].shape[0] for row in zeros)])
+        for top, row, known in zip(tops, blocks, zeros, strict=False):
+            lefts = np.cumsum([0, *(x.shape[1] for x in known)])
+            for left, x in zip(lefts, row, strict=False):
+                if isinstance(x, Result):
+                    self.parts.append((int(top * self.numbers.shape[1] + left), x))
+
+
 def trace_loops(
     function: Callable[..., Any],
     inputs: Mapping[str, tuple[int, ...]],
+    rows: Mapping[str, tuple[str, int]],
+    places: Mapping[str, Sequence[int]],
+    forest: Forest,
     *,
     name: str,
     droppable: frozenset[str],
-    forest: Forest,
-    places: Mapping[str, Sequence[int]],
-    rows: Mapping[str, str],
-    columns: Collection[str],
-    expand: Callable[[], Program],
-) -> LoopProgram:
+) -> Program:
     """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
 
-    ``places`` are numbers of the rows, and ``rows`` says for inputs that have entries for each row
-    which of them are meant; inputs in ``columns`` have several such arrays below each other. The
-    function returns a :class:`Result` or a mapping of names to such. Raises Unsuitable if it needs
-    to know which row a row is.
+    ``rows`` says for inputs with entries for each row in which order these are, and along which
+    axis, and ``places`` where each row stands in inputs and outputs, by the name of an order. The
+    function returns a :class:`Result`, an :class:`Assembled` or a mapping of names to such. Raises
+    NoLoopNest if it needs to know which row a row is.
     """
-    ports = [Port(key, tuple(shape)) for key, shape in inputs.items()]
-    buffers = {port.name: Buffer(port.name, INPUT, port.size) for port in ports}
-    numbers = {key: np.array(value, dtype=np.int64) for key, value in places.items()}
-    strides = {
-        key: (by, 1 if key in columns else int(np.prod(inputs[key][1:])))
-        for key, by in rows.items()
-    }
     layouts: dict[int, Any] = {}
     for _ in range(ATTEMPTS):
-        loops, top = Loops(forest, buffers, numbers, strides, layouts), Graph()
-        symbols: dict[str, Any] = {}
-        for key, shape in inputs.items():
-            if key in columns:
-                symbols[key] = [Entries(loops, key, (), k * shape[1]) for k in range(shape[0])]
-            elif key in rows:
-                symbols[key] = Entries(loops, key, shape[1:])
-            else:
-                symbols[key] = top.input(key, shape)
+        loops = Loops(forest, places, layouts)
+        symbols = {key: _symbols(loops, key, shape, rows) for key, shape in inputs.items()}
         try:
-            result = function(loops, **symbols)
-        except (SingularError, TraceError, Unsuitable, ZeroDivisionError):
+            named, result_type = named_results(name, function(loops, **symbols))
+            outputs = [_output(loops, key, value) for key, value in named.items()]
+        except (SingularError, TraceError, NoLoopNest, ZeroDivisionError):
             # of what was thought to be constant, too early
             if not loops.inferred:
                 raise
@@ -112,259 +123,223 @@ def trace_loops(
             break
         layouts.update(loops.inferred)
     else:
-        raise Unsuitable
-    results, result_type = named_results(name, result)
-    nest = _Nest(loops, results)
-    body = nest.body()
-    used = set(Module(name, (), (), body).buffers(INPUT))
-    kept = [x for x in ports if x.name not in droppable or buffers[x.name] in used]
-    module = Module(name, tuple(buffers[x.name] for x in kept), nest.outputs, body)
-    return LoopProgram(module, forest, tuple(kept), nest.ports, nest.guards, expand, result_type)
+        raise NoLoopNest
+    body, guards = _Nest(loops).body(outputs)
+    used = ir.Module(name, (), (), body).buffers(ir.INPUT)
+    buffers = loops.before.inputs
+    kept = [key for key in inputs if key not in droppable or buffers[key] in used]
+    given = tuple(buffers[key] for key in kept)
+    return Program(
+        ir.Module(name, given, tuple(x.buffer for x in outputs), body),
+        tuple(Port(key, tuple(inputs[key])) for key in kept),
+        tuple(x.port for x in outputs),
+        tuple(guards),
+        result_type,
+        in_loops=True,
+    )
+
+
+def _symbols(
+    loops: Loops, name: str, shape: tuple[int, ...], rows: Mapping[str, tuple[str, int]]
+) -> Any:
+    """Return what stands for an input."""
+    symbols = loops.before.input(name, shape)
+    if name not in rows:
+        return symbols
+    order, axis = rows[name]
+    if axis == 0:
+        return loops.input(name, order, shape[1:])
+    return [loops.input(name, order, first=k * shape[1]) for k in range(shape[0])]
+
+
+# -- outputs ---------------------------------------------------------------------------------------
+
+
+class Output(NamedTuple):
+    """An output, with what is to be done before all loops and after them."""
+
+    port: Port
+    buffer: Buffer
+    before: Sequence[Statement] = ()
+    after: Sequence[Statement] = ()
+
+
+def _output(loops: Loops, name: str, value: Any) -> Output:
+    """Return an output; what rows have is stored there by one more loop."""
+    found: Any = np.asarray(value, dtype=object)[()]
+    if isinstance(found, Assembled):
+        parts, numbers = found.parts, found.numbers
+        strides = numbers.shape[1], 1, 0
+    elif not isinstance(found, Result):
+        raise NoLoopNest
+    elif not isinstance(found.of, Matrix):
+        return _of_rows(loops, name, found)
+    else:
+        matrix, n, size = found.of, found.count, found.of.entries
+        matrix.is_result = True
+        strides, shape = (n, 1, n * n), (n, n) if size == 1 else (size, n, n)
+        if matrix.adjacent:
+            width = size * loops.forest.count
+            strides, shape = (width, size, 1), (n, width)
+        in_order = loops.in_order(found.order) and loops.in_order(found.columns or found.order)
+        buffer = matrix.buffer
+        if in_order and n == loops.forest.count and buffer.kind == ir.SCRATCH:
+            buffer.name, buffer.kind = name, ir.OUTPUT
+            return Output(Port(name, shape), buffer)
+        parts, numbers = [(0, found)], np.zeros(shape)
+    out = Buffer(name, ir.OUTPUT, numbers.size)
+    copies = [_copy(loops, part, strides, out, first) for first, part in parts]
+    filled: int = sum(part.of.buffer.size for _, part in parts)
+    before = _numbers(out, numbers) if filled < out.size else []
+    return Output(Port(name, numbers.shape), out, before, copies)
+
+
+def _of_rows(loops: Loops, name: str, result: Result) -> Output:
+    out = Buffer(name, ir.OUTPUT, 0)
+    for i, _ in loops.rows(OUTWARD):
+        (shape, *_), entries = taken_apart(result[i])
+        at = loops.place(result.order, loops.scope.number(i))
+        by_row, by_entry = (len(entries), 1) if result.by_row else (1, result.count)
+        for k, entry in enumerate(entries):
+            loops.scope.store(out, at * by_row + k * by_entry, entry)
+    numbers = np.zeros((result.count, *shape) if result.by_row else (*shape, result.count))
+    out.size = numbers.size
+    before = _numbers(out, numbers) if result.count > loops.forest.count else []
+    return Output(Port(name, numbers.shape), out, before)
+
+
+def _numbers(out: Buffer, numbers: NDArray[np.float64]) -> list[Statement]:
+    """Return what fills an output with numbers, most of which are zeros."""
+    at = np.flatnonzero(numbers)
+    where, what = ir.table(f"{out}.at", at), ir.constants(f"{out}.numbers", numbers.flat[at])
+    copy = ir.Load(0, what, index(WITHIN)), ir.Store(out, index(where[WITHIN]), 0)
+    others = [ir.For(WITHIN, Index(), index(len(at)), copy)] if len(at) else []
+    return [ir.Fill(out, 0, out.size), *others]
+
+
+def _copy(
+    loops: Loops, result: Result, strides: tuple[int, int, int], out: Buffer, first: int
+) -> Statement:
+    """Return what copies a matrix to a part of an output, with rows and columns in its order."""
+    matrix, (by_row, by_column, by_entry) = result.of, strides
+    assert isinstance(matrix, Matrix)
+    matrix.is_result = True
+    there = loops.place(result.order, ROW) * by_row + first
+    there += loops.place(result.columns or result.order, WITHIN) * by_column
+    copy: list[Statement] = []
+    for k, here in enumerate(matrix.at(index(ROW), index(WITHIN))):
+        copy += [ir.Load(k, matrix.buffer, here), ir.Store(out, there + k * by_entry, k)]
+    count = index(loops.forest.count)
+    return ir.For(ROW, Index(), count, (ir.For(WITHIN, Index(), count, tuple(copy)),))
+
+
+# -- statements ------------------------------------------------------------------------------------
 
 
 class _Nest:
-    """The loops as statements, of which those are left that results and checks need."""
+    """The loops as statements, of which those are left that outputs and checks need."""
 
-    def __init__(self, loops: Loops, results: Mapping[str, Any]) -> None:
+    def __init__(self, loops: Loops) -> None:
         self.loops, self.forest = loops, loops.forest
-        self.count = loops.forest.count
-        self.instead: dict[Buffer, tuple[Buffer, int]] = {}
-        """Outputs in place of what is computed as it stands there."""
-        self.copies: list[Statement] = []
-        self.bound: dict[Buffer, None] = {}
-        """What results are made of."""
-        self.shared: dict[tuple[str, str], Procedure] = {}
-        self.kinds = table("kinds", self.forest.kinds)
-        parts = [self._result(key, value) for key, value in results.items()]
-        self.ports, self.outputs = (tuple(x) for x in zip(*parts, strict=True))
-        self.checks, self.guards = self._guards()
+        self.count = index(loops.forest.count)
+        self.kinds = ir.table("kinds", self.forest.kinds)
+        self.shared: dict[tuple[str, str], ir.Procedure] = {}
 
-    # -- results ---------------------------------------------------------------------------------
+    def body(self, outputs: Sequence[Output]) -> tuple[tuple[Statement, ...], list[str]]:
+        """Return all statements, and what to say where a check fails, by status."""
+        checks, said = self._checks()
+        after = [statement for x in outputs for statement in x.after] + checks
+        read = {x.buffer for x in ir.walk(after) if isinstance(x, ir.Load)}
+        self.needed = self._needed({*read, *(x.buffer for x in outputs)})
+        body = [statement for x in outputs for statement in x.before]
+        body += [ir.Fill(x, 0, x.size) for x in self._zeros() if x in self.needed]
+        if before := lowered(self.loops.before, self.needed):
+            body.append(ir.Call(ir.Procedure("before", (), before), ()))
+        for loop in self.loops.steps:
+            body += self._over_rows(loop)
+            stored = {buffer for scope in loop.scopes.values() for buffer, _ in scope.stores}
+            body += map(self._sines, stored & self.loops.sines.keys() & self.needed)
+        return (*body, *after), said
 
-    def _result(self, name: str, value: Any) -> tuple[Port, Buffer]:
-        """Return an output, after noting what it is made of."""
-        result: Any = np.asarray(value, dtype=object)[()]
-        if isinstance(result, Assembled):
-            parts, numbers = result.parts, result.numbers
-        elif isinstance(result, Result):
-            parts, numbers = ((0, result),), np.zeros(result.shape)
-        else:
-            raise Unsuitable
-        port = Port(name, numbers.shape)
-        out = Buffer(name, OUTPUT, port.size)
-        begin, filled = len(self.copies), 0
-        for first, part in parts:
-            filled += self._values(out, first, part) if isinstance(part.of, Values) else 0
-            filled += self._matrix(out, first, part) if isinstance(part.of, Matrix) else 0
-        if filled != port.size:
-            self.copies[begin:begin] = self._numbers(out, numbers.reshape(-1))
-        return port, out
-
-    def _values(self, out: Buffer, first: int, result: Result) -> int:
-        """Note that values are a result; return how many entries there are."""
-        values, (by_row, _, by_entry) = result.of, result.strides
-        assert isinstance(values, Values)
-        layout = values.layout
-        if layout is None or layout.has_numbers or layout.size < len(layout.entries):
-            raise Unsuitable
-        buffers, i = values.buffers(), ROW_NUMBER
-        in_place = self.loops.in_order(result.by) and out.size == self.count
-        for k, buffer in enumerate(buffers):
-            self.bound[buffer] = None
-            if in_place:
-                self.instead[buffer] = out, 0
-            else:
-                at = self.loops.placed(result.by, i) * by_row + first + k * by_entry
-                copy = Load(0, buffer, index(i)), Store(out, at, 0)
-                self.copies.append(For(i, Index(), index(self.count), copy))
-        return len(buffers) * self.count
-
-    def _matrix(self, out: Buffer, first: int, result: Result) -> int:
-        """Note that a matrix is a result; return how many entries there are."""
-        matrix, (by_row, by_column, by_entry) = result.of, result.strides
-        assert isinstance(matrix, Matrix)
-        if matrix.buffer in self.bound:
-            raise Unsuitable
-        self.bound[matrix.buffer] = None
-        across = result.across or result.by
-        in_order = self.loops.in_order(result.by) and self.loops.in_order(across)
-        if in_order and out.size == matrix.buffer.size and matrix.strides == result.strides:
-            self.instead[matrix.buffer] = out, 0
-            return out.size
-        i, k, count = ROW_NUMBER, WITHIN, index(self.count)
-        there = self.loops.placed(result.by, i) * by_row + first
-        there += self.loops.placed(across, k) * by_column
-        copy: list[Statement] = []
-        for entry in range(matrix.entries):
-            here = matrix.at(index(i), index(k), entry)
-            copy.append(Load(entry, matrix.buffer, here))
-            copy.append(Store(out, there + entry * by_entry, entry))
-        self.copies.append(For(i, Index(), count, (For(k, Index(), count, tuple(copy)),)))
-        return matrix.buffer.size
-
-    def _numbers(self, out: Buffer, numbers: NDArray[np.float64]) -> Iterator[Statement]:
-        """Yield what fills an output that is put together, or of which only some rows are set."""
-        yield Fill(out, 0, out.size)
-        at = np.flatnonzero(numbers)
-        if len(at):
-            where, what = table(f"{out}.at", at), constants(f"{out}.numbers", numbers[at])
-            copy = Load(0, what, index(WITHIN)), Store(out, index(where[WITHIN]), 0)
-            yield For(WITHIN, Index(), index(len(at)), copy)
-
-    def _guards(self) -> tuple[list[Statement], tuple[str, ...]]:
+    def _checks(self) -> tuple[list[Statement], list[str]]:
         """Return the checks of what must be positive, in the order in which rows are looked at."""
         checks: list[Statement] = []
         said: list[str] = []
-        text: Any
-        i = index(ROW_NUMBER)
+        i = index(ROW)
         for loop in self.loops.steps:
             found = [list(scope.guards.values()) for scope in loop.scopes.values()]
             if not any(found):
                 continue
-            if loop.sort != ROWS or any(len(each) != 1 for each in found):
-                raise Unsuitable
+            if loop.domain != ROWS or any(len(each) != 1 for each in found):
+                raise NoLoopNest
             buffer = self.loops.new_values()
-            self.bound[buffer] = None
-            for scope, ((excess, text),) in zip(loop.scopes.values(), found, strict=True):
+            for scope, ((excess, _),) in zip(loop.scopes.values(), found, strict=True):
                 scope.store(buffer, i, excess)
-                if not isinstance(text, Texts):
-                    raise Unsuitable
-            before, inward = len(said), loop.direction == INWARD
-            status = i * -1 + (before + self.count) if inward else i + (before + 1)
-            check = Load(0, buffer, i), Check(0, status)
-            checks.append(For(ROW_NUMBER, Index(), index(self.count), check, backwards=inward))
-            said += text.texts[::-1] if inward else text.texts
-        return checks, tuple(said)
+            texts: Any = found[0][0][1]
+            inward = loop.direction == INWARD
+            status = i * -1 + (len(said) + len(texts)) if inward else i + (len(said) + 1)
+            check = ir.Load(0, buffer, i), ir.Check(0, status)
+            checks.append(ir.For(ROW, Index(), self.count, check, backwards=inward))
+            said += texts[::-1] if inward else texts
+        return checks, said
 
-    # -- statements ------------------------------------------------------------------------------
-
-    def body(self) -> tuple[Statement, ...]:
-        """Return all statements."""
-        for block in self.loops.blocks:
-            block.place()
-        needed = self._needed()
-        body = [*self._zeros(needed)]
-        body += self._over_rows(self.loops.hoisted, needed)
-        body += [self._sines_and_cosines(angle) for angle in self.loops.angles]
-        for loop in self.loops.steps:
-            body += self._over_rows(loop, needed)
-        return with_buffers([*body, *self.copies, *self.checks], self.instead)
-
-    def _needed(self) -> set[Buffer]:
-        """Return what has to be computed for results, checks and angles."""
-        needed = {*self.bound, *(angle.value for angle in self.loops.angles)}
-        loops = (*self.loops.steps, self.loops.hoisted)
-        scopes = [scope for loop in loops for scope in loop.scopes.values()]
+    def _needed(self, needed: set[Buffer]) -> set[Buffer]:
+        """Return what has to be computed for these buffers."""
+        scopes = [scope for loop in self.loops.steps for scope in loop.scopes.values()]
         before = -1
         while len(needed) != before:
             before = len(needed)
-            for scope in scopes:
-                nodes = _live_nodes(scope, needed)
+            for scope in (*scopes, self.loops.before):
+                nodes = live_nodes(scope, needed)
                 needed |= {node.args[0] for node in nodes if node.op == LOAD}
+            for angles, of in self.loops.sines.items():
+                needed |= set() if needed.isdisjoint(of.values()) else {angles, *of.values()}
         return needed
 
-    def _zeros(self, needed: set[Buffer]) -> Iterator[Statement]:
-        """Yield what fills what may be read, or stays, without having been written."""
-        buffers = [angle.value for angle in self.loops.angles]
-        buffers += [block.buffer for block in self.loops.blocks if block.buffer in needed]
-        for matrix in self.loops.matrices:
-            complete = matrix.is_full or matrix.buffer not in self.bound
-            if matrix.buffer in needed and not (self.forest.is_chain and complete):
-                buffers.append(matrix.buffer)
-        for buffer in buffers:
-            yield Fill(buffer, 0, buffer.size)
+    def _zeros(self) -> Iterator[Buffer]:
+        """Yield what may be read, or is a result, without having been written."""
+        for container in self.loops.pairs_and_columns:
+            full = isinstance(container, Matrix) and self.forest.is_chain
+            if not full or (container.is_result and not container.is_full):
+                yield container.buffer
 
-    def _sines_and_cosines(self, angle: Angle) -> For:
-        at = index(WITHIN)
-        body = (
-            Load(0, angle.value, at),
-            Let(1, ops.SIN, (0,)),
-            Let(2, ops.COS, (0,)),
-            Store(angle.sine, at, 1),
-            Store(angle.cosine, at, 2),
+    def _sines(self, angles: Buffer) -> Statement:
+        at, of = index(WITHIN), self.loops.sines[angles]
+        body: tuple[Statement, ...] = (
+            ir.Load(0, angles, at),
+            *(ir.Let(k, op, (0,)) for k, op in enumerate(of, 1)),
+            *(ir.Store(buffer, at, k) for k, buffer in enumerate(of.values(), 1)),
         )
-        return For(WITHIN, Index(), index(self.count), body, parallel=True)
+        return ir.For(WITHIN, Index(), self.count, body, parallel=True)
 
-    def _over_rows(self, loop: Loop, needed: set[Buffer]) -> Iterator[Statement]:
+    def _over_rows(self, loop: Loop) -> Iterator[Statement]:
         """Yield a loop over the rows, each of which does what its kind does."""
-        arguments = self.loops.arguments(loop)
+        arguments = self.forest.arguments(loop.domain)
         calls = {}
         for kind, scope in loop.scopes.items():
-            if statements := tuple(_statements(scope, needed)):
-                calls[kind] = Call(self._procedure(loop.sort, statements), arguments)
+            if statements := lowered(scope, self.needed, loads_first=loop.domain != ROWS):
+                calls[kind] = ir.Call(self._procedure(loop.domain, statements), arguments)
         if not calls:
             return
         same = len({call.procedure for call in calls.values()}) == 1
-        if loop.sort == PAIRS and not same:
-            raise Unsuitable
-        i, (body, *_) = ROW_NUMBER, calls.values()
-        if loop.sort == PAIRS or (same and len(calls) == len(set(self.forest.kinds))):
-            statement: Statement = body  # all kinds do the same
-        else:
+        if loop.domain == PAIRS and not same:
+            raise NoLoopNest
+        statement: Statement = next(iter(calls.values()))  # if all kinds do the same
+        if loop.domain != PAIRS and not (same and len(calls) == len(set(self.forest.kinds))):
             cases = tuple((kind, (call,)) for kind, call in calls.items())
-            statement = Switch(index(self.kinds[i]), cases)
+            statement = ir.Switch(index(self.kinds[ROW]), cases)
         inward = loop.direction == INWARD
-        yield For(i, Index(), index(self.count), (statement,), backwards=inward)
+        yield ir.For(ROW, Index(), self.count, (statement,), backwards=inward)
 
-    def _procedure(self, sort: str, statements: tuple[Statement, ...]) -> Procedure:
+    def _procedure(self, domain: str, statements: tuple[Statement, ...]) -> ir.Procedure:
         """Return what an iteration does; iterations that do the same share it."""
-        key = sort, repr(statements)  # the number 1.0 equals the value 1
+        key = domain, repr(statements)  # the number 1.0 equals the value 1
         if key not in self.shared:
-            name = f"{sort}{len(self.shared)}"
-            row = ROW_NUMBER, PARENT_NUMBER
-            if sort == ROWS:
-                self.shared[key] = Procedure(name, row, statements)
-            else:
-                within = For(WITHIN, index(BEGIN), index(END), statements, parallel=True)
-                self.shared[key] = Procedure(name, (*row, BEGIN, END), (within,))
+            name = f"{domain}{len(self.shared)}"
+            parameters: tuple[ir.Variable, ...] = ROW, PARENT_ROW
+            if domain != ROWS:
+                parameters = *parameters, BEGIN, END
+                within = ir.For(WITHIN, index(BEGIN), index(END), statements, parallel=True)
+                statements = (within,)
+            self.shared[key] = ir.Procedure(name, parameters, statements)
         return self.shared[key]
-
-
-def _live_nodes(scope: Scope, needed: set[Buffer]) -> list[Symbol | Condition]:
-    """Return the nodes of what is stored in buffers that are needed."""
-    live = bytearray(len(scope.nodes))
-    for (buffer, _), (value, _) in scope.stores.items():
-        if buffer in needed and isinstance(value, Symbol):
-            if value.graph is not scope:
-                raise Unsuitable
-            live[value.id] = 1
-    for node in reversed(scope.nodes):
-        if live[node.id] and node.op not in (LOAD, EQUAL):
-            for x in node.args:
-                if type(x) is not float:
-                    live[x.id] = 1
-    return [node for node in scope.nodes if live[node.id]]
-
-
-def _statements(scope: Scope, needed: set[Buffer]) -> Iterator[Statement]:
-    """Yield what an iteration does: in a loop within, loads come before all stores."""
-    values: dict[int, int] = {}
-
-    def operand(x: Any) -> Operand:
-        return values[x.id] if isinstance(x, (Symbol, Condition)) else float(x)
-
-    def statement(node: Symbol | Condition) -> Statement:
-        value = values[node.id] = len(values)
-        if node.op == LOAD:
-            return Load(value, *node.args)
-        if node.op == EQUAL:
-            return Equal(value, *node.args)
-        return Let(value, node.op, tuple(operand(x) for x in node.args))
-
-    nodes = _live_nodes(scope, needed)
-    stores = [
-        (after, buffer, at, value)
-        for (buffer, at), (value, after) in scope.stores.items()
-        if buffer in needed
-    ]
-    stores.sort(key=lambda store: store[0])
-    within = scope.loop.sort != ROWS
-    if within:
-        nodes.sort(key=lambda node: node.op not in (LOAD, EQUAL))
-    for node in nodes:
-        while not within and stores and stores[0][0] <= node.id:
-            _, buffer, at, value = stores.pop(0)
-            yield Store(buffer, at, operand(value))
-        yield statement(node)
-    for _, buffer, at, value in stores:
-        yield Store(buffer, at, operand(value))

@@ -10,12 +10,26 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.graph import INPUT, NUMBER, Condition, Graph, Symbol
+from mbs_dynamics.compiler.frontend.graph import NUMBER, Graph, Symbol
+from mbs_dynamics.compiler.frontend.lowering import lowered
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.counting import evaluations
+from mbs_dynamics.compiler.ir.nodes import (
+    CONSTANT,
+    OUTPUT,
+    TABLE,
+    Buffer,
+    Fill,
+    Index,
+    Load,
+    Module,
+    Statement,
+)
 from mbs_dynamics.errors import TraceError
 
 
@@ -52,108 +66,61 @@ class Operations(NamedTuple):
         return f"{self.total} operations ({said})" if said else "0 operations"
 
 
-KIND = {
-    ops.MUL: "multiplications",
-    ops.ADD: "additions",
-    ops.SUB: "additions",
-    ops.DIV: "divisions",
-    ops.SQRT: "square_roots",
-    ops.SIN: "trigonometric",
-    ops.COS: "trigonometric",
-    ops.ATAN2: "trigonometric",
-    ops.SELECT: "selections",
+COUNTED = {
+    "multiplications": (ops.MUL,),
+    "additions": (ops.ADD, ops.SUB),
+    "divisions": (ops.DIV,),
+    "square_roots": (ops.SQRT,),
+    "trigonometric": (ops.SIN, ops.COS, ops.ATAN2),
+    "selections": (ops.SELECT,),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What is left of a function after tracing: only the nodes that an output needs."""
+    """A traced function, as straight-line code or as a loop nest."""
 
-    name: str
+    module: Module
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    values: tuple[tuple[Symbol | float, ...], ...]
-    """For each output the flat (row-major) list of its entries."""
-    nodes: tuple[Symbol | Condition, ...]
-    """Arguments before their users, inputs included, nothing superfluous."""
-    guards: tuple[tuple[Symbol, str], ...] = ()
-    """Symbols that must be positive, in the order of the trace, and what to say if one is not."""
+    guards: tuple[str, ...] = ()
+    """What to say if a value is not positive that must be, in the order of the trace."""
     result_type: Any = None
     """The named tuple that the function returned; None if it returned an array or a mapping."""
+    in_loops: bool = False
+    """Whether loops have stayed loops."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what it is made of as lists, which do not nest: graphs are deep."""
-        number = {node.id: k for k, node in enumerate(self.nodes)}
-
-        def plain(x: Any) -> Any:
-            return number[x.id] if isinstance(x, (Symbol, Condition)) else x
-
-        nodes = [(x.op, x.args if x.op == INPUT else tuple(map(plain, x.args))) for x in self.nodes]
-        values = [list(map(plain, entries)) for entries in self.values]
-        guards = [(plain(x), text) for x, text in self.guards]
-        given = self.name, self.inputs, self.outputs, values, nodes, guards, self.result_type
-        return _rebuilt, given
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.module.name
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
             return NotImplemented
-        # the number 1.0 equals the node 1, but for their texts
-        return self is other or repr(self.__reduce__()) == repr(other.__reduce__())
+        return self is other or self._content() == other._content()
 
     def __hash__(self) -> int:
         return hash((self.name, self.inputs, self.outputs))
 
-    in_loops: ClassVar[bool] = False
-    """Whether it is a :class:`LoopProgram`. What these need is imported where there is one: to make
-    its classes takes longer than to load a kernel."""
+    def _content(self) -> Any:
+        """Return what tells programs apart; the number 1.0 equals the value 1, but for its text."""
+        from mbs_dynamics.compiler.ir.text import text  # rarely needed
 
-    @property
-    def expanded(self) -> Program:
-        """The same function without loops: itself."""
-        return self
+        data = [
+            x.data.tobytes() for x in self.module.buffers(CONSTANT, TABLE) if x.data is not None
+        ]
+        return text(self.module), data, self.inputs, self.outputs, self.guards, self.result_type
 
-    @property
+    @cached_property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
-        counts: dict[str, int] = {}
-        for node in self.nodes:
-            kind = KIND.get(node.op)
-            if kind:
-                counts[kind] = counts.get(kind, 0) + 1
-        return Operations(**counts)
+        times = evaluations(self.module)
+        return Operations(**{kind: sum(times[op] for op in of) for kind, of in COUNTED.items()})
 
 
-def _rebuilt(
-    name: str,
-    inputs: tuple[Port, ...],
-    outputs: tuple[Port, ...],
-    values: list[list[Any]],
-    nodes: list[tuple[str, tuple[Any, ...]]],
-    guards: list[tuple[Any, str]],
-    result_type: Any,
-) -> Program:
-    """Return the program of which these are the lists."""
-    graph = Graph()
-
-    def node(x: Any) -> Any:
-        return graph.nodes[x] if type(x) is int else x
-
-    known = {op: op for op in (INPUT, *ops.EVERY)}  # operations are compared as objects
-    for name_of_op, args in nodes:
-        op = known[name_of_op]
-        kind = Condition if op in ops.CONDITIONS else Symbol
-        operands = args if op == INPUT else tuple(map(node, args))
-        graph.nodes.append(kind(graph, op, operands, len(graph.nodes)))
-    return Program(
-        name,
-        inputs,
-        outputs,
-        tuple(tuple(map(node, entries)) for entries in values),
-        tuple(graph.nodes),
-        tuple((node(x), text) for x, text in guards),
-        result_type,
-    )
-
+MANY_ZEROS = 64
+"""An output with more zeros than this is filled with zeros first."""
 
 SILENT = 5.0
 """Seconds that tracing and compilation take at most without a word in the log."""
@@ -177,7 +144,49 @@ def trace(
     """
     graph = Graph()
     with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
-        return _trace(graph, function, inputs, name, droppable)
+        named, result_type = _results(function, graph, inputs, name)
+        arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
+        outputs = [Buffer(key, OUTPUT, array.size) for key, array in arrays.items()]
+        zeros: list[Statement] = []
+        for output, array in zip(outputs, arrays.values(), strict=True):
+            values = [_entry(x, graph) for x in array.flat]
+            filled = sum(type(x) is float and x == 0.0 for x in values) > MANY_ZEROS
+            if filled:
+                zeros.append(Fill(output, 0, output.size))
+            for k, x in enumerate(values):
+                if isinstance(x, Symbol):
+                    graph.stores[output, Index((), k)] = x, x.id + 1
+                elif x != 0.0 or not filled:
+                    graph.stores[output, Index((), k)] = x, 0
+        checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
+        body = (*zeros, *lowered(graph, outputs, checked))
+    used = {x.buffer.name for x in body if isinstance(x, Load)}
+    kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
+    given = tuple(graph.inputs[port.name] for port in kept)
+    graph.forget()
+    return Program(
+        Module(name, given, tuple(outputs), body),
+        tuple(kept),
+        tuple(Port(key, array.shape) for key, array in arrays.items()),
+        guards,
+        result_type,
+    )
+
+
+def _results(
+    function: Callable[..., Any], graph: Graph, inputs: Mapping[str, tuple[int, ...]], name: str
+) -> tuple[Mapping[str, Any], Any]:
+    """Call a function with symbols; see :func:`named_results`."""
+    try:
+        result = function(**{key: graph.input(key, shape) for key, shape in inputs.items()})
+    except (TypeError, AttributeError) as error:
+        if isinstance(error, TraceError) or not _is_about_symbols(error):
+            raise
+        raise TraceError(
+            f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select from "
+            "mbs_dynamics.compiler, which work on floats and symbols"
+        ) from error
+    return named_results(name, result)
 
 
 @contextlib.contextmanager
@@ -214,35 +223,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _trace(
-    graph: Graph,
-    function: Callable[..., Any],
-    inputs: Mapping[str, tuple[int, ...]],
-    name: str,
-    droppable: frozenset[str],
-) -> Program:
-    symbols = {key: graph.input(key, shape) for key, shape in inputs.items()}
-    try:
-        result = function(**symbols)
-    except (TypeError, AttributeError) as error:
-        if isinstance(error, TraceError) or not _is_about_symbols(error):
-            raise
-        raise TraceError(
-            f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select from "
-            "mbs_dynamics.compiler, which work on floats and symbols"
-        ) from error
-    named, result_type = named_results(name, result)
-    arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
-    values = tuple(tuple(_entry(x, graph) for x in array.flat) for array in arrays.values())
-    guards = tuple(graph.guards.values())
-    nodes = _needed(graph, (*values, tuple(x for x, _ in guards)))
-    used = {node.args[0] for node in nodes if node.op == INPUT}
-    kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
-    outputs = tuple(Port(key, array.shape) for key, array in arrays.items())
-    graph.forget_but(nodes)
-    return Program(name, tuple(kept), outputs, values, nodes, guards, result_type)
-
-
 def named_results(name: str, result: Any) -> tuple[Mapping[str, Any], Any]:
     """Return what a function returned by name, and its type if that is a named tuple."""
     if isinstance(result, tuple) and hasattr(result, "_asdict"):
@@ -267,19 +247,3 @@ def _entry(x: Any, graph: Graph) -> Symbol | float:
             f"an output contains a {type(x).__name__}; valid are arrays of numbers and symbols"
         )
     return float(x)
-
-
-def _needed(
-    graph: Graph, values: tuple[tuple[Symbol | float, ...], ...]
-) -> tuple[Symbol | Condition, ...]:
-    needed = bytearray(len(graph.nodes))
-    for output in values:
-        for x in output:
-            if isinstance(x, Symbol):
-                needed[x.id] = 1
-    for node in reversed(graph.nodes):
-        if needed[node.id] and node.op != INPUT:
-            for x in node.args:
-                if type(x) is not float:
-                    needed[x.id] = 1
-    return tuple(node for node in graph.nodes if needed[node.id])

@@ -47,21 +47,15 @@ class Series:
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Series):
             return Series([a + b for a, b in zip(self.c, other.c, strict=True)])
-        if _is_coefficient(other):
+        if isinstance(other, (Symbol, *NUMBER)):
             return Series((self.c[0] + other, *self.c[1:]))
         return NotImplemented
-
-    __radd__ = __add__
 
     def __neg__(self) -> Series:
         return Series([-a for a in self.c])
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Series):
-            return Series([a - b for a, b in zip(self.c, other.c, strict=True)])
-        if _is_coefficient(other):
-            return Series((self.c[0] - other, *self.c[1:]))
-        return NotImplemented
+        return self + -other
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -69,20 +63,17 @@ class Series:
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Series):
             return Series([_convolution(self.c, other.c, k) for k in range(len(self.c))])
-        if _is_coefficient(other):
+        if isinstance(other, (Symbol, *NUMBER)):
             return Series([a * other for a in self.c])
         return NotImplemented
 
-    __rmul__ = __mul__
+    __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        if not isinstance(other, Series):
-            return Series([a / other for a in self.c]) if _is_coefficient(other) else NotImplemented
+        divisor = other if isinstance(other, Series) else constant(other, self.order)
         quotient: list[Coefficient] = []
         for k, a in enumerate(self.c):
-            for j in range(1, k + 1):
-                a = a - other.c[j] * quotient[k - j]
-            quotient.append(a / other.c[0])
+            quotient.append((a - _convolution(divisor.c[1:], quotient, k - 1)) / divisor.c[0])
         return Series(quotient)
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -111,11 +102,8 @@ class Series:
     def sqrt(self) -> Series:
         """Square root, from y y = x."""
         y = [functions.sqrt(self.c[0])]
-        for k in range(1, len(self.c)):
-            rest = self.c[k]
-            for j in range(1, k):
-                rest = rest - y[j] * y[k - j]
-            y.append(rest / (2.0 * y[0]))
+        for k, x in enumerate(self.c[1:], 1):
+            y.append((x - _convolution(y[1:], y[1:], k - 2)) / (2.0 * y[0]))
         return Series(y)
 
     # -- comparisons: of the present values --------------------------------------------------------
@@ -142,40 +130,35 @@ def series_of(derivatives: Sequence[Any]) -> Any:
 
     ``derivatives`` is (x, xdot, xddot, ...), arrays of one shape; the result has that shape.
     """
-    if hasattr(derivatives[0], "series"):  # entries of a row that is not known by number
-        return derivatives[0].series(derivatives)
-    arrays = [np.asarray(x) for x in derivatives]
-    result = np.empty(arrays[0].shape, dtype=object)
-    for index in np.ndindex(result.shape):
-        result[index] = Series([x[index] / math.factorial(k) for k, x in enumerate(arrays)])
-    return result
+    first, *others = derivatives
+    if hasattr(first, "mapped"):  # of rows that are not known by number
+        return first.mapped(lambda *each: series_of(each), *others)
+
+    def series(*x: Any) -> Series:
+        return Series([a / math.factorial(k) for k, a in enumerate(x)])
+
+    return np.frompyfunc(series, len(derivatives), 1)(*map(np.asarray, derivatives))
 
 
 def derivative_of(array: Any, k: int) -> Any:
     """Return the k-th time derivative of an array of series, floats or symbols."""
     array = np.asarray(array)
-    if hasattr(array[()], "derivative"):  # of rows that are not known by number
-        return array[()].derivative(k)
-    result = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        x = array[index]
+    if hasattr(array[()], "mapped"):  # of rows that are not known by number
+        return array[()].mapped(lambda x: derivative_of(x, k))
+
+    def derivative(x: Any) -> Any:
         if isinstance(x, Series):
-            result[index] = x.c[k] * float(math.factorial(k))
-        else:
-            result[index] = x if k == 0 else 0.0
-    return result
+            return x.c[k] * float(math.factorial(k))
+        return 0.0 if k else x
+
+    return np.frompyfunc(derivative, 1, 1)(array)
 
 
 def _convolution(a: Sequence[Coefficient], b: Sequence[Coefficient], k: int) -> Coefficient:
     """Return the k-th coefficient of a product, leaving out factors that are the float zero."""
     total: Coefficient = 0.0
-    for j in range(k + 1):
-        x, y = a[j], b[k - j]
+    for x, y in zip(a[: k + 1], reversed(b[: k + 1]), strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
             continue
         total = total + x * y
     return total
-
-
-def _is_coefficient(x: Any) -> bool:
-    return isinstance(x, (*NUMBER, Symbol)) and not isinstance(x, Condition)

@@ -315,22 +315,6 @@ def inner_bodies(statement: Statement) -> tuple[Block, ...]:
     return tuple(body for _, body in statement.cases) if type(statement) is Switch else ()
 
 
-def with_buffers(body: Iterable[Statement], instead: Mapping[Buffer, tuple[Buffer, int]]) -> Block:
-    """Return the statements with parts of other buffers, given by their first entries, instead."""
-
-    def moved(x: Statement) -> Statement:
-        match x:
-            case Load(buffer=buffer, at=at) | Store(buffer=buffer, at=at) if buffer in instead:
-                to, first = instead[buffer]
-                return x._replace(buffer=to, at=at + first)
-            case Fill(buffer, begin) | Sines(buffer, begin) if buffer in instead:
-                to, first = instead[buffer]
-                return x._replace(buffer=to, first=begin + first)
-        return x
-
-    return rewritten(body, lambda block: map(moved, block))
-
-
 def indices_of(statement: Statement) -> tuple[Index, ...]:
     """Return the indices that a statement evaluates itself."""
     match statement:

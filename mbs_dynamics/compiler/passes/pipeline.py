@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.compiler.passes.hoisting import hoisted
-from mbs_dynamics.compiler.passes.lowering_straight import lowered
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import CHUNK, FAR, LARGEST_BLOCK, WIDTH
@@ -36,38 +35,29 @@ def for_python(program: Program) -> Module:
 
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
     """Yield the way of a program to LLVM IR."""
+    yield "trace", (module := program.module)
     if program.in_loops:
-        yield from loop_stages(program)
+        yield "hoisting", hoisted(module)
         return
-    yield "lowering_straight", (module := lowered(program))
     yield "sines", (module := with_sines_together(module, WIDTH if lanes == 1 else 1))
-    large = len(program.nodes) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]
+    large = len(program.module.body) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]
     yield "spilling", spilled(module, FAR, CHUNK if large else None)
 
 
 def c_stages(program: Program) -> Stages:
     """Yield the way of a program to C."""
+    yield "trace", (module := program.module)
     if program.in_loops:
-        yield from loop_stages(program)
-        return
-    yield "lowering_straight", (module := lowered(program))
-    if len(program.nodes) > LARGEST_BLOCK["c"]:
+        yield "hoisting", hoisted(module)
+    elif len(module.body) > LARGEST_BLOCK["c"]:
         yield "spilling", spilled(module, len(module.body), CHUNK)
 
 
 def python_stages(program: Program) -> Stages:
     """Yield the way of a program to Python."""
+    yield "trace", (module := program.module)
     if program.in_loops:
-        yield from loop_stages(program)
-    else:
-        yield "lowering_straight", lowered(program)
-
-
-def loop_stages(program: Program) -> Stages:
-    """Yield the way of a program that is a loop nest already."""
-    module: Module = program.module  # type: ignore[attr-defined]
-    yield "trace", module
-    yield "hoisting", hoisted(module)
+        yield "hoisting", hoisted(module)
 
 
 def _final(stages: Iterable[tuple[str, Module]]) -> Module:

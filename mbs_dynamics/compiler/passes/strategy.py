@@ -5,13 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.ir.nodes import SCRATCH
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, For
 
 # -- loops -----------------------------------------------------------------------------------------
 
@@ -57,9 +53,6 @@ Measured with LLVM for a humanoid and for chains of 30 and 200 joints: chunks of
 1.12 of the time of those of 2,000 and 0.85 to 1 of the time to compile; chunks of 4,000 take as
 long to run, and 1.1 times as long to compile.
 """
-
-MANY_ZEROS = 64
-"""Zeros of an output from which on it is filled with zeros first."""
 
 STACK = 1 << 18
 """Bytes of scratch memory from which on machine code takes it from the heap."""
@@ -114,32 +107,46 @@ def is_large(rows: int) -> bool:
 def chosen(
     parents: Sequence[int],
     coordinates: int,
-    looped: Callable[[], LoopProgram],
+    looped: Callable[[], Program],
     straight: Callable[[], Program],
 ) -> Program:
     """Return the same program with loops over the rows of a forest, or as straight code.
 
     ``parents`` are those of the rows, each before its children, and ``coordinates`` is the size of
-    what results have entries for. ``looped`` raises Unsuitable if there can be no loops.
+    what results have entries for. ``looped`` raises NoLoopNest if there can be no loops.
     """
     if not is_large(coordinates) and mean_depth(parents) <= DEEP:
         return straight()
-    from mbs_dynamics.compiler.frontend.loops import Unsuitable
+    from mbs_dynamics.compiler.frontend.loops import NoLoopNest
 
     try:
         program = looped()
-    except Unsuitable:
+    except NoLoopNest:
         return straight()
-    return program if _stays_in_loops(program) else straight()
+    return program if _stays_in_loops(program, parents) else straight()
 
 
-def _stays_in_loops(program: LoopProgram) -> bool:
-    if program.has_wide_loops and mean_depth(program.forest.parents) > DEEP:
+def _stays_in_loops(program: Program, parents: Sequence[int]) -> bool:
+    deep = mean_depth(parents) > DEEP
+    if has_wide_loops(program) and deep:
         return True
     entries = sum(port.size for port in program.outputs)
-    first, end = program.forest.trees
-    scattered = mean_depth(program.forest.parents) <= DEEP and max(end - first) < MANY
+    scattered = not deep and _largest_tree(parents) < MANY
     return entries > LONG or program.operations.total > (SCATTERED if scattered else LONG)
+
+
+def has_wide_loops(program: Program) -> bool:
+    """Whether there are loops over pairs or columns, of which lanes do several at once."""
+    bodies = (procedure.body for procedure in program.module.procedures)
+    return any(isinstance(x, For) and x.parallel for body in bodies for x in body)
+
+
+def _largest_tree(parents: Sequence[int]) -> int:
+    """Return the number of rows of the largest tree of a forest."""
+    roots: list[int] = []
+    for i, p in enumerate(parents):
+        roots.append(i if p < 0 else roots[p])
+    return max(map(roots.count, set(roots)), default=0)
 
 
 def mean_depth(parents: Sequence[int]) -> float:
@@ -155,13 +162,8 @@ def is_worth_lanes(program: Program, lanes: int) -> bool:
 
     Parallel loops fill the lanes with one state, and need less memory for that.
     """
-    if not program.in_loops:
-        return True
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-
-    assert isinstance(program, LoopProgram)
-    if not program.has_wide_loops:
-        return True
     module = program.module
+    if not program.in_loops or not has_wide_loops(program):
+        return True
     memory = sum(buffer.size for buffer in (*module.buffers(SCRATCH), *module.outputs))
     return 8 * lanes * memory <= CACHE

@@ -16,11 +16,6 @@ joints: 15 to 45 microseconds with LLVM, 50 to 80 with gcc -O1, 6 to 7 in plain 
 
 def operations_of(program: Program) -> int:
     """Return how many operations are compiled: of loops, those of their bodies."""
-    if not program.in_loops:
-        return len(program.nodes)
-    from mbs_dynamics.compiler.frontend.loop_program import LoopProgram
-
-    assert isinstance(program, LoopProgram)
     return len(program.module.statements)
 
 

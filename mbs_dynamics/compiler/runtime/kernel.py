@@ -128,7 +128,7 @@ class Kernel:
         """The named tuple that a call returns; None for a program with one output."""
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
-        warn_if_long(program.expanded if self.backend == "c" else program, self.backend)
+        warn_if_long(program, self.backend)
         self._evaluator = _evaluator(self.backend, program)
         self._buffers: BufferPool | None = None
         if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
@@ -274,7 +274,7 @@ class Kernel:
         """Return what to raise where a guard fails; for this package."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.guards[guard][1]}{when}{where}{why}")
+        return SingularError(f"{self.name}: {self.guards[guard]}{when}{where}{why}")
 
 
 def _made(program: Program, backend: str, defaults: Mapping[str, FloatArray]) -> Kernel:

@@ -1,0 +1,86 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the nodes of a graph to statements, in the order of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+from mbs_dynamics.compiler.frontend.graph import EQUAL, LOAD, Graph, Node, Symbol
+from mbs_dynamics.compiler.ir import nodes as ir
+
+
+def live_nodes(
+    graph: Graph, needed: Container[ir.Buffer], checked: Sequence[Symbol] = ()
+) -> list[Node]:
+    """Return the nodes of what is stored in buffers that are needed, and of what is checked."""
+    stored = [value for (buffer, _), (value, _) in graph.stores.items() if buffer in needed]
+    live = bytearray(len(graph.nodes))
+    for x in (*stored, *checked):
+        if isinstance(x, Node):
+            live[x.id] = 1
+    for node in reversed(graph.nodes):
+        if live[node.id] and node.op not in (LOAD, EQUAL):
+            for x in node.args:
+                if type(x) is not float:
+                    live[x.id] = 1
+    return [node for node in graph.nodes if live[node.id]]
+
+
+def lowered(
+    graph: Graph,
+    needed: Container[ir.Buffer],
+    checked: Sequence[Symbol] = (),
+    *,
+    loads_first: bool = False,
+) -> tuple[ir.Statement, ...]:
+    """Return the statements of what is stored in buffers that are needed, and checks at the end.
+
+    Inputs and constants are loaded before their first use, all else where the trace did it; with
+    ``loads_first`` all loads precede all stores, as in iterations that run at the same time.
+    """
+    nodes = live_nodes(graph, needed, checked)
+    pending = [
+        (after, ir.Store(buffer, at, value))
+        for (buffer, at), (value, after) in graph.stores.items()
+        if buffer in needed
+    ]
+    pending.sort(key=lambda store: store[0])
+    pending.reverse()
+    body: list[ir.Statement] = []
+    values: dict[int, int] = {}
+
+    def operand(x: Any) -> Any:
+        """Return a number, or the value of a node, after its load at need."""
+        if not isinstance(x, Node):
+            return float(x)
+        value = values.get(x.id)
+        return define(x) if value is None else value
+
+    def define(node: Node) -> int:
+        op, args = node.op, node.args
+        if op is not LOAD and op is not EQUAL:
+            args = tuple([operand(x) for x in args])
+        value = values[node.id] = len(values)
+        if op is LOAD:
+            body.append(ir.Load(value, *args))
+        else:
+            body.append(ir.Equal(value, *args) if op is EQUAL else ir.Let(value, op, args))
+        return value
+
+    def store() -> None:
+        _, (buffer, at, value, _) = pending.pop()
+        body.append(ir.Store(buffer, at, operand(value)))
+
+    if loads_first:
+        nodes.sort(key=lambda node: node.op not in (LOAD, EQUAL))
+    for node in nodes:
+        while pending and pending[-1][0] <= node.id and not loads_first:
+            store()
+        if node.op is not LOAD or node.args[0].kind not in (ir.INPUT, ir.CONSTANT):
+            define(node)
+    while pending:
+        store()
+    body += [ir.Check(operand(x), ir.Index((), k)) for k, x in enumerate(checked, 1)]
+    return tuple(body)
