@@ -11,7 +11,7 @@ project = "mbs_dynamics"
 author = "The mbs_dynamics authors"
 copyright = "2026, The mbs_dynamics authors"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "generated"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "generated"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["deflist"]
 highlight_language = "bash"
