@@ -18,7 +18,6 @@ NAMES = (
     "heavy_top",
     "falling_chain",
     "counts_over_n",
-    "arm_and_torques",
     "four_representations",
 )
 pytest.importorskip("matplotlib")
