@@ -194,10 +194,6 @@ class _C(Printer):
             return f"{args[0]} ? {args[1]} : {args[2]}"
         return super().expression(f"{op}{self.suffix}" if op in FUNCTIONS else op, args)
 
-    def equal(self, a: str, b: str) -> str:
-        """Return the expression that is one where two indices are equal, else zero."""
-        return f"{a} == {b} ? {self.operand(1.0)} : {self.operand(0.0)}"
-
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         """Return the definition of a value."""
         return f"const {'int' if condition else self.kind} t{value} = {expression};"

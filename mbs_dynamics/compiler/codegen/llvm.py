@@ -177,8 +177,8 @@ class _Function:
         """How many lanes values have here."""
         self.across: ir.Variable | None = None
         """The variable of the parallel loop around, of which lanes are iterations."""
-        self.iterations = self.mask = ""
-        """The vector of its values, and that of whether they are within the loop."""
+        self.mask = ""
+        """The vector of whether its values are within the loop."""
         self.ports: dict[ir.Buffer, str] = {}
         self.loaded: dict[ir.Operand, tuple[ir.Buffer, int]] = {}
         """Entries of inputs, by the values that they were loaded as."""
@@ -250,14 +250,6 @@ class _Function:
         """Return an integer of a table."""
         table, k = self.of.symbol(x.table), self.index(x.at)
         return self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr {table}, i64 {k}')}")
-
-    def lanes_of(self, at: ir.Index) -> str:
-        """Return an index in all iterations, as a vector."""
-        assert self.across is not None
-        word, factor = self.type("i64"), at.factor(self.across)
-        rest = self.splat(self.index(at.without(self.across)), "i64")
-        varying = self.new(f"mul {word} {self.iterations}, splat (i64 {factor})")
-        return self.new(f"add {word} {varying}, {rest}")
 
     def entry_type(self, buffer: ir.Buffer) -> str:
         """Return the type of an entry of a buffer."""
@@ -379,18 +371,6 @@ class _Function:
             x = self.new(f"insertelement {vector} {x}, double {text}, i64 {lane}")
         return x
 
-    def equal(self, x: ir.Equal) -> None:
-        """Emit one where two indices are equal, else zero."""
-        value, a, b = x
-        real, bit = self.type("double"), self.type("i1")
-        if self.across is None:
-            same = self.new(f"icmp eq i64 {self.index(a)}, {self.index(b)}")
-            bit = "i1"
-        else:
-            same = self.new(f"icmp eq {self.type('i64')} {self.lanes_of(a)}, {self.lanes_of(b)}")
-        one, zero = self.constant(1.0), self.constant(0.0)
-        self.text[value] = self.new(f"select {bit} {same}, {real} {one}, {real} {zero}")
-
     def load(self, x: ir.Load) -> None:
         """Emit the load of an entry, or of those of all iterations."""
         value, buffer, at, volatile = x
@@ -494,9 +474,9 @@ class _Function:
         lanes = ", ".join(f"i64 {lane}" for lane in range(WIDTH))
         with self.loop(first, end, loop.variable, step=WIDTH) as k:
             self.across = loop.variable
-            self.iterations = self.new(f"add {word} {self.splat(k, 'i64')}, <{lanes}>")
-            below = self.new(f"icmp slt {word} {self.iterations}, {after}")
-            above = self.new(f"icmp sge {word} {self.iterations}, {before}")
+            values = self.new(f"add {word} {self.splat(k, 'i64')}, <{lanes}>")
+            below = self.new(f"icmp slt {word} {values}, {after}")
+            above = self.new(f"icmp sge {word} {values}, {before}")
             self.mask = self.new(f"and {self.type('i1')} {below}, {above}")
             self.body(loop.body)
         self.text, self.width, self.across = outside, 1, None
@@ -567,7 +547,6 @@ class _Function:
 
 EMIT: dict[type, Callable[[_Function, Any], None]] = {
     ir.Let: _Function.let,
-    ir.Equal: _Function.equal,
     ir.Load: _Function.load,
     ir.Store: _Function.store,
     ir.Fill: _Function.fill,

@@ -12,7 +12,6 @@ from mbs_dynamics.compiler.codegen.builder import (
     I1,
     I32,
     I64,
-    NULL,
     PTR,
     VOID,
     Function,
@@ -27,10 +26,7 @@ from mbs_dynamics.compiler.codegen.builder import (
 BODY = Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
 
-LOOP = Prototype(
-    *("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64, Pointer(PTR), Pointer(I64))
-)
-COPY = Prototype("memcpy", PTR, PTR, PTR, I64)
+LOOP = Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
 
 SIN, COS = Prototype("sin", DOUBLE, DOUBLE), Prototype("cos", DOUBLE, DOUBLE)
 
@@ -143,33 +139,24 @@ def _ask_the_library(f: Function, lanes: int) -> None:
 
 
 def loop_over_states() -> Function:
-    """Return ``i64 mbs.loop(function, states, pointers, strides, ports, guards, staging, sizes)``.
+    """Return ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
 
-    It evaluates one state after the other by a function that :func:`codegen.llvm.emit_llvm`
-    wrote. ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the
-    next in each (0 to use the same one for all). An output for which ``staging`` has an address,
-    not null, is written there, ``sizes`` of bytes, and copied to where it belongs: a cache keeps
-    what is written in any order, and memory is written from one end to the other. It returns 0, or
-    for the first state i at which the guard k fails, i times the number of guards, plus k. It
-    returns -1 if there is no memory.
+    It evaluates one state after the other by a function that :mod:`codegen.llvm` printed.
+    ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the next in
+    each (0: all share the same one). It returns 0, or for the first state i at which the guard k
+    fails, i times the number of guards, plus k; or -1 if there is no memory.
     """
     f = Function(LOOP, exported=True)
-    function, states, pointers, strides, ports, guards, staging, sizes = f.parameters
-    home, now = f.array(PTR, ports), f.array(PTR, ports)
+    function, states, pointers, strides, ports, guards = f.parameters
+    now = f.array(PTR, ports)
     with f.loop(ports) as k:
-        home[k] = pointers[k]
-        now[k] = f.select(staging[k] == NULL, home[k], staging[k], PTR)
+        now[k] = pointers[k]
     with f.loop(states) as state:
         status = f.call(function, now)
         with f.if_(status != 0):
             f.ret(f.select(status < 0, -1, state * guards + status.to(I64)))
         with f.loop(ports) as k:
-            following = home[k].byte(strides[k])
-            with f.if_(staging[k] == NULL):
-                now[k] = following
-            with f.else_():
-                f.call(COPY, home[k], staging[k], sizes[k])
-            home[k] = following
+            now[k] = now[k].byte(strides[k])
     f.ret(0)
     return f
 

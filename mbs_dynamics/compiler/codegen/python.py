@@ -164,10 +164,6 @@ class _Python(Printer):
             return f"{args[1]} if {args[0]} else {args[2]}"
         return f"quotient({args[0]}, {args[1]})" if op == ops.DIV else expression(op, args)
 
-    def equal(self, a: str, b: str) -> str:
-        """Return the expression that is one where two indices are equal, else zero."""
-        return f"({a} == {b}) * 1.0"
-
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         """Return the definition of a value."""
         return f"t{value} = {expression}"

@@ -26,9 +26,8 @@ from mbs_dynamics.errors import TraceError
 
 NUMBER = (float, int, np.floating, np.integer)
 
-LOAD, EQUAL = "load", "equal"
-"""Operations of nodes that are loaded, from a buffer at an index, and of those that are one where
-two indices are equal, else zero."""
+LOAD = "load"
+"""The operation of nodes that are loaded, from a buffer at an index."""
 
 BRANCH_HELP = (
     "a traced function cannot branch on a symbol, because the trace has to hold for every value; "

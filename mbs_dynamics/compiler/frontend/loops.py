@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.frontend import domains
 from mbs_dynamics.compiler.frontend.domains import COLUMN, GROUND, OTHER, OWN, PARENT, ROWS, Forest
-from mbs_dynamics.compiler.frontend.graph import EQUAL, LOAD, Graph, Symbol
+from mbs_dynamics.compiler.frontend.graph import LOAD, Graph, Symbol
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.nodes import Buffer, Index, index
@@ -211,10 +211,14 @@ class Loops:
         mine = column if i.kind is None else column[self._kinds == i.kind]
         if (mine == mine[0]).all():
             return float(mine[0])
-        key = column.tobytes()
+        return self.scope.load(self._constant(column), self.scope.number(i))
+
+    def _constant(self, values: NDArray[Any]) -> Buffer:
+        """Return the buffer of constants, the same for the same ones."""
+        key = values.tobytes()
         if key not in self._constants:
-            self._constants[key] = ir.constants(f"c{len(self._constants)}", column)
-        return self.scope.load(self._constants[key], self.scope.number(i))
+            self._constants[key] = ir.constants(f"c{len(self._constants)}", values)
+        return self._constants[key]
 
     def input(self, name: str, order: str, shape: tuple[int, ...] = (), first: int = 0) -> PerRow:
         """Return an input with an array of entries for each row, the part that begins at first."""
@@ -239,8 +243,9 @@ class Loops:
 
     def unit(self, i: Row, k: Row) -> Any:
         """Return an entry of the identity matrix."""
-        pair = self.scope.number(i), self.scope.number(k)
-        return self.scope.node(EQUAL, pair, pair)
+        count = self.forest.count
+        ones = self._constant(np.arange(1 - count, count) == 0)
+        return self.scope.load(ones, self.scope.number(k) + self.scope.number(i) * -1 + (count - 1))
 
     def new_values(self) -> Buffer:
         """Return memory for a value of each row."""

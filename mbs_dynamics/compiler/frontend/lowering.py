@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
-from mbs_dynamics.compiler.frontend.graph import EQUAL, LOAD, Graph, Node, Symbol
+from mbs_dynamics.compiler.frontend.graph import LOAD, Graph, Node, Symbol
 from mbs_dynamics.compiler.ir import nodes as ir
 
 
@@ -21,7 +21,7 @@ def live_nodes(
         if isinstance(x, Node):
             live[x.id] = 1
     for node in reversed(graph.nodes):
-        if live[node.id] and node.op not in (LOAD, EQUAL):
+        if live[node.id] and node.op is not LOAD:
             for x in node.args:
                 if type(x) is not float:
                     live[x.id] = 1
@@ -60,13 +60,10 @@ def lowered(
 
     def define(node: Node) -> int:
         op, args = node.op, node.args
-        if op is not LOAD and op is not EQUAL:
+        if op is not LOAD:
             args = tuple([operand(x) for x in args])
         value = values[node.id] = len(values)
-        if op is LOAD:
-            body.append(ir.Load(value, *args))
-        else:
-            body.append(ir.Equal(value, *args) if op is EQUAL else ir.Let(value, op, args))
+        body.append(ir.Load(value, *args) if op is LOAD else ir.Let(value, op, args))
         return value
 
     def store() -> None:
@@ -74,7 +71,7 @@ def lowered(
         body.append(ir.Store(buffer, at, operand(value)))
 
     if loads_first:
-        nodes.sort(key=lambda node: node.op not in (LOAD, EQUAL))
+        nodes.sort(key=lambda node: node.op is not LOAD)
     for node in nodes:
         while pending and pending[-1][0] <= node.id and not loads_first:
             store()

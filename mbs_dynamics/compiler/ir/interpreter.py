@@ -91,9 +91,6 @@ class _Evaluation:
         match statement:
             case ir.Let(value, op, args):
                 self.values[value] = MEANING[op](*(self.operand(x) for x in args))
-            case ir.Equal(value, a, b):
-                same = a.value(variables) == b.value(variables)
-                self.values[value] = float(same)
             case ir.Load(value, buffer, at):
                 entries = buffer.data if buffer.data is not None else self.memory[buffer]
                 self.values[value] = float(entries[self.place(buffer, at, variables)])

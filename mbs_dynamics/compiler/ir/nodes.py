@@ -8,7 +8,7 @@ addresses that are affine in loop variables and in integers looked up in tables;
 and call other statements. Only registers and instructions are left to be decided: the memory layout
 is part of the program.
 
-    statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call
+    statement = Let | Load | Store | Fill | Sines | Check | For | Switch | Call
 """
 
 from __future__ import annotations
@@ -143,14 +143,6 @@ class Let(NamedTuple):
     args: tuple[Operand, ...]
 
 
-class Equal(NamedTuple):
-    """Define a value as one where two indices are equal, else zero."""
-
-    value: int
-    a: Index
-    b: Index
-
-
 class Load(NamedTuple):
     """Define a value as an entry of a buffer.
 
@@ -235,7 +227,7 @@ class Call(NamedTuple):
     arguments: tuple[Index, ...]
 
 
-Statement = Let | Equal | Load | Store | Fill | Sines | Check | For | Switch | Call
+Statement = Let | Load | Store | Fill | Sines | Check | For | Switch | Call
 Block = tuple[Statement, ...]
 
 
@@ -318,7 +310,7 @@ def inner_bodies(statement: Statement) -> tuple[Block, ...]:
 def indices_of(statement: Statement) -> tuple[Index, ...]:
     """Return the indices that a statement evaluates itself."""
     match statement:
-        case Equal(_, a, b) | For(_, a, b):
+        case For(_, a, b):
             return a, b
         case Load(at=at) | Store(at=at) | Check(status=at) | Switch(on=at):
             return (at,)

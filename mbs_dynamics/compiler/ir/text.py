@@ -34,8 +34,6 @@ class Printer:
             case ir.Let(value, op, args):
                 computed = self.expression(op, [self.operand(x) for x in args])
                 yield self.define(value, computed, condition=op in ops.CONDITIONS)
-            case ir.Equal(value, a, b):
-                yield self.define(value, self.equal(self.index(a), self.index(b)))
             case ir.Load(value, buffer, at):
                 yield self.define(value, self.entry(buffer, at))
             case ir.Store(buffer, at, x):
@@ -84,10 +82,6 @@ class Printer:
     def expression(self, op: str, args: Sequence[str]) -> str:
         """Return an operation."""
         return expression(op, args)
-
-    def equal(self, a: str, b: str) -> str:
-        """Return the expression that is one where two indices are equal, else zero."""
-        return f"({a}) == ({b})"
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         """Return the definition of a value."""

@@ -80,8 +80,6 @@ class _Verifier:
                 for k, x in enumerate(args):
                     self.operand(x, condition=op == ops.SELECT and k == 0)
                 self.define(value, op in ops.CONDITIONS)
-            case ir.Equal(value, _, _):
-                self.define(value)
             case ir.Load(value, buffer, _):
                 _require(buffer.kind != ir.TABLE, f"a double is loaded from table {buffer}")
                 self.define(value)

@@ -39,7 +39,7 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 _WORD, _AT = ctypes.c_int64, ctypes.c_void_p
 
-LOOP = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT, _WORD, _WORD, _AT, _AT)
+LOOP = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT, _WORD, _WORD)
 """C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter lock."""
 
 BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _WORD, _AT, _AT)

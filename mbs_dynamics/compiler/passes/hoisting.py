@@ -20,12 +20,12 @@ def _hoisted(body: ir.Block) -> Iterator[ir.Statement]:
             within: list[ir.Statement] = []
             varying: set[ir.Operand] = set()
             for x in statement.body:
-                defines = isinstance(x, (ir.Let, ir.Load, ir.Equal))
+                defines = isinstance(x, (ir.Let, ir.Load))
                 varies = any(statement.variable in at.variables for at in ir.indices_of(x))
                 if defines and not varies and varying.isdisjoint(ir.operands_of(x)):
                     yield x
                     continue
-                if isinstance(x, (ir.Let, ir.Load, ir.Equal)):
+                if isinstance(x, (ir.Let, ir.Load)):
                     varying.add(x.value)
                 within.append(x)
             statement = statement._replace(body=tuple(within))

@@ -76,13 +76,6 @@ and 23 MiB.
 STATES_PER_THREAD = 50_000
 """A thread is started for no fewer states."""
 
-STAGED, STAGED_STATES = 1 << 14, 16
-"""Results of at least so many bytes are computed in one place and copied, in batches of at least so
-many states that are evaluated one after the other.
-
-Measured for matrices of chains of 60 to 200: it takes 0.3 to 0.6 of the time.
-"""
-
 LEAST_UNLOCKED = 256
 """States from which on other threads of Python may run meanwhile."""
 

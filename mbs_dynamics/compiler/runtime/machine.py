@@ -65,21 +65,10 @@ class Machine(batches.Evaluator):
         if last - first == 1:  # for which the loop would have to be loaded
             status = int(self.plain(at.pointers))
         else:
-            status = self._loop(last - first, at, guards)
+            ports = len(self.program.inputs) + len(self.program.outputs)
+            what = last - first, at.pointers, at.strides, ports, guards
+            status = int(llvm.loop()(self.function, *what))
         return status + first * guards if status > 0 else status
-
-    def _loop(self, states: int, at: batches.Addresses, guards: int) -> int:
-        """Run :func:`codegen.llvm_shared.loop_over_states`; large results are staged."""
-        outputs = self.program.outputs
-        sizes = [8 * port.size for port in (*self.program.inputs, *outputs)]
-        staging = [0] * len(sizes)
-        if states >= strategy.STAGED_STATES and 8 * sum(x.size for x in outputs) >= strategy.STAGED:
-            room = [batches.aligned((port.size,)) for port in outputs]
-            staging[-len(outputs) :] = [batches.address(array) for array in room]
-        words = np.array([staging, sizes], dtype=np.int64)
-        staged, bytes_ = (row.ctypes.data for row in words)
-        what = at.pointers, at.strides, len(sizes), guards, staged, bytes_
-        return int(llvm.loop()(self.function, states, *what))
 
 
 class Workspace(NamedTuple):
