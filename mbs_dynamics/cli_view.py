@@ -77,6 +77,9 @@ def add_view(commands: Any) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
+    for folder in options.package_path:
+        if not folder.is_dir():
+            raise ArgumentError(f"no folder {str(folder)!r} (--package-path)")
     if options.ros:
         return _live(options)
     if options.robot is None:
@@ -114,7 +117,7 @@ def _view(options: argparse.Namespace) -> int:
             q, qd = initial_state(model, options)
             source = Posing(page, model, q, qd)
         if options.write is not None:
-            write_picture(page, source, options.write, options.dark)
+            write_picture(page, source, options.write)
             print(f"wrote {options.write}")
             return 0
         page.refresh(source)

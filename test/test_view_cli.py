@@ -67,6 +67,9 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
         ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",
         ("arm7", "--write", tmp_path / "a.gif"): "needs a motion: --motion FILE",
+        ("arm7", "--write", tmp_path / "no" / "a.png"): "which does not exist",
+        ("arm7", "--package-path", tmp_path / "no"): "no folder",
+        ("arm7", "--port", 99999): "the port must be 0 to 65535; got 99999",
         ("arm7", "--layers", "shadows", "--port", 0): "no layer 'shadows'",
         ("arm7", "--q", "elbow=1", "--port", 0): "no joint 'elbow'",
         ("arm7", "--ros"): "does not take 'robot'",
@@ -161,6 +164,19 @@ def test_what_is_not_installed_is_named(missing, arguments, words):
     code = f"import sys; sys.modules[{missing!r}] = None; from mbs_dynamics.cli import main; "
     code += f"sys.exit(main(['view', *{arguments!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--namespace", "a-b"], "invalid namespace 'a-b'"), (["--port", "-5"], "the port must be")],
+)
+def test_a_live_view_refuses_what_is_invalid(arguments, words):
+    pytest.importorskip("rclpy")
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "view", "--ros", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr

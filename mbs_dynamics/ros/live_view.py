@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
@@ -24,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.messages import stamp_of
@@ -34,7 +35,7 @@ from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.layers import Scene
 from mbs_dynamics.view.opening import Opened, announce, open_page
-from mbs_dynamics.view.page import REFRESH
+from mbs_dynamics.view.page import REFRESH, check_port
 
 STALE = 0.5
 """Time in s after which a message no longer counts as the current state."""
@@ -300,12 +301,16 @@ class Viewer:
 def live_view(namespace: str = "", **options: Any) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    ``options`` are arguments of :class:`Viewer`. Raises ArgumentError for a port that is taken and
-    for an unknown layer.
+    ``options`` are arguments of :class:`Viewer`. Raises ArgumentError for an invalid namespace, a
+    port that is taken, and an unknown layer.
     """
+    check_port(options.get("port"))
     prefer_udp(os.environ)  # publishers must not block on a page that starts or stops
     with ros_with_signals(["mbs-dynamics"]) as signals:
-        node = LiveView(namespace)
+        try:
+            node = LiveView(namespace)
+        except InvalidNamespaceException as error:
+            raise ArgumentError(f"invalid namespace {namespace!r}") from error
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         spinning = threading.Thread(target=executor.spin, daemon=True)

@@ -77,7 +77,7 @@ class Page:
 
         ``model_code`` is a Python expression for the model; empty omits the tab with Python code.
         ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError if
-        ``port`` is taken.
+        ``port`` is invalid or taken.
         """
         self.name = model.name
         self.changed = threading.Event()
@@ -87,7 +87,7 @@ class Page:
         """Writes a message to the terminal."""
         self._model_code, self._size = model_code, size
         self._numbers_at = 0.0
-        self._numbers_due = self._aimed = False
+        self._numbers_due = self._aimed = self._running = False
         self._messages: dict[str, str] = {}
         self.canvas = Canvas(self.server.scene, size)
         with self.server.atomic():
@@ -118,7 +118,7 @@ class Page:
         right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
         camera = self.server.initial_camera
         camera.look_at = 0.5 * (low + high) + 0.45 * radius * right
-        camera.position = camera.look_at + 2.2 * radius * back
+        camera.position = camera.look_at + 2.4 * radius * back
         self._aimed = True
 
     def _add_panels(self, model: Model, dark: bool) -> None:
@@ -185,7 +185,7 @@ class Page:
         self.changed.set()
 
     def _disconnected(self, client: viser.ClientHandle) -> None:
-        if not self.server.get_clients():
+        if self._running and not self.server.get_clients():
             self.report(f"the page was closed; {self.address} is served until Ctrl+C")
 
     # -- drawing -----------------------------------------------------------------------------------
@@ -195,6 +195,7 @@ class Page:
 
         Changes of the source are drawn only while a browser is connected.
         """
+        self._running = True
         self.touch()
         while not until():
             touched = self.changed.wait(REFRESH)
@@ -273,11 +274,18 @@ def _code(text: str) -> str:
     )
 
 
+def check_port(port: int | None) -> None:
+    """Raise ArgumentError for a port that is invalid or taken; None and 0 are neither."""
+    if port is not None and not 0 <= port <= 65535:
+        raise ArgumentError(f"the port must be 0 to 65535; got {port}")
+    if port and not _is_free(port):
+        raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
+
+
 def _serve(port: int | None, label: str) -> viser.ViserServer:
+    check_port(port)
     if port is None:
         port = next(filter(_is_free, PORTS), 0)
-    elif port and not _is_free(port):
-        raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
     with _quietly():
         return viser.ViserServer(host=HOST, port=port or _any_port(), label=label, verbose=False)
 
@@ -287,7 +295,7 @@ def _is_free(port: int) -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
-        except (OSError, OverflowError):
+        except OSError:
             return False
     return True
 

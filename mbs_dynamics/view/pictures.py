@@ -81,14 +81,15 @@ def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
             process.wait()
 
 
-def write_png(page: Page, source: Source, path: Path, width: int = 1280, height: int = 800) -> None:
+def write_png(page: Page, source: Source, path: Path) -> None:
     """Write a picture of the current scene. Raises BackendError without a browser."""
     page.refresh(source)
+    path.unlink(missing_ok=True)
     scene = page.server.scene.as_html().replace("<head>", f"<head>{_BARE}", 1)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         html, profile = Path(folder, "scene.html"), Path(folder, "profile")
         html.write_text(scene, encoding="utf-8")
-        command = _command(width, height, str(profile))
+        command = _command(1280, 800, str(profile))
         command += [f"--screenshot={path.absolute()}", f"--virtual-time-budget={DRAWN_MS}"]
         try:
             done = subprocess.run([*command, html.as_uri()], capture_output=True, timeout=PATIENCE)
@@ -98,12 +99,11 @@ def write_png(page: Page, source: Source, path: Path, width: int = 1280, height:
         raise BackendError(f"the browser drew nothing: {done.stderr.decode(errors='replace')}")
 
 
-def write_gif(
-    page: Page, playback: Playback, path: Path, width: int = 640, height: int = 480
-) -> None:
+def write_gif(page: Page, playback: Playback, path: Path) -> None:
     """Write an animation in real time. Raises BackendError without a browser."""
     import imageio.v3
 
+    width, height = 640, 480
     frames, times = [], _times(playback)
     page.refresh(playback)
     with without_screen(page, width, height) as client:
@@ -116,7 +116,7 @@ def write_gif(
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
 
 
-def write_html(page: Page, source: Source, path: Path, dark: bool = False) -> None:
+def write_html(page: Page, source: Source, path: Path) -> None:
     """Write the scene, or the whole motion, as one HTML file without references to others."""
     page.refresh(source)
     serializer = page.server.get_scene_serializer()
@@ -125,7 +125,7 @@ def write_html(page: Page, source: Source, path: Path, dark: bool = False) -> No
             source.seek(t)
             page.refresh(source)
             serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
-    path.write_text(serializer.as_html(dark), encoding="utf-8")
+    path.write_text(serializer.as_html(), encoding="utf-8")
 
 
 def _times(playback: Playback) -> list[float]:
@@ -133,10 +133,10 @@ def _times(playback: Playback) -> list[float]:
     return [float(t) for t in np.linspace(0.0, playback.end, count)]
 
 
-def write_picture(page: Page, source: Source, path: Path, dark: bool = False) -> None:
+def write_picture(page: Page, source: Source, path: Path) -> None:
     """Write a file in the format of its suffix; see :func:`check_picture`."""
     if path.suffix == ".html":
-        write_html(page, source, path, dark)
+        write_html(page, source, path)
     elif isinstance(source, Playback) and path.suffix == ".gif":
         write_gif(page, source, path)
     else:
@@ -144,8 +144,10 @@ def write_picture(page: Page, source: Source, path: Path, dark: bool = False) ->
 
 
 def check_picture(path: Path, moves: bool) -> None:
-    """Raise ArgumentError for an unknown suffix, and for an animation without a motion."""
+    """Raise ArgumentError for an unknown suffix or folder, and an animation without a motion."""
     if path.suffix not in PICTURES:
         raise ArgumentError(f"--write must end in {', '.join(PICTURES)}; got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ArgumentError(f"--write names the folder {str(path.parent)!r}, which does not exist")
     if path.suffix == ".gif" and not moves:
         raise ArgumentError("--write FILE.gif needs a motion: --motion FILE")

@@ -185,11 +185,13 @@ def test_a_floating_base_has_the_coordinates_of_its_joint():
 def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
     del browser  # skips where there is none
     short = simulate(ARM, Q, duration=0.1)
-    playback = Playback(opened.page, opened.drawn, short)
+    playback, said = Playback(opened.page, opened.drawn, short), []
+    opened.page.report = said.append
     files = [tmp_path / f"scene{kind}" for kind in (".png", ".gif", ".html")]
     for file in files:
         check_picture(file, moves=True)
         write_picture(opened.page, playback, file)
+    assert said == []  # two frames only, and nobody has left the page
     png = imageio.v3.imread(files[0])
     assert png.shape[:2] == (800, 1280)
     centre = png[200:600, 400:900, :3].reshape(-1, 3)
