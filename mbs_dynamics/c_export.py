@@ -40,7 +40,7 @@ MEANING = {
     "payload": "one row per payload: mass kg, m c (x, y, z) kg m, "
     "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
 }
-"""What the inputs are, and in which units."""
+"""Meanings and units of the inputs."""
 
 WIDTH = 96
 
@@ -57,15 +57,17 @@ def export_c(
     """Write algorithms of a model as ``<prefix>.c`` and ``<prefix>.h``, and return the paths.
 
     Each algorithm becomes ``int <prefix>_<algorithm>(inputs..., outputs...)`` on flat, row-major
-    arrays. It returns 0, or the number of what was not positive, as the header lists. Names, orders
-    and sizes of joints and bodies, the model's gravity and payloads are constants in the header.
+    arrays. It returns 0, or the number of the quantity that was not positive, as listed in the
+    header. Names, orders and sizes of joints and bodies, the model's gravity and payloads are
+    constants in the header.
 
     ``prefix`` is by default the model's name, as an identifier. ``precision`` is ``"double"`` or
-    ``"single"``. The other options go to every algorithm that knows them, as in
+    ``"single"``. The other options apply to every algorithm that has them, as in
     :func:`~mbs_dynamics.compile`: ``body="tool"``, ``representation="hybrid"``, ``wrenches=True``.
 
-    Raises ArgumentError for what is no algorithm, for options that none of them knows, for a prefix
-    that is no identifier; UnknownBodyError and its like; OSError if a file cannot be written.
+    Raises ArgumentError for an object that is no algorithm, for options that no algorithm has, for
+    a prefix that is no identifier; UnknownBodyError and the like; OSError if a file cannot be
+    written.
     """
     prefix = re.sub(r"\W", "_", model.name) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
@@ -98,7 +100,7 @@ def export_c(
 
 
 def _known(algorithm: Algorithm) -> set[str]:
-    """Return the names of options, and of arrays that an algorithm can do without."""
+    """Return the names of options and optional arrays."""
     return {*algorithm.options, *algorithm.arrays} - set(algorithm.required)
 
 
@@ -210,13 +212,14 @@ extern "C" {{
 USE = (
     "Compile the .c file as C99 or later and link with -lm. All arrays are flat and row-major; "
     "outputs must not overlap inputs. The functions allocate nothing, keep no state and may run in "
-    "several threads. They return 0, or the number of what was not positive: the outputs then mean "
-    "nothing. NaN in the inputs gives NaN in the outputs: check before you command a motor.",
+    "several threads. They return 0, or the number of the quantity that was not positive: the "
+    "outputs are then invalid. NaN in the inputs gives NaN in the outputs: check before you "
+    "command a motor.",
 )
 
 
 def _memory(function: CFunction, room: str) -> Iterator[str]:
-    """Yield what is said of the memory that a large function needs."""
+    """Yield the memory requirements of a large function."""
     if function.workspace:
         yield (
             f"workspace: room for {room} numbers, which need no values; "

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arguments at the edge of the package: a clean array passes, or an error says why."""
+"""Checks of arguments: they return a clean array or raise an error that states the reason."""
 
 from __future__ import annotations
 

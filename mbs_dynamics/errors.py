@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of this package.
 
-Every one of them names the argument, what came and what is valid. All derive from
-:class:`MbsError`, and each also from the built-in exception a caller would expect.
+Each names the argument, the value received and the valid values. All derive from :class:`MbsError`,
+and also from the built-in exception that a caller would expect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class UrdfError(ModelError):
 
 
 class UnknownNameError(MbsError, LookupError):
-    """A name was asked for that does not exist."""
+    """A name does not exist; the message lists the valid names."""
 
     kind = "name"
     plural = "names"
@@ -45,42 +45,42 @@ class UnknownNameError(MbsError, LookupError):
 
 
 class UnknownBodyError(UnknownNameError):
-    """A body or link was asked for that the model does not have."""
+    """The model has no body or link of this name."""
 
     kind = "body"
     plural = "bodies"
 
 
 class UnknownJointError(UnknownNameError):
-    """A joint was asked for that the model does not have."""
+    """The model has no joint of this name."""
 
     kind = "joint"
     plural = "joints"
 
 
 class UnknownRepresentationError(UnknownNameError, ValueError):
-    """A twist representation was asked for that does not exist."""
+    """There is no twist representation of this name."""
 
     kind = "representation"
     plural = "representations"
 
 
 class UnknownMethodError(UnknownNameError, ValueError):
-    """A method of computation was asked for that does not exist."""
+    """There is no method of this name."""
 
     kind = "method"
     plural = "methods"
 
 
 class UnknownAlgorithmError(UnknownNameError, ValueError):
-    """An algorithm was asked for by a name that none has."""
+    """There is no algorithm of this name."""
 
     kind = "algorithm"
     plural = "algorithms"
 
 
 class UnknownBackendError(UnknownNameError, ValueError):
-    """A back end was asked for that does not exist."""
+    """There is no back end of this name."""
 
     kind = "backend"
     plural = "backends"
@@ -91,21 +91,21 @@ class BackendError(MbsError, RuntimeError):
 
 
 class SingularError(MbsError, ArithmeticError):
-    """The equations have no solution at this state: a quantity that must be positive is not."""
+    """The equations have no solution at this state: a quantity is not positive that must be."""
 
     trajectory: Any = None
-    """Where a kernel was iterated, the states (k, ...) up to the one that has no solution."""
+    """For iterated kernels, the states (k, ...) up to the one without a solution."""
 
 
 class SimulationError(MbsError, ArithmeticError):
-    """A simulation cannot go on. What there is until then is not lost."""
+    """A simulation cannot continue; the trajectory up to the failure is attached."""
 
     def __init__(self, message: str, *, time: float, motion: Any = None) -> None:
         super().__init__(message)
         self.time = time
-        """When it happened, in s."""
+        """Time of the failure in s."""
         self.motion = motion
-        """What was simulated until then; None if nothing was."""
+        """Result up to the failure; None if there is none."""
 
 
 class ControllerError(MbsError, RuntimeError):
@@ -113,7 +113,7 @@ class ControllerError(MbsError, RuntimeError):
 
 
 class TraceError(MbsError, TypeError):
-    """A traced function did with a symbol what only a number can do, such as branching on it."""
+    """A traced function used a symbol as only a number can be, for example in a condition."""
 
 
 class ModelWarning(UserWarning):

@@ -3,8 +3,8 @@
 """Operation counts: of this package's graphs, and as the literature states them.
 
 Mohan and Saha, Table 1, counts what forward dynamics takes for a serial robot of n revolute joints,
-in multiplications and additions. Beside it stand the counts of this package's own programs for
-serial robots with the same kind of links, bent slender rods, and for any other model.
+in multiplications and additions. The counts of this package's own programs are for serial
+robots with the same kind of links, bent slender rods, and for any other model.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class Row(NamedTuple):
 
     title: str
     operations: dict[str, Operations]
-    """One entry, under the key ``""``, if the algorithm knows no representations; none if the mass
+    """One entry, under the key ``""``, for an algorithm without representations; none if the mass
     matrix is singular."""
 
 
 def algorithm_counts(
     model: Model, functions: Sequence[Callable[..., Any]] = ALGORITHMS
 ) -> list[Row]:
-    """Return what algorithms, by default all, take for a model in each representation."""
+    """Return the operations of algorithms, by default all, for a model in each representation."""
     tip, middle = (*model.leaves, *model.frames)[0], model.n // 2
     joint = model.joint_names[middle] if model.n else ""
     chosen: dict[str, tuple[Any, str]] = {

@@ -12,7 +12,7 @@ from mbs_dynamics.errors import UnknownNameError
 
 
 class UnknownRobotError(UnknownNameError):
-    """A robot was asked for that does not come with this package."""
+    """This package contains no robot of this name."""
 
     kind = "robot"
     plural = "robots"

@@ -3,7 +3,7 @@
 """Accelerations as products of system matrices: section 2 of Mueller, ... in multibody dynamics.
 
 Equations are those of that paper, K those of the one on kinematics. Where a printed equation is
-wrong, the docstring says what was corrected.
+wrong, the docstring states the correction.
 """
 
 from __future__ import annotations

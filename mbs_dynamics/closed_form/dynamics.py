@@ -3,8 +3,8 @@
 """The equations of motion as products of system matrices: section 5 of Mueller, ... in multibody
 dynamics.
 
-Equations are those of that paper. Where a printed equation is wrong, the docstring says what was
-corrected. A sum over bodies l >= max(i, j, k) runs over the bodies that all three joints move.
+Equations are those of that paper. Where a printed equation is wrong, the docstring states the
+correction. A sum over bodies l >= max(i, j, k) runs over the bodies that all three joints move.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def W_joints(self) -> Array:
-        """(6 nb,) what the joints must exert on each body, drives and constraints together: (77).
+        """(6 nb,) wrenches that the joints exert on each body, drives and constraints: (77).
 
         It is the wrench that the body's own joint transmits, less those which it passes on.
         """

@@ -188,7 +188,7 @@ class System:
     def A_m(self) -> Array:
         """A^m, with [[R_i^T, 0], [r_i,j~, I]] of (50) for j <= i: (53).
 
-        On the diagonal stands diag(R_i^T, I), not I: A^m is not (44) with other blocks under it.
+        The diagonal is diag(R_i^T, I), not I: A^m is not (44) with other blocks under it.
         """
         zero, eye = np.zeros((3, 3)), np.eye(3)
         return self.over_paths(

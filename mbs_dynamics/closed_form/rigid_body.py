@@ -4,7 +4,7 @@
 
 Equations are those of section 3 of Mueller, ... in multibody dynamics; BK stands for Bongardt and
 Kirchner, Newton-Euler equations in general coordinates. Where a printed equation is wrong, the
-docstring says what was corrected.
+docstring states the correction.
 
 The wrench on the body is W = (t, f) (6,), the moment first. It goes with a twist V (6,) and the
 rate Vd (6,) of its components. Inertia matrices M are (6, 6). Where the papers write moment and

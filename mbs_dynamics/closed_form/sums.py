@@ -4,9 +4,9 @@
 multibody dynamics, writes them out.
 
 All functions take a :class:`MovingSystem` and return one column (6 nb,) of all bodies, or a matrix
-(6 nb, n). A sum over j <= i runs over the joints j on the path to body i, and j < k says that joint
-j comes before joint k on it. Where a printed equation is wrong, the docstring says what was
-corrected.
+(6 nb, n). A sum over j <= i runs over the joints j on the path to body i, and j < k means that
+joint j precedes joint k on it. Where a printed equation is wrong, the docstring states the
+correction.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ class Frame(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """A load fixed to a link, beside the inertia of the body."""
+    """A load fixed to a link, in addition to the inertia of the body."""
 
     link: str
-    """Name of the frame that it is fixed to; a link carries one load."""
+    """Name of the frame to which it is fixed; a link carries at most one load."""
     body: int
     """Index of the body that moves with it."""
     parameters: FloatArray
@@ -58,7 +58,7 @@ class Payload(NamedTuple):
 
 
 def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
-    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
+    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some of them."""
     found = list(bodies)
     for i, parameters in loads:
         inertia = found[i].inertia + Inertia.from_parameters(parameters)

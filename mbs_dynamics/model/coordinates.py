@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What limits, damping and friction of joints mean for the coordinates that drive them.
+"""Limits, damping and friction of joints in terms of the coordinates that drive them.
 
-A joint is at ``ratio * q + offset`` and moves at ``ratio * qd``. So the limits of a joint that
-mimics another one bound the coordinate of that one as well, and its friction brakes it.
+A joint is at ``ratio * q + offset`` and moves at ``ratio * qd``. The limits of a mimic joint
+therefore bound the coordinate that drives it, and its friction acts on that coordinate.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class CoordinateLimits(NamedTuple):
     """Limits of the n coordinates, each (n,), infinite where none is stated."""
 
     lower: FloatArray
-    """rad or m; above ``upper`` where the joints of a coordinate have no common position."""
+    """rad or m; above ``upper`` if the joints of a coordinate have no common position."""
     upper: FloatArray
     velocity: FloatArray
     """rad/s or m/s."""
     effort: FloatArray
-    """N m or N, of the joints that own the coordinates: those that follow have no motor."""
+    """N m or N, of the joints that own the coordinates: mimic joints have no motor."""
 
 
 class Resistance(NamedTuple):
-    """What brakes the n coordinates, each (n,)."""
+    """Damping and friction of the n coordinates, each (n,)."""
 
     damping: FloatArray
     """Viscous damping, N m s/rad or N s/m."""
@@ -43,7 +43,7 @@ class Resistance(NamedTuple):
 def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """Return the limits of n coordinates, from all joints that they drive.
 
-    A velocity or effort of zero counts as not stated: exporters write it for want of a number.
+    A velocity or effort of zero counts as not stated, as exporters write it for unknown values.
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
@@ -84,9 +84,9 @@ def endless(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> li
 
 
 def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:
-    """Return damping and friction that n coordinates feel, from all joints that they drive.
+    """Return damping and friction of n coordinates, from all joints that they drive.
 
-    The power that a joint takes at the rate v = ratio qd is d v^2 + F |v|.
+    A joint dissipates the power d v^2 + F |v| at the rate v = ratio qd.
     """
     damping, friction = np.zeros(n), np.zeros(n)
     for joint in joints:

@@ -115,7 +115,7 @@ PUMA = DHTable(
 """The six-joint PUMA of Mohan and Saha, Table 2.
 
 The paper states neither the strength of gravity nor its direction. :func:`from_dh` takes 9.81 m/s^2
-along -Z_1 unless told otherwise. The wrist, links 4 to 6, has hub inertias but no mass.
+along -Z_1 by default. The wrist, links 4 to 6, has hub inertias but no mass.
 """
 
 
@@ -127,8 +127,8 @@ def from_dh(
     """Return the model of a serial robot from Denavit-Hartenberg parameters.
 
     The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of the
-    last link, or in the modified convention frame n. The module's description says which frames
-    the bodies have. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
+    last link, or in the modified convention frame n. The module describes the frames of the
+    bodies. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
     its row. A table without masses is a model for kinematics.
 
     :param table: a :class:`DHTable`, or its rows alone: each a :class:`DHRow`, a mapping with its

@@ -26,7 +26,7 @@ class Diagnostic(NamedTuple):
     """``"link 'forearm'"`` or ``"joint 'elbow'"``."""
     message: str
     severity: str = "warning"
-    """``"warning"`` for implausible physics, ``"note"`` for what was merged or is missing."""
+    """``"warning"`` for implausible physics, ``"note"`` for merged or missing parts."""
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.message}"
@@ -84,9 +84,9 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
 
 
 def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
-    """Return diagnostics of bodies that a program describes; without any mass they are no fault.
+    """Return diagnostics of bodies that a program describes, which may be massless altogether.
 
-    In the description of a real robot, such as a URDF, they are.
+    In the description of a real robot, such as a URDF, missing masses are reported one by one.
     """
     if not any(body.inertia.mass or body.inertia.tensor.any() for body in bodies):
         said = "no body has mass or inertia: for kinematics only"

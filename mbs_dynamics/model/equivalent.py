@@ -1,19 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""An equivalent model: the same equations of motion in q, for fewer operations.
+"""An equivalent model: the same equations of motion in q, with fewer operations.
 
-Torques, the mass matrix and joint accelerations do not tell apart models that differ in
+Torques, the mass matrix and joint accelerations are the same for models that differ in
 
 - the frames of their bodies. Here z is the axis of the joint, and x the common normal with the axis
   of the next one, so that most constants of the placements vanish;
-- inertia that a joint does not feel. What has no momentum when the joint moves, and looks the same
-  from both bodies in every position of it, may be counted to either of them. It is moved inwards,
-  and into the ground, where it vanishes.
+- inertia without effect on a joint. Inertia that has no momentum when the joint moves, and is the
+  same from both bodies in every position of it, may belong to either of them. It is moved inwards,
+  and finally into the ground, where it vanishes.
 
-The inertia D that the joint with the screw X does not feel has D X = 0 and is invariant under
-exp(X q): for a revolute joint all mass on the axis, which makes three of the ten parameters; for a
-prismatic one the whole tensor, as both bodies turn alike; for a screw joint the tensor of a rod on
-the axis. The parameters that stay are the base parameters of Khalil and Kleinfinger.
+The inertia D without effect on the joint with the screw X has D X = 0 and is invariant under exp(X
+q): for a revolute joint all mass on the axis, which makes three of the ten parameters; for a
+prismatic one the whole tensor, as both bodies have the same orientation; for a screw joint the
+tensor of a rod on the axis. The remaining parameters are the base parameters of Khalil and
+Kleinfinger.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 PARALLEL = 0.05
-"""Sine below which the common normal of two axes is not looked for: it may be far away."""
+"""Sine below which the common normal of two axes is not used, as it may be far away."""
 
 NEAR = 1e-9
 """Distance in m, or sine, below which a direction is too uncertain to be an axis."""
@@ -53,7 +54,7 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = ()) -> Model:
 
 
 def regrouped(model: Model) -> Model:
-    """Return the model with inertia that joints do not feel moved to the parents."""
+    """Return the model with inertia without effect on a joint moved to the parent body."""
     inertias = [body.inertia for body in model.bodies]
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
@@ -65,7 +66,7 @@ def regrouped(model: Model) -> Model:
 
 
 def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
-    """Return what a joint with the screw X feels of an inertia, and what it does not."""
+    """Return the parts of an inertia with and without effect on a joint with the screw X."""
     F = None if np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)) else _frame_on(X)
     own = inertia if F is None else inertia.transformed(se3.inverse(F))
     if not X[:3].any():
@@ -85,7 +86,7 @@ def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
 
 
 def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
-    """Return a difference with entries that are rounding, beside what it was taken of, as zeros."""
+    """Return a difference, with entries that are rounding relative to its operand set to zero."""
     size = checks.SNAP_TOLERANCE * np.abs(of).max()
     return np.asarray(np.where(np.abs(difference) <= size, 0.0, difference))
 

@@ -18,16 +18,16 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.values import Value
 
 SEMIDEFINITE_TOLERANCE = 1e-9
-"""How negative an eigenvalue may be, relative to the largest, and still count as rounding."""
+"""Size of negative eigenvalues, relative to the largest, that count as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inertia(Value):
-    """Mass, first moment and tensor of a rigid body about the origin of a frame (SI units).
+    """Mass, first moment and tensor of a rigid body about the origin of a frame, in SI units.
 
-    With the twist V = (omega, v) it stands for Mueller (dynamics), eq. (40),
-    M = [[Theta, m d~], [-m d~, m I]], where d is the centre of mass and Theta the tensor about the
-    origin of the frame. ``inertia @ V`` is the momentum co-screw (angular part first).
+    The matrix of Mueller (dynamics), eq. (40), is M = [[Theta, m d~], [-m d~, m I]], with the
+    centre of mass d and the tensor Theta about the origin of the frame. ``inertia @ V`` is the
+    momentum co-screw of a twist V, angular part first.
     """
 
     mass: Any
@@ -44,19 +44,19 @@ class Inertia(Value):
 
     @classmethod
     def zero(cls) -> Inertia:
-        """Return the inertia of nothing."""
+        """Return zero inertia."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @classmethod
     def from_com(cls, mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> Inertia:
         """Return the inertia from mass, centre of mass (3,) and tensor (3, 3) about that centre.
 
-        The axes of ``inertia_at_com`` are those of the frame. The parallel-axis theorem is
-        Theta = Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics).
+        The axes of ``inertia_at_com`` are those of the frame. The parallel-axis theorem is Theta =
+        Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics).
 
         Raises ArgumentError for wrong shapes and non-finite numbers, ModelError for a negative mass
-        or a tensor that is not symmetric. Whether the tensor is positive semidefinite is asked by
-        :meth:`violations`.
+        or a tensor that is not symmetric. :meth:`violations` checks whether the tensor is positive
+        semidefinite.
         """
         m = checks.number("mass", mass)
         d = checks.numbers("com", com, (3,))
@@ -171,7 +171,7 @@ class Inertia(Value):
         return self.rotated(C[:3, :3]).shifted(C[:3, 3])
 
     def violations(self) -> list[str]:
-        """What contradicts physics here, the worst first; empty for the inertia of a real body."""
+        """Return the violations of physical laws, the worst first; empty for a real body."""
         said = []
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
         slack = SEMIDEFINITE_TOLERANCE * max(
@@ -189,13 +189,15 @@ class Inertia(Value):
 
 
 def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> FloatArray:
-    """Return the (6, 6) inertia matrix about the origin of the body frame.
+    """Return the (6, 6) inertia matrix about the origin of the body frame, angular part first.
 
-    mass in kg; com (3,) in m, in the body frame; inertia_at_com (3, 3) in kg m^2 about the centre
-    of mass, axes parallel to the body frame. Angular part first, Mueller (dynamics), eq. (40).
+    ``mass`` in kg; ``com`` (3,) in m, in the body frame; ``inertia_at_com`` (3, 3) in kg m^2 about
+    the centre of mass, with axes parallel to the body frame.
 
-    Raises ArgumentError for wrong shapes or non-finite numbers and ModelError for a negative mass
-    or an inertia that is not symmetric and positive semidefinite.
+    Mueller (dynamics), eq. (40).
+
+    Raises ArgumentError for wrong shapes or non-finite numbers, ModelError for a negative mass or
+    an inertia that is not symmetric and positive semidefinite.
     """
     inertia = Inertia.from_com(mass, com, inertia_at_com)
     for message in inertia.violations():

@@ -16,7 +16,7 @@ from mbs_dynamics.model.values import Value
 
 
 class Limits(NamedTuple):
-    """Limits of a joint as its description states them; None is "not stated".
+    """Limits of a joint as stated by its description; None means not stated.
 
     Positions in rad or m, velocity in rad/s or m/s, effort in N m or N.
     """

@@ -36,7 +36,7 @@ def path(model: Model, i: int) -> list[int]:
 def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
     """Return the bodies from the root to a frame as a chain, and their numbers in the model.
 
-    Each has a coordinate of its own there; where that stands in q is up to the caller.
+    Each has a coordinate of its own in the chain; the caller assigns those of q.
     """
     frame = model.frame(name)
     chain = path(model, frame.body)

@@ -12,9 +12,9 @@ from mbs_dynamics.model.model import Model
 
 
 def text(model: Model) -> str:
-    """Return what ``print(model)`` shows.
+    """Return the text that ``print(model)`` shows.
 
-    A body stands below its parent, and further in only if that has other children as well.
+    A body is listed below its parent, indented if the parent has other children.
     """
     children: dict[int, list[int]] = {}
     for i, p in enumerate(model.parents):

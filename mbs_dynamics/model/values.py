@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What models are made of: values that are equal if their contents are, and can be copied."""
+"""Parts of models: values that are compared by content, and can be copied."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 
 
 class Value:
-    """A frozen dataclass that equals another one of the same contents.
+    """A frozen dataclass that is compared by content.
 
-    Copies, also by pickle, have read-only arrays as well.
+    Copies, also by pickle, have read-only arrays.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -31,11 +31,11 @@ class Value:
         return hash((type(self), *plain))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what it is made of, by name."""
+        """Return the defining fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take over what another one is made of."""
+        """Restore the defining fields."""
         for name, value in state.items():
             object.__setattr__(self, name, frozen(value))
 
@@ -65,7 +65,7 @@ def frozen(value: Any) -> Any:
 
 
 class Recent(dict[Any, Any]):
-    """A dictionary that keeps so many entries, and lets go of the oldest one for a new one."""
+    """A dictionary of limited size that drops its oldest entry for a new one."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The four representations of twists, and the moves that tell them apart.
+"""The four representations of twists, and the moves in which they differ.
 
-An algorithm is written once over these moves; each representation supplies them with the equations
-of its own.
+An algorithm is written once over these moves; each representation supplies them with its own
+equations.
 
 ============  ==========================  ========================  =======================
 name          twist                       measured at, resolved in  as Pinocchio calls it
@@ -14,7 +14,7 @@ hybrid        V^h = (omega^s, rdot)       body, inertial            LOCAL_WORLD_
 mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 ============  ==========================  ========================  =======================
 
-Other libraries (jaxsim, adam) say "mixed" for what is hybrid here.
+Other libraries (jaxsim, adam) call the hybrid representation "mixed".
 """
 
 from mbs_dynamics.representation.at_frame import parameters_at, screws_at

@@ -16,8 +16,8 @@ from mbs_dynamics.representation.conversions import from_body_fixed
 from mbs_dynamics.representation.moves import Operator, Representation, after
 
 LONG = 47
-"""So many joints are carried from body to body, which takes two thirds of the operations. In longer
-paths each is computed independently of those after it, which loops can do."""
+"""Up to this number of joints, screws are carried from body to body, with two thirds of the
+operations. On longer paths each is computed independently of those after it, as loops require."""
 
 
 def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> Any:

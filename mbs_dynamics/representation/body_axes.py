@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The body-fixed moves of dynamics, with the acceleration of the body's origin."""
 
-# ruff: noqa: D102 (what a move does is said once, in the base class)
+# ruff: noqa: D102 (moves are described once, in the base class)
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Motion:
 
 
 class BodyAxes(BodyFixed):
-    """Hybrid equations resolved in the bodies: what dynamics takes for ``body_fixed``.
+    """Hybrid equations resolved in the bodies: the ``body_fixed`` moves of dynamics.
 
     V^h resolved in the body is V^b, and so twists and wrenches are the body-fixed ones. Only the
     accelerations differ: A = (omegadot, R^T rddot) = Vdot^b + (0, omega x v), which do not mix with
@@ -105,7 +105,7 @@ def _matrix(V: Array, A: Array) -> Array:
 
 
 def dynamic_moves(representation: str, model: Tree, q: Array) -> Representation:
-    """Return the moves for algorithms that ask for wrenches or joint accelerations.
+    """Return the moves for algorithms of wrenches or joint accelerations.
 
     Their accelerations are those of the named representation, or of the origin if body-fixed.
     """

@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The moves that tell the four representations apart.
+"""The moves in which the four representations differ.
 
 An algorithm is written once over these moves; each representation supplies them with the equations
 of its own. ``K`` stands for Mueller (kinematics), ``D`` for Mueller (dynamics).
 """
 
-# ruff: noqa: D102 (what a move does is said once, in the base class)
+# ruff: noqa: D102 (moves are described once, in the base class)
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Representation(ABC):
 
     @abstractmethod
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
-        """The part of Vdot_i (6,) that depends on velocities, beyond what is carried."""
+        """The part of Vdot_i (6,) that depends on velocities, without the carried one."""
 
     @abstractmethod
     def inertia(self, i: int) -> Operator:

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where pairs of bodies are brought together, for matrices with an entry for each pair."""
+"""Frames in which pairs of bodies are combined, for matrices with an entry per pair."""
 
-# ruff: noqa: D102 (what a method does is said once, in the base class)
+# ruff: noqa: D102 (methods are described once, in the base class)
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mbs_dynamics.representation.moves import (
 )
 
 DEEP = 50
-"""Mean square of the joints that move a body from which on pairs had better meet in the ground."""
+"""Mean square of the number of joints that move a body above which pairs meet in the ground."""
 
 
 class Meeting:
@@ -96,12 +96,12 @@ class Meeting:
         return m
 
     def outward(self) -> Onward:
-        """Return what takes vectors of a body to the bodies beyond it, one after the other."""
+        """Return a function that carries vectors of a body to the bodies beyond it."""
         return Onward(self)
 
 
 class Onward:
-    """Takes vectors from body to body, each of which follows its parent."""
+    """Carries vectors outwards from body to body."""
 
     def __init__(self, meet: Meeting) -> None:
         self._meet = meet
