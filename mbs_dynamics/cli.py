@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The mbs-dynamics command: what a robot is, and a demonstration of the nodes."""
+"""The mbs-dynamics command: descriptions of robots, operation counts, export, demonstration."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def command_line() -> argparse.ArgumentParser:
     export.add_argument("--output", required=True, help="folder for the .c and the .h file")
     export.add_argument("--prefix", help="first part of all names in C (default: the robot's name)")
     export.add_argument("--precision", choices=("double", "single"), default="double")
-    export.add_argument("--body", help="body or link, for algorithms that ask for one")
+    export.add_argument("--body", help="body or link, for algorithms that take one")
     export.add_argument("--representation", choices=mbs.REPRESENTATIONS)
     export.add_argument(
         "--wrenches", action="store_true", help="applied wrenches are an argument as well"
@@ -78,13 +78,13 @@ def command_line() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="an arm held up against gravity, pushed and loaded, as nodes that talk over DDS",
+        help="an arm held up against gravity, pushed and loaded, by nodes over DDS",
     )
     demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
     demo.set_defaults(run=_demo)
 
     again = commands.add_parser(
-        "replay", help="write what dynamics_node would have published for a recorded bag"
+        "replay", help="write the output of dynamics_node for a recorded bag"
     )
     again.add_argument("robot", type=Path, help="path of a URDF")
     again.add_argument("bag", type=Path, help=".db3, .mcap, or the folder of a bag")
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except mbs.MbsError as error:
         print(f"mbs-dynamics: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of a pipe had enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         sys.stderr.close()
         return 0
 
@@ -233,7 +233,7 @@ USUAL = (
     mbs.kinetic_energy,
     mbs.potential_energy,
 )
-"""The algorithms of which the description says what they take: all of them take long to count."""
+"""The algorithms whose operations the description lists: counting all of them takes long."""
 
 
 def describe(model: mbs.Model) -> Iterable[str]:
@@ -261,7 +261,7 @@ def describe(model: mbs.Model) -> Iterable[str]:
     yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
     rows = _operation_rows(model, functions=USUAL)
     yield from _table(["algorithm", *mbs.REPRESENTATIONS], list(rows))
-    yield from ("", "mbs-dynamics count says it of all algorithms.")
+    yield from ("", "mbs-dynamics count lists all algorithms.")
 
 
 def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
@@ -333,7 +333,7 @@ def _number(x: float | None) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
-    """Yield a table with columns as wide as they need to be; empty columns are left out."""
+    """Yield a table with columns as wide as their contents; empty columns are omitted."""
     kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
     widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
 

@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
     run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
     run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
     run.add_argument("--every", type=int, default=1, metavar="K",
-                     help="keep every K-th state (default: all)")  # fmt: skip
+                     help="store every K-th state (default: all)")  # fmt: skip
     run.add_argument("--method", default="rk4", help=f"one of {', '.join(METHODS)} (default: rk4)")
     run.add_argument(
         "--torques",
@@ -89,11 +89,11 @@ def add_state(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="JOINT=VALUE",
-        help="posture to begin with, in rad or m; joints that are not named begin at zero, or at "
-        "the limit next to it. One VALUE without a name for each joint will do as well",
+        help="initial posture, in rad or m; joints that are not named start at zero, or at the "
+        "nearest limit. Alternatively one VALUE without a name for each joint",
     )
     parser.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
-                        help="rates to begin with, in the same way (default: at rest)")  # fmt: skip
+                        help="initial rates, in the same way (default: at rest)")  # fmt: skip
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +148,7 @@ def robot_file(name: str) -> Path:
 
 
 def _setting(text: str) -> tuple[str, float]:
-    """Return joint and value of JOINT=VALUE; the joint is empty where there is only a value."""
+    """Return joint and value of JOINT=VALUE; the joint is empty for a mere value."""
     joint, _, value = text.rpartition("=")
     try:
         return joint, float(value)
@@ -321,7 +321,7 @@ def _forces(model: mbs.Model, base: int, options: argparse.Namespace) -> JointFo
 def _report(model: mbs.Model, motion: Simulated, steps: int, taken: float) -> None:
     span = motion.t[-1]
     print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
-    with np.errstate(invalid="ignore"):  # of an arm that is lost
+    with np.errstate(invalid="ignore"):  # of a failed simulation
         change = motion.energy[-1] - motion.energy[0]
     print(f"energy {motion.energy[0]:.6g} J at the beginning, changed by {change:.3g} J")
     for event in motion.events[:20]:

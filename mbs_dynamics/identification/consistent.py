@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares with links that can exist, drawn towards those of the description.
+"""Least squares with physically consistent links, drawn towards those of the description.
 
 The pseudo-inertia of a body (Wensing, Kim and Slotine 2018), with its second moments Sigma and its
 first moment h,
@@ -14,9 +14,9 @@ has them. What is minimised is
     D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
 
 the divergence of Bregman of the entropy, in the manner of Lee, Wensing and Park (2020): convex,
-independent of the frames and units, zero for the description P0, and infinite for what cannot
-exist. Coulomb and viscous friction and the inertia of motors, which are positive as well, have the
-same divergence as matrices of one row; offsets are drawn to zero.
+independent of the frames and units, zero for the description P0, and infinite for inconsistent
+parameters. Coulomb and viscous friction and the inertia of motors, which are positive as well, have
+the same divergence as matrices of one row; offsets are drawn to zero.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.inertia import Inertia
 
 THINNEST = 0.01
-"""Spread in m that the mass of a body has at least, in the prior; less may be no body at all."""
+"""Least spread in m of the mass of a body in the prior."""
 
 LIGHTEST = 0.01
-"""Mass in kg of a body of which the description states none."""
+"""Prior mass in kg of a body without mass in the description."""
 
 STEPS = 100
 ENOUGH = 1e-4
@@ -95,7 +95,7 @@ class ConsistentLeastSquares:
         self._linear = self.description.copy()
 
     def value(self, G: FloatArray, g: FloatArray, weight: float, y: FloatArray) -> float:
-        """Return the objective 1/2 y^T G y - g^T y + weight D; infinite for what cannot exist."""
+        """Return 1/2 y^T G y - g^T y + weight D; infinite for inconsistent parameters."""
         positive = y[self._positive]
         eigenvalues = np.linalg.eigvalsh(self._matrices(y))
         if positive.min(initial=1.0) <= 0.0 or eigenvalues.min() <= 0.0:
@@ -140,14 +140,14 @@ class ConsistentLeastSquares:
         return found
 
     def _inside(self, P: FloatArray, y: FloatArray, step: FloatArray) -> float:
-        """Return how much of a step can be made: at most 1, and 0.95 of the way to the edge."""
+        """Return the feasible share of a step: at most 1, and 0.95 of the way to the boundary."""
         relative = np.linalg.eigvals(np.linalg.solve(P, self._matrices(step))).real.min()
         worst = min(relative, (step[self._positive] / y[self._positive]).min(initial=np.inf))
         return min(1.0, 0.95 / -worst) if worst < 0.0 else 1.0
 
 
 def _prior(parameters: FloatArray) -> FloatArray:
-    """Return the pseudo-inertia of a description, made positive definite where it is not."""
+    """Return the pseudo-inertia of a description, made positive definite if it is not."""
     P = pseudo_inertia(parameters)
     mass = max(float(P[3, 3]), LIGHTEST)
     if P[3, 3] < LIGHTEST:

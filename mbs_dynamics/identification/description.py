@@ -26,12 +26,13 @@ INDENT = "  "
 def identified_urdf(
     source: str | os.PathLike[str], found: Identification, *, friction: bool = True
 ) -> bytes:
-    """Return a URDF file with other inertias, damping and friction, and every other byte as it was.
+    """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
-    Without ``friction`` damping and friction stay, too.
+    Without ``friction``, damping and friction are unchanged as well.
 
-    The inertia of a body is that of all links fixed to each other. The others keep theirs, and the
-    link that the joint moves has the rest; if that cannot exist, it has all, and the others none.
+    The inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
+    link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
+    others none.
     """
     data = Path(source).read_bytes()
     elements = _elements(data)
@@ -51,7 +52,7 @@ def identified_urdf(
 
 
 class _Element(NamedTuple):
-    """Where an element stands in a file."""
+    """Position of an element in a file."""
 
     begin: int
     end: int
@@ -90,7 +91,7 @@ def _with_child(
     child: str,
     lines: list[str],
 ) -> list[tuple[int, int, bytes]]:
-    """Return the edits that put lines in place of a child of an element, or at its end."""
+    """Return the edits that replace a child of an element by lines, or append them."""
     place, whole = elements.get((*parent, child)), elements[parent]
     if place is not None:
         indent = _indent(data, place.begin)
@@ -113,7 +114,7 @@ def _with_child(
 
 
 def _indent(data: bytes, begin: int) -> bytes:
-    """Return the blanks before an element, if nothing else stands before it in its line."""
+    """Return the blanks before an element, if it is the first in its line."""
     line = data[data.rfind(b"\n", 0, begin) + 1 : begin]
     return line if not line.strip() else b""
 

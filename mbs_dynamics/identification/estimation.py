@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The estimates: by weighted least squares on base parameters, and of links that can exist."""
+"""Estimates: weighted least squares for base parameters, and physically consistent parameters."""
 
 from __future__ import annotations
 
@@ -24,41 +24,40 @@ BLOCKS = 6
 """Stretches of the training data, each of which is predicted from the others."""
 
 OUTLIER = 3.0
-"""Residuals beyond so many standard deviations count less: Huber (1964)."""
+"""Residuals beyond this number of standard deviations are down-weighted: Huber (1964)."""
 
 QUIETEST = 0.1
-"""A joint counts at most as if its residual were this share of the mean one."""
+"""Least residual of a joint as a share of the mean one."""
 
 FINEST = 1e-3
-"""No torque sensor is better than this share of the torques."""
+"""Least residual as a share of the torques."""
 
 SMALL = 0.02
-"""Share of its torques that each term of a joint is in the prior: it stays near that where the data
-do not tell it."""
+"""Share of the torques of a joint that each of its terms has in the prior."""
 
 SEEN = 1e-6
-"""Singular values of the scaled equations below this share of the largest are taken for zero."""
+"""Share of the largest singular value of the scaled equations that counts as zero."""
 
 
 class BaseEstimate(NamedTuple):
-    """What least squares gives for the combinations of parameters that the torques depend on."""
+    """Least-squares estimate of the parameter combinations that torques depend on."""
 
     names: tuple[str, ...]
-    """Each by its first parameter; what other parameters add to it is in ``combination``."""
+    """Each by its first parameter; ``combination`` lists the others."""
     values: FloatArray
     """(b,) in SI units."""
     deviations: FloatArray
-    """(b,) standard deviations; infinite for what the data do not show."""
+    """(b,) standard deviations; infinite for combinations that the data do not show."""
     combination: FloatArray
     """(b, p) values = combination x, for all parameters x of the torque model."""
     rank: int
-    """How many combinations the data show."""
+    """Number of combinations that the data show."""
     condition: float
-    """Condition number of the equations with columns of length 1, of those that are shown."""
+    """Condition number of their equations, with columns of length 1."""
 
 
 class Weighing(NamedTuple):
-    """How much each equation counts."""
+    """Weights of the equations."""
 
     joints: FloatArray
     """(k,) standard deviation of the residual of each joint, in N m or N."""
@@ -72,7 +71,7 @@ class Weighing(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What cross-validation has found."""
+    """Result of cross-validation."""
 
     weight: float
     errors: tuple[float, ...]
@@ -91,9 +90,8 @@ def base_estimate(
 ) -> BaseEstimate:
     """Return the weighted least-squares estimate of base parameters, friction included.
 
-    Weights are the inverse variances of the residuals of the joints, found in a first round
-    (Gautier and Poignet 2001). The standard deviations take into account that residuals of
-    neighbouring samples are not independent.
+    Weights are the inverse variances of the residuals of the joints, from a first round (Gautier
+    and Poignet 2001). The standard deviations account for the correlation of neighbouring samples.
     """
     base = torque_model.independent() if independent is None else independent
     A, b = stacked(equations)
@@ -131,7 +129,7 @@ def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
-    """Return how much the equations count, from residuals (N, k)."""
+    """Return the weights of the equations, from residuals (N, k)."""
     deviations = 1.4826 * np.median(np.abs(residual), axis=0)
     joints = np.maximum(deviations, QUIETEST * np.sqrt(np.square(deviations).mean()))
     joints = np.maximum(joints, FINEST * np.sqrt(np.square(b).mean()))
@@ -140,7 +138,7 @@ def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
 
 
 def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
-    """Return how many samples tell as much as one independent one does."""
+    """Return the number of samples that are equivalent to one independent sample."""
     found, begin = [], 0
     for one in equations:
         part = residual[begin : begin + len(one.b)]
@@ -161,9 +159,9 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
 
 
 class ConsistentEstimate:
-    """The estimate of links that can exist, for one set of training data.
+    """The estimate of physically consistent links, for one set of training data.
 
-    ``progress`` is called with a share of the work that is done.
+    ``progress`` is called with the share of the completed work.
     """
 
     def __init__(
@@ -182,10 +180,10 @@ class ConsistentEstimate:
         self._weighing = weighed(self._A, b, least_squares_residual(self._A, b))
 
     def cross_validated(self) -> Choice:
-        """Return the weight whose estimates predict best what they have not seen.
+        """Return the weight whose estimates best predict held-out blocks.
 
-        Of those within a standard error of the best one the largest is taken (Breiman, Friedman,
-        Olshen and Stone 1984): other motions differ more than the blocks of one do.
+        Of those within a standard error of the best one the largest is chosen (Breiman, Friedman,
+        Olshen and Stone 1984), as other motions differ more than the blocks of one do.
         """
         blocks = self._blocks()
         grams = [self._gram(block) for block in blocks]
@@ -231,7 +229,7 @@ class ConsistentEstimate:
 
 
 def joint_priors(equations: Sequence[Equations]) -> FloatArray:
-    """Return (k, 4) friction, motor inertia and offset that joints are drawn to.
+    """Return (k, 4) prior values of friction, motor inertia and offset of joints.
 
     Each makes the same small share of the torques of its joint.
     """
@@ -245,7 +243,7 @@ def joint_priors(equations: Sequence[Equations]) -> FloatArray:
 
 
 def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations]) -> FloatArray:
-    """Return the description's parameters (p,) with the friction that fits best, not negative."""
+    """Return the description's parameters (p,) with the best nonnegative friction."""
     from scipy.optimize import lsq_linear
 
     A, b = stacked(equations)
@@ -257,7 +255,7 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
         terms = own[:, j, each * j : each * (j + 1)]
         lengths = np.linalg.norm(terms, axis=0)
         lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
-        small = 1e-3 * np.eye(each)  # what the data do not show stays zero
+        small = 1e-3 * np.eye(each)  # unobservable parameters stay zero
         lower = [0.0, 0.0, 0.0, -np.inf]
         found = lsq_linear(
             np.concatenate([terms / lengths, small]),

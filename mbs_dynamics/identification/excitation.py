@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that make the parameters visible: periodic, within limits, at rest at both ends.
+"""Motions that excite the parameters: periodic, within limits, at rest at both ends.
 
 Finite Fourier series (Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997), here with rates
-and accelerations that vanish where a period begins. The coefficients are those that maximise the
-determinant of the information about the base parameters: the volume of what stays uncertain is the
-smallest. Whether the arm hits itself or something else is not looked at.
+and accelerations that vanish at the start of a period. The coefficients maximise the determinant of
+the information about the base parameters, which minimises the volume of uncertainty. Collisions are
+not checked.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ FASTEST = 0.5
 """Frequency in Hz of the fastest wave."""
 
 SAMPLES = 12
-"""Samples per period of the fastest wave, at which limits and information are looked at."""
+"""Samples per period of the fastest wave, at which limits and information are evaluated."""
 
 STARTS, STEPS = 60, 400
-"""Motions that are tried at random, and steps that improve the best one."""
+"""Number of random motions, and of steps that improve the best one."""
 
 BETWEEN = 1.02
-"""Between the samples a motion may be so much larger than at them."""
+"""Bound of a motion between the samples, relative to its values at them."""
 
 UNLIMITED = np.pi
 """Range in rad or m to either side for a joint without position limits."""
 
 
 class Box(NamedTuple):
-    """Where the origin of a frame must stay, in the root link's frame."""
+    """Region in which the origin of a frame must stay, in the root link's frame."""
 
     frame: str
     low: tuple[float, float, float]
@@ -48,7 +48,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a motion may use."""
+    """Limits of a motion."""
 
     position: float = 0.9
     """Share of the range of each joint."""
@@ -102,11 +102,11 @@ def plan_excitation(
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Excitation:
-    """Return a motion of ``duration`` s that shows the parameters of a model as well as it can.
+    """Return a motion of ``duration`` s that excites the parameters of a model.
 
-    ``rate`` are the samples per second of the result. The same ``seed`` gives the same motion.
-    Raises ArgumentError for a duration that is too short, and where no motion within the limits was
-    found.
+    ``rate`` is the number of samples per second of the result. The same ``seed`` yields the same
+    motion. Raises ArgumentError for a duration that is too short, or if no motion within the limits
+    was found.
     """
     if not duration >= 4.0 / FASTEST:
         raise ArgumentError(f"duration is {duration:g} s; valid is at least {4.0 / FASTEST:g}")
@@ -118,7 +118,7 @@ def plan_excitation(
 
 
 class _Search:
-    """The motions of a model, and how much each shows.
+    """The motions of a model, and their information.
 
     A candidate is (2 waves + 1, n): coefficients of the rates, and the middle of each joint.
     """
@@ -188,7 +188,7 @@ class _Search:
         return np.concatenate([a, b, middle[None]])
 
     def _feasible(self, candidate: FloatArray) -> FloatArray:
-        """Return the candidate at rest at both ends, as large as limits of the joints allow."""
+        """Return the candidate at rest at both ends, scaled up to the limits of the joints."""
         a, b = np.split(candidate[:-1], 2)
         a = a - a.mean(axis=0)  # the rates vanish: sum a = 0
         w = self._w[:, None]
@@ -211,7 +211,7 @@ class _Search:
         return made
 
     def _allowed(self, candidate: FloatArray) -> bool:
-        """Return whether torques and frames stay where they may be."""
+        """Return whether torques and frames stay within their limits."""
         q, qd, qdd = self.motion(candidate, self._t)
         tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
         if (tau > self._limits.torque * self._model.effort_limits).any():
@@ -223,7 +223,7 @@ class _Search:
         return True
 
     def _information(self, candidate: FloatArray) -> float:
-        """Return the logarithm of the determinant of the information; -inf for what may not be."""
+        """Return the logarithm of the determinant of the information; -inf beyond the limits."""
         if not self._allowed(candidate):
             return -np.inf
         singular = np.linalg.svd(self._rows(candidate), compute_uv=False)
@@ -236,9 +236,9 @@ class _Search:
 
 
 def box_of(text: str, frames: Mapping[str, object] | Sequence[str]) -> Box:
-    """Return the box that a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax stands for.
+    """Return the box of a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax.
 
-    Raises ArgumentError for another form, and for a frame that is not there.
+    Raises ArgumentError for another form or an unknown frame.
     """
     frame, colon, numbers = text.rpartition(":")
     try:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings and a description to a description whose torques are right."""
+"""Identification: from recordings and a description to a description with the measured torques."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
-"""Speeds in rad/s or m/s, at which Coulomb friction has risen to three quarters, to choose from."""
+"""Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
 HELD_OUT = (2, 5, 8)
-"""Of ten stretches of each recording, those that are held out where nothing else is to validate."""
+"""Stretches, of ten of each recording, that are held out without a validation recording."""
 
 REVERSED = 0.5
-"""A joint's torques are reversed if their negative is closer to the description by this factor."""
+"""Torques are reversed if their negative is closer to the description by this factor."""
 
 MATTERS = 0.05
-"""Only joints are looked at whose torques are this share of the largest."""
+"""Share of the largest torque above which a joint is checked."""
 
 WITHOUT_GRAVITY = 0.25
-"""A driver subtracts gravity if less than this share of it is in the torques."""
+"""Share of gravity in the torques below which a driver subtracts it."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Norm of the residual over that of the measured torques, of all joints, on held-out data."""
+    """Relative errors of the torques of all joints, on held-out data."""
 
     description: float
     description_with_friction: float
@@ -56,7 +56,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Identification:
-    """What was identified, and how well it predicts."""
+    """Result of :func:`identify`."""
 
     torque_model: TorqueModel
     x: FloatArray
@@ -98,14 +98,14 @@ class Identification:
 
     @property
     def consistent(self) -> bool:
-        """Whether every body can exist, and no friction or motor inertia is negative."""
+        """Whether all bodies are physically consistent and friction and motor inertias nonnegative."""
         joints = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS))
         bodies = all(is_consistent(parameters) for parameters in self.inertial)
         return bodies and bool((joints[:, :3] >= 0.0).all())
 
     @property
     def better(self) -> bool:
-        """Whether it predicts the torques better than the description with fitted friction."""
+        """Whether it predicts better than the description with fitted friction."""
         found = self.errors.identified
         return found is not None and found <= self.errors.description_with_friction
 
@@ -117,10 +117,11 @@ def identify(
     *,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Identification:
-    """Return the inertias and friction with which a model has the torques of recordings.
+    """Return the inertias and friction with which a model reproduces recorded torques.
 
-    Every link that is found can exist. Parameters that the motions do not show stay near those of
-    the description. Without ``validation`` three of ten stretches of each recording are held out.
+    All identified links are physically consistent. Parameters that the motions do not show remain
+    near those of the description. Without ``validation``, three of ten stretches of each recording
+    are held out.
 
     Raises RecordingError for recordings that cannot be used, with the reason.
     """
@@ -182,7 +183,7 @@ def identify(
 
 
 def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...]]:
-    """Return how well a description predicts the torques of a recording, and what was noted.
+    """Return the errors of the torques that a description predicts for a recording, and notes.
 
     Friction is fitted to seven tenths of the recording, and both are compared on the other three.
     Raises RecordingError for a recording that cannot be used.
@@ -195,11 +196,10 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
 
 
 def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
-    """Return the gains of the drives, by joint, with which currents fit the description best.
+    """Return gains of the drives, by joint, with which currents best fit the description.
 
-    Currents alone show the inertias up to a factor for each joint; here the description sets it, so
-    that what is identified from them is only as right as its masses are as a whole. Joints whose
-    torques are too small to tell are left out.
+    Currents alone determine the inertias up to a factor per joint, which the description sets here:
+    the result is only as accurate as its total masses. Joints with small torques are omitted.
     """
     torque_model, equations, _ = equations_of(model, recording, FRICTION_SPEEDS[0])
     A, currents = stacked(equations)
@@ -224,7 +224,7 @@ def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
 def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], name: str) -> None:
     """Raise RecordingError for torques that cannot be those of this arm.
 
-    Their signs may be reversed, or the driver may subtract gravity.
+    Signs may be reversed, or the driver may subtract gravity.
     """
     A, b = stacked(equations)
     expected = A @ torque_model.described()
@@ -266,7 +266,7 @@ def equations_of(
 
 
 def parts_of(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:
-    """Return all stretches that can be used, of the same joints, and what was noted."""
+    """Return all usable stretches, of the same joints, and notes."""
     parts: list[Recording] = []
     notes: list[str] = []
     for recording in recordings:
@@ -280,7 +280,7 @@ def parts_of(recordings: Sequence[Recording], model: Model) -> tuple[list[Record
 
 
 def _held_out(equations: Sequence[Equations]) -> tuple[list[Equations], list[Equations]]:
-    """Return stretches to train with and stretches to validate with."""
+    """Return stretches for training and for validation."""
     known: list[Equations] = []
     held: list[Equations] = []
     for one in equations:

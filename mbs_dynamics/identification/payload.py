@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The mass, centre of mass and tensor of a load, from a motion with it."""
+"""Mass, centre of mass and tensor of a load, from a motion with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 PRIOR = Inertia.from_com(1.0, (0.0, 0.0, 0.0), 0.001 * np.eye(3))
-"""A load that nothing is known of: a kilogram, some centimetres large."""
+"""Prior of a load: one kilogram, some centimetres in size."""
 
 
 class PayloadEstimate(NamedTuple):
@@ -33,7 +33,7 @@ class PayloadEstimate(NamedTuple):
 
     link: str
     inertia: Inertia
-    """One that can exist."""
+    """Physically consistent."""
     mass_deviation: float
     """Standard deviation in kg."""
     com_deviation: FloatArray
@@ -44,7 +44,7 @@ class PayloadEstimate(NamedTuple):
     """The same without it."""
 
     def message(self) -> str:
-        """Return a geometry_msgs/InertiaStamped as YAML, as ~/payload of the nodes takes it."""
+        """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
         x, y, z = (f"{c:.6g}" for c in self.inertia.com)
         I = self.inertia.tensor_at_com
         entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
@@ -59,10 +59,10 @@ class PayloadEstimate(NamedTuple):
 def identify_payload(
     model: Model, recording: Recording, link: str, without: Recording | None = None
 ) -> PayloadEstimate:
-    """Return the load on a link that explains the torques of a recording.
+    """Return the load on a link that best explains the torques of a recording.
 
-    With ``without``, a recording of the arm alone, the arm is identified first, and the load is
-    what differs; else the masses of the description are taken for right, and friction is fitted.
+    With ``without``, a recording of the arm alone, the arm is identified first, and the load is the
+    difference; otherwise the masses of the description are assumed, and friction is fitted.
 
     Raises UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings
     that cannot be used.

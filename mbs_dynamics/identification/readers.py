@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads recordings: bags of ROS 2, tables of comma-separated values, and files of NumPy."""
+"""Readers of recordings: ROS 2 bags, tables of comma-separated values, and NumPy files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUANTITIES = {
         *("joint_torques", "joint_torque", "joint_efforts", "joint_effort", "actual_tau"),
     ),
 }
-"""What the quantities of a recording are called, in lower case."""
+"""Accepted names of the quantities of a recording, in lower case."""
 
 
 def read_recording(
@@ -43,12 +43,12 @@ def read_recording(
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
     other topics are ignored, and joints in several messages merged. .csv: a header, then numbers;
     the columns are ``t``, ``q_<joint>``, ``tau_<joint>`` and, if there are velocities,
-    ``qd_<joint>``, or what :data:`QUANTITIES` has for them; ``columns`` maps other names to these.
+    ``qd_<joint>``, or the names in :data:`QUANTITIES`; ``columns`` maps other names to these.
     .npz: arrays of the same names, and ``joints``.
 
     Without ``timed`` a .csv needs no time: its rows are still poses.
 
-    Raises RecordingError for what cannot be read.
+    Raises RecordingError for a file that cannot be read.
     """
     path = Path(path).expanduser()
     if not path.exists():
@@ -93,7 +93,7 @@ def _joint_states(
 
 
 def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, float, float]]]:
-    """Return time and values by joint of a JointState; NaN for what it does not hold."""
+    """Return time and values by joint of a JointState; NaN for missing values."""
     stamp = message.header.stamp
     t = stamp.sec + 1e-9 * stamp.nanosec or 1e-9 * received
     count = len(message.name)
@@ -129,7 +129,7 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
 
 
 def _meaning(name: str) -> tuple[str, str]:
-    """Return the quantity that the name of a column stands for, and the joint."""
+    """Return the quantity and the joint that the name of a column denotes."""
     for quantity, words in QUANTITIES.items():
         if name.lower() in words:
             return quantity, ""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""From sampled positions and torques to motions below a frequency, without shifts in time."""
+"""Motions below a cutoff frequency from sampled positions and torques, without phase shift."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards: no phase, and twice the order."""
 
 LOWEST, MULTIPLE, SHARE = 3.0, 5.0, 0.2
-"""The cutoff is so many times the frequency of the motion, at least so many Hz, and at most this
-share of the sampling rate."""
+"""Bounds of the cutoff: Hz, multiple of the frequency of the motion, share of the sampling rate."""
 
 RATE = 10.0
-"""Samples are thinned out to so many times the cutoff frequency."""
+"""Sampling rate after thinning, in multiples of the cutoff frequency."""
 
 BRIEFEST = 1.0
-"""Seconds that a stretch of a recording has at least."""
+"""Least duration of a stretch of a recording in s."""
 
 MOVING = 0.99
-"""Share of the power of the positions below what counts as the frequency of the motion."""
+"""Share of the power of the positions below the frequency of the motion."""
 
 
 class Signals(NamedTuple):
-    """A motion and the torques that were measured, below the cutoff frequency."""
+    """A motion and the measured torques, below the cutoff frequency."""
 
     t: FloatArray
     """(N,) in s."""
@@ -41,7 +40,7 @@ class Signals(NamedTuple):
     tau: FloatArray
     """(N, k) in N m or N."""
     measured: FloatArray
-    """(N, k) the torques as they were measured, with what is above the cutoff."""
+    """(N, k) the unfiltered torques."""
     rate: float
     """Samples per second."""
 
@@ -62,7 +61,7 @@ def rate_of(recording: Recording) -> float:
 
 
 def cutoff_of(recordings: Sequence[Recording]) -> float:
-    """Return a cutoff frequency in Hz above that of the motion, for all recordings alike."""
+    """Return a common cutoff frequency in Hz above that of the motion of all recordings."""
     found = []
     for recording in recordings:
         rate, window = rate_of(recording), np.hanning(len(recording.t))[:, None]
@@ -78,8 +77,8 @@ def cutoff_of(recordings: Sequence[Recording]) -> float:
 def filtered(recording: Recording, cutoff: float) -> Signals:
     """Return the motion of a recording below a cutoff frequency in Hz.
 
-    Rates are the measured ones where these have less noise than differences of the positions. What
-    the filter changes at both ends is left out.
+    Measured rates are used if they have less noise than differences of the positions. Samples near
+    both ends, which the filter distorts, are omitted.
 
     Raises RecordingError for a recording that is too short for the filter.
     """
@@ -110,6 +109,6 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:
-    """Return what is above the cutoff, for each column."""
+    """Return the power above the cutoff, for each column."""
     noise: FloatArray = np.square(x - smooth)[ends:-ends].mean(axis=0)
     return noise

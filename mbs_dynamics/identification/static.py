@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity from a handful of still poses.
+"""Identification of gravity from a few still poses.
 
-A joint that stands still may bear up to its Coulomb friction in either direction. Where each pose
-is approached from both sides, friction cancels in the mean of the two.
+A joint at rest may bear up to its Coulomb friction in either direction. If each pose is approached
+from both sides, friction cancels in the mean.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from mbs_dynamics.identification.torque_model import Equations, TorqueModel
 from mbs_dynamics.model.model import Model
 
 SAME = 0.02
-"""Poses closer than this in every joint, in rad or m, are one pose, approached from two sides."""
+"""Distance in rad or m of each joint below which two samples are one pose."""
 
 FEWEST = 3
-"""Different poses that are needed at least."""
+"""Least number of distinct poses."""
 
 CANDIDATES = 2000
-"""Poses of which the one that would tell the most is the next."""
+"""Number of candidates for the next pose."""
 
 
 class StaticIdentification(NamedTuple):
-    """What still poses tell."""
+    """Result of :func:`identify_static`."""
 
     found: Identification
     poses: int
-    """How many different poses there were."""
+    """Number of distinct poses."""
     pairs: int
-    """How many of them were approached from several sides."""
+    """Number of poses approached from several sides."""
     next_pose: dict[str, float]
-    """Of the joints by name: the pose that would tell the most."""
+    """The most informative next pose, by joint name."""
 
 
 def identify_static(model: Model, recording: Recording) -> StaticIdentification:
-    """Return the inertias with which a model has the torques of still poses.
+    """Return the inertias with which a model reproduces the torques of still poses.
 
-    Each sample of the recording is a pose; its times and velocities do not matter. What gravity
-    does not show stays as in the description. Errors are those of poses that were not learned from.
+    Each sample of the recording is a pose; times and velocities are ignored. Parameters without
+    effect on gravity remain as in the description. Errors are those of held-out poses.
 
     Raises RecordingError for too few poses.
     """
@@ -105,7 +105,7 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
 
 
 def _merged(q: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, int]:
-    """Return different poses with the mean of their torques, and how many had several."""
+    """Return distinct poses with their mean torques, and the number with several samples."""
     groups: list[list[int]] = []
     for i, pose in enumerate(q):
         for group in groups:
@@ -126,7 +126,7 @@ def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equ
 
 
 def _independent(torque_model: TorqueModel) -> BaseParameters:
-    """Return which combinations of parameters still poses can show."""
+    """Return the parameter combinations that still poses can show."""
     rng = np.random.default_rng(0)
     k = len(torque_model.joints)
     q = rng.uniform(-np.pi, np.pi, (torque_model.rigid // k + 30, k))

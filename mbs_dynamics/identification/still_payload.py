@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A load on a link from still poses: its mass and its centre of mass. NumPy alone."""
+"""Mass and centre of mass of a load from still poses, with NumPy alone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 FRICTION = 0.02
-"""A still joint bears unknown friction of this share of the largest torque, at least."""
+"""Least unknown friction of a joint at rest, as a share of the largest torque."""
 
 POSES = 3
-"""So many poses show mass and centre of mass."""
+"""Least number of poses."""
 
 LIGHTEST = 0.01
-"""A load below this, in kg, is none."""
+"""Least load in kg."""
 
 
 class StillPayload(NamedTuple):
-    """What still poses tell of a load, in the frame of its link."""
+    """A load in the frame of its link, from still poses."""
 
     mass: float
     """In kg."""
@@ -37,10 +37,10 @@ class StillPayload(NamedTuple):
 
 
 class StillPoses:
-    """Poses of an arm that stands still with a load on a link.
+    """Poses of an arm at rest with a load on a link.
 
-    The torques of the arm alone are those of the model, which is taken for right. Raises
-    UnknownBodyError, ModelError for a link that does not move.
+    The torques of the arm alone are those of the model. Raises UnknownBodyError, ModelError for a
+    link that does not move.
     """
 
     def __init__(self, model: Model, link: str) -> None:
@@ -54,7 +54,7 @@ class StillPoses:
         return len(self._rows)
 
     def take(self, q: FloatArray, tau: FloatArray) -> None:
-        """Take a pose q (n,) with the measured torques tau (n,), NaN where they are not known."""
+        """Add a pose q (n,) with measured torques tau (n,), NaN where unknown."""
         if not np.isfinite(tau).any():
             raise ArgumentError("tau holds no torque that is finite")
         rest = np.zeros(self.model.n)
@@ -65,10 +65,10 @@ class StillPoses:
         self._torques.append((tau - mbs.gravity_torques(self.model, q))[known])
 
     def estimate(self) -> StillPayload:
-        """Return the load that explains the torques best.
+        """Return the load that best explains the torques.
 
-        Raises ArgumentError as long as the poses do not show it: there are too few, or they are
-        too much alike, or the load is too light.
+        Raises ArgumentError while the poses do not determine it: too few, too similar, or too light
+        a load.
         """
         if len(self) < POSES:
             raise ArgumentError(f"{len(self)} pose(s); at least {POSES} different ones are needed")

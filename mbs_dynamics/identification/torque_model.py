@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The torques of an arm, linear in what is to be found.
+"""The torques of an arm, linear in the parameters to be identified.
 
     tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + d_j qd_j + c_j tanh(qd_j / v) + o_j
 
 Rigid-body torques with the inertial parameters pi, and for each joint motor inertia, viscous and
-Coulomb friction, and an offset. Stribeck's effect and the temperature are left out: neither is
-linear, and one recording does not tell them from the rest.
+Coulomb friction, and an offset. Stribeck's effect and temperature are not modelled: they are not
+linear, and one recording does not separate them from the other terms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Equations(NamedTuple):
     b: FloatArray
     """(N, k) measured torques in N m or N."""
     measured: FloatArray
-    """(N, k) the same with what is above the cutoff frequency."""
+    """(N, k) the unfiltered torques."""
     t: FloatArray
     """(N,) in s."""
     qd: FloatArray
@@ -50,20 +50,20 @@ class Equations(NamedTuple):
     """Samples per second."""
 
     def part(self, rows: slice) -> Equations:
-        """Return some of the samples."""
+        """Return a range of the samples."""
         A, b, measured, t, qd, qdd, gravity = (x[rows] for x in self[:7])
         return Equations(A, b, measured, t, qd, qdd, gravity, self.rate)
 
 
 @dataclass(frozen=True)
 class TorqueModel:
-    """The equations of a model for the joints that were recorded."""
+    """The equations of a model for the recorded joints."""
 
     model: Model
     joints: tuple[str, ...]
-    """The recorded joints; the others stand still at zero, or at the limit next to it."""
+    """The recorded joints; the others are at rest at zero, or at the nearest limit."""
     friction_speed: float
-    """v in rad/s or m/s, where Coulomb friction has risen to three quarters."""
+    """v in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
     @property
     def places(self) -> list[int]:
@@ -72,7 +72,7 @@ class TorqueModel:
 
     @property
     def rigid(self) -> int:
-        """How many parameters are inertial; the others are of joints."""
+        """Number of inertial parameters; the others belong to joints."""
         return 10 * self.model.nb
 
     @property
@@ -82,9 +82,9 @@ class TorqueModel:
         return bodies + [f"{joint}.{term}" for joint in self.joints for term in JOINT_TERMS]
 
     def equations(self, signals: Signals, cutoff: float) -> Equations:
-        """Return the equations of a motion, of which both sides are low-passed alike.
+        """Return the equations of a motion, with the same low-pass filter on both sides.
 
-        Gautier (1997): a filter that both sides of a linear equation pass changes no parameter.
+        Gautier (1997): a filter of both sides of a linear equation changes no parameter.
         """
         rate, v, a = signals.rate, signals.qd, signals.qdd
         A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
@@ -104,7 +104,7 @@ class TorqueModel:
         return np.concatenate([Y, own], axis=-1)
 
     def independent(self) -> BaseParameters:
-        """Return which combinations of all parameters motions of the recorded joints can show."""
+        """Return the parameter combinations that motions of the recorded joints can show."""
         rng = np.random.default_rng(0)
         k, p = len(self.joints), self.rigid + len(JOINT_TERMS) * len(self.joints)
         count = 3 * p // k + 10

@@ -58,7 +58,7 @@ class Payload(NamedTuple):
 
 
 def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
-    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some of them."""
+    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
     found = list(bodies)
     for i, parameters in loads:
         inertia = found[i].inertia + Inertia.from_parameters(parameters)
