@@ -23,20 +23,46 @@ SNAP_TOLERANCE = 1e-14
 """Entries of placements and screws this close to 0, 1 or -1 are taken to be exactly that."""
 
 
-def numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return ``value`` as a finite float64 array of exactly this shape, or raise ArgumentError."""
+def numbers(
+    name: str, value: ArrayLike, shape: tuple[int, ...], *, batch: bool = False
+) -> FloatArray:
+    """Return ``value`` as a finite float64 array of this shape, or raise ArgumentError.
+
+    With ``batch`` the array may have further axes before those of the shape.
+    """
+    array = real(name, value, "real numbers" if shape else "a real number")
+    lead = array.ndim - len(shape) if batch else 0
+    if lead < 0 or array.shape[lead:] != shape:
+        axes = ", ".join(["...", *map(str, shape)])
+        also = f", or ({axes}) for a batch" if batch else ""
+        raise ArgumentError(f"{name} has shape {array.shape}; valid is {shape}{also}")
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{name} must be finite; got {shown(array)}")
+    return array
+
+
+def real(name: str, value: ArrayLike, valid: str = "real numbers") -> FloatArray:
+    """Return a copy of ``value`` as a float64 array of any shape, or raise ArgumentError."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "bcSUVmM":  # NumPy would take the real part, or read the text
-            raise TypeError(f"got dtype {given.dtype}")
-        array = np.array(given, dtype=np.float64)
+    except ValueError as error:
+        raise ArgumentError(f"{name} is no array of numbers: {error}") from error
+    if value is None or given.dtype.kind in "bcSUVmM":  # NumPy would take the real part, or text
+        what = "None" if value is None else f"dtype {given.dtype}"
+        raise ArgumentError(f"{name} must be {valid}; got {what}")
+    try:
+        return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} must be numbers of shape {shape}: {error}") from error
-    if array.shape != shape:
-        raise ArgumentError(f"{name} has shape {array.shape}; valid is {shape}")
-    if not np.isfinite(array).all():
-        raise ArgumentError(f"{name} must be finite; got {array.tolist()}")
-    return array
+        raise ArgumentError(f"{name} must be {valid}: {error}") from error
+
+
+def batch_of(**shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which the batch axes of these arguments broadcast, or raise."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ArgumentError(f"the batch axes do not broadcast together: {said}") from None
 
 
 def number(name: str, value: Any) -> float:
@@ -47,12 +73,37 @@ def number(name: str, value: Any) -> float:
 def pose(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` as a (4, 4) homogeneous transformation, or raise ArgumentError."""
     C = numbers(name, value, (4, 4))
-    R = C[:3, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise ArgumentError(f"{name} has no rotation in its upper left block: {R.tolist()}")
-    if not np.array_equal(C[3], (0.0, 0.0, 0.0, 1.0)):
-        raise ArgumentError(f"the last row of {name} must be (0, 0, 0, 1); got {C[3].tolist()}")
+    check_poses(name, C)
     return C
+
+
+def check_poses(name: str, C: FloatArray) -> None:
+    """Raise ArgumentError unless matrices are poses (..., 4, 4) or rotations (..., 3, 3)."""
+    R, last = C[..., :3, :3], C[..., 3:, :]
+    defect = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2), initial=0.0)
+    wrong = (defect > ROTATION_TOLERANCE) | (np.linalg.det(R) < 0.0)
+    if wrong.any():
+        where = f"{name}{_place(wrong)}"
+        raise ArgumentError(
+            f"{where} has no rotation in its upper left block: {shown(R[wrong][0])}"
+        )
+    wrong = (last != (0.0, 0.0, 0.0, 1.0)[: C.shape[-1]]).any(axis=(-1, -2))
+    if wrong.any():
+        raise ArgumentError(
+            f"the last row of {name}{_place(wrong)} must be (0, 0, 0, 1); got "
+            f"{shown(last[wrong][0, 0])}"
+        )
+
+
+def _place(wrong: Any) -> str:
+    """Return the index of the first wrong element of a batch; nothing for a single one."""
+    first = [int(k) for k in np.argwhere(wrong)[0]]
+    return str(first) if first else ""
+
+
+def shown(array: FloatArray) -> Any:
+    """Return the numbers of an array for a message, or its shape if it is large."""
+    return array.tolist() if array.size <= 36 else f"numbers of shape {array.shape}"
 
 
 def snap(array: FloatArray) -> FloatArray:

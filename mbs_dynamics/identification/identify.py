@@ -98,7 +98,7 @@ class Identification:
 
     @property
     def consistent(self) -> bool:
-        """Whether all bodies are physically consistent and friction and motor inertias nonnegative."""
+        """Whether bodies are physically consistent, and friction and motor inertia nonnegative."""
         joints = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS))
         bodies = all(is_consistent(parameters) for parameters in self.inertial)
         return bodies and bool((joints[:, :3] >= 0.0).all())

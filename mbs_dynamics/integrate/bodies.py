@@ -292,7 +292,7 @@ def simulate_body(
     course = Course.of(duration, step, every, events, stop, progress)
     size, dim = body.group.size, body.group.dim
     start = batched(C=(C, (size, size)), V=(V, (dim,)))
-    check_poses("C", start[0])
+    checks.check_poses("C", start[0])
     accuracy = tolerances(rtol, atol)
     drives = []
     if wrenches is not None:
@@ -311,20 +311,6 @@ def simulate_body(
         lambda: _scheme(stepper, method, inputs, course.h, start, accuracy),
         lambda record: _motion(body, record, method),
     )
-
-
-def check_poses(name: str, C: FloatArray) -> None:
-    """Raise ArgumentError unless matrices are poses (..., 4, 4) or rotations (..., 3, 3)."""
-    R = C[..., :3, :3]
-    wrong = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2), initial=0.0)
-    wrong = (wrong > checks.ROTATION_TOLERANCE) | (np.linalg.det(R) < 0.0)
-    if wrong.any():
-        raise ArgumentError(
-            f"{name} has no rotation in its upper left block: {R[wrong][0].tolist()}"
-        )
-    last = C[..., 3:, :]
-    if last.size and not (last == (0.0, 0.0, 0.0, 1.0)).all():
-        raise ArgumentError(f"the last row of {name} must be (0, 0, 0, 1); got {last.tolist()}")
 
 
 class BodyLayout(Layout):

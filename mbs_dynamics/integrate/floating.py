@@ -43,6 +43,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbs_dynamics import checks
 from mbs_dynamics.algorithms import (
     accelerations,
     center_of_mass,
@@ -58,7 +59,6 @@ from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
-from mbs_dynamics.integrate.bodies import check_poses
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
 from mbs_dynamics.integrate.groups import SE3, GroupChart, Increments, pose_of
@@ -449,7 +449,7 @@ def simulate_floating(
         raise UnknownMethodError(method, METHODS)
     rates = np.zeros(base.m) if qd is None else qd
     start = batched(C=(C, (4, 4)), V=(V, (6,)), q=(q, n), qd=(rates, n))
-    check_poses("C", start[0])
+    checks.check_poses("C", start[0])
     _check_base(forces)
     if keep_momentum and (wrenches is not None or method not in STEPS):
         raise ArgumentError(

@@ -368,25 +368,16 @@ def _by_body(model: Model, wrenches: Any) -> Any:
 
 def batched(**given: tuple[ArrayLike, tuple[int, ...]]) -> State:
     """Return arrays of these shapes, with the axes of one batch; or raise ArgumentError."""
-    arrays, batches = [], []
-    for name, (value, shape) in given.items():
-        array = checks.numbers(name, value, np.shape(value))
-        lead = array.ndim - len(shape)
-        if lead < 0 or array.shape[lead:] != shape:
-            valid = ", ".join(map(str, shape))
-            raise ArgumentError(
-                f"{name} has shape {array.shape}; valid is {shape}, or (..., {valid}) for a batch"
-            )
-        arrays.append(array)
-        batches.append(array.shape[:lead])
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError as error:
-        said = " and ".join(f"{name} {x.shape}" for name, x in zip(given, arrays, strict=True))
-        raise ArgumentError(f"{said}: {error}") from error
+    arrays = {
+        name: checks.numbers(name, value, shape, batch=True)
+        for name, (value, shape) in given.items()
+    }
+    cores = {name: shape for name, (_, shape) in given.items()}
+    leads = {name: x.shape[: x.ndim - len(cores[name])] for name, x in arrays.items()}
+    batch = checks.batch_of(**leads)
     return tuple(
-        np.ascontiguousarray(np.broadcast_to(x, (*batch, *shape)))
-        for x, (_, shape) in zip(arrays, given.values(), strict=True)
+        np.ascontiguousarray(np.broadcast_to(x, (*batch, *cores[name])))
+        for name, x in arrays.items()
     )
 
 

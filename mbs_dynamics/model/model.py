@@ -367,13 +367,9 @@ class Model(Value):
         given = {}
         for link, wrench in by_link.items():
             frame = self._moving("a wrench", link)
-            shape = (*np.shape(wrench)[:-1], 6)
-            W = checks.numbers(f"the wrench on {link!r}", wrench, shape)
+            W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
             given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
-        try:
-            batch = np.broadcast_shapes(*(W.shape[:-1] for _, W in given.values()))
-        except ValueError as error:
-            raise ArgumentError(f"the wrenches do not broadcast: {error}") from None
+        batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
         found = np.zeros((*batch, self.nb, 6))
         for frame, W in given.values():
             found[..., frame.body, :] += W

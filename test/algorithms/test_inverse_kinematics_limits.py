@@ -197,7 +197,7 @@ def test_bad_options(name, value):
 def test_bad_starts_and_bodies():
     model = model_of("arm7")
     for q0, said in (
-        (np.zeros(6), r"q0 has shape \(6,\); valid is \(\.\.\., 7\)"),
+        (np.zeros(6), r"q0 has shape \(6,\); valid is \(7,\), or \(\.\.\., 7\)"),
         (np.full(7, np.nan), "q0 must be finite"),
         (["a"] * 7, "q0 must be real numbers"),
     ):

@@ -372,7 +372,7 @@ def test_midpoint_steps_that_are_too_long():
         ({"step": -1e-3}, "step must be positive"),
         ({"step": float("nan")}, "step must be finite"),
         ({"duration": -1.0}, "duration must be at least a step"),
-        ({"duration": "long"}, "duration must be numbers"),
+        ({"duration": "long"}, "duration must be a real number"),
         ({"q": [0.0, 1.0]}, r"q has shape \(2,\); valid is \(3,\)"),
         ({"q": [0.0, np.inf, 0.0]}, "q must be finite"),
         ({"qd": np.zeros((2, 2))}, r"qd has shape \(2, 2\)"),

@@ -340,7 +340,7 @@ ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
         (ArgumentError, DHRow(0.1, 0.2, 0.3), r"table\[0\] must be a DHRow.*; got 0.1"),
         (ArgumentError, [{"a": 1.0, "b": 0.0}], r"table\[0\] must .* alpha.* got \{'a': 1.0"),
         (ArgumentError, [ROW | {"weight": 1.0}], r"table\[0\] must .* fields.*'weight'"),
-        (ArgumentError, [ROW, ROW | {"b": "long"}], r"b of table\[1\] must be numbers"),
+        (ArgumentError, [ROW, ROW | {"b": "long"}], r"b of table\[1\] must be a real number"),
         (ArgumentError, [ROW | {"a": np.nan}], r"a of table\[0\] must be finite"),
         (ArgumentError, [ROW | {"alpha": None}], r"alpha of table\[0\] must be"),
         (ArgumentError, [ROW | {"theta": [1.0]}], r"theta of table\[0\] has shape \(1,\)"),

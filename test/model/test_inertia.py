@@ -226,7 +226,7 @@ def test_the_centre_of_mass_counts_for_violations():
 EYE = np.eye(3)
 LOPSIDED = EYE + np.outer([1, 0, 0], [0, 0.1, 0])
 WRONG = [
-    (ArgumentError, {"mass": "heavy"}, r"mass must be numbers"),
+    (ArgumentError, {"mass": "heavy"}, r"mass must be a real number"),
     (ArgumentError, {"mass": [1.0]}, r"mass has shape \(1,\); valid is \(\)"),
     (ArgumentError, {"mass": np.nan}, r"mass must be finite"),
     (ModelError, {"mass": -0.5}, r"mass must not be negative; got -0.5 kg"),

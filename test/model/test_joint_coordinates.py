@@ -193,7 +193,7 @@ def test_batch_axes_broadcast(kind):
         (np.eye(6)[[0, 0]], [0, 0], mbs.ModelError, "must be independent"),
         (np.zeros((1, 6)), [0], mbs.ModelError, "must be independent"),
         (np.eye(5), np.zeros(5), mbs.ArgumentError, r"joint has shape \(5, 5\); valid is \(5, 6\)"),
-        ("free", np.zeros(6), mbs.ArgumentError, "joint must be numbers"),
+        ("free", np.zeros(6), mbs.ArgumentError, "joint must be real numbers"),
         (made("free"), np.zeros(5), mbs.ArgumentError, r"q has shape \(5,\); valid is \(..., 6\)"),
         (made("free"), 0.0, mbs.ArgumentError, r"q has shape \(\)"),
     ],

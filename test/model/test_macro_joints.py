@@ -317,7 +317,7 @@ NEARLY = [1.0, 1e-8, 0.0]
         ("universal", {"axis": z}, mbs.ArgumentError, "has no axis; it takes: axes"),
         ("screw", {}, mbs.ArgumentError, "a screw joint needs a pitch"),
         ("screw", {"pitch": np.inf}, mbs.ArgumentError, "pitch must be finite"),
-        ("screw", {"pitch": "fine"}, mbs.ArgumentError, "pitch must be numbers"),
+        ("screw", {"pitch": "fine"}, mbs.ArgumentError, "pitch must be a real number"),
         ("planar", {"axis": [0, 0, 2]}, mbs.ModelError, "axis must have unit length.*length 2"),
         ("planar", {"axis": [0, 0, 0]}, mbs.ModelError, "axis must have unit length.*length 0"),
         ("planar", {"axis": [0, 1]}, mbs.ArgumentError, r"axis has shape \(2,\); valid is \(3,"),

@@ -297,7 +297,7 @@ WRONG = [
     (ModelError, {"parents": []}, r"parents is empty"),
     (ArgumentError, {"parents": [-1, 0]}, r"homes has shape \(3, 4, 4\); valid is \(2, 4, 4\)"),
     (ArgumentError, {"homes": np.eye(4)}, r"homes has shape \(4, 4\); valid is \(3, 4, 4\)"),
-    (ArgumentError, {"homes": "here"}, r"homes must be numbers"),
+    (ArgumentError, {"homes": "here"}, r"homes must be real numbers"),
     (ArgumentError, {"homes": but(HOMES, (1, 0, 0), 1.1)}, r"homes\[1\] has no rotation"),
     (ArgumentError, {"homes": but(HOMES, (2, 2, 2), -1.0)}, r"homes\[2\] has no rotation"),
     (ArgumentError, {"homes": but(HOMES, (2, 3, 0), 1.0)}, r"the last row of homes\[2\]"),

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the inverse kinematics, checked: batches of numbers, and targets."""
+"""Checks of the arguments of the inverse kinematics."""
 
 from __future__ import annotations
 
@@ -16,18 +16,6 @@ from mbs_dynamics.lie import se3
 
 FARTHEST = 1e100
 """Distance in m of a target; far beyond it the squares of errors are no longer finite."""
-
-
-def numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return ``value`` as a finite float64 array (..., *shape), or raise ArgumentError."""
-    array = _real(name, value)
-    core = array.ndim - len(shape)
-    if core < 0 or array.shape[core:] != shape:
-        batched = "(" + ", ".join(["...", *map(str, shape)]) + ")"
-        raise ArgumentError(f"{name} has shape {array.shape}; valid is {batched}")
-    if not np.isfinite(array).all():
-        raise ArgumentError(f"{name} must be finite; got {_shown(array)}")
-    return array
 
 
 def positive(name: str, value: Any) -> float:
@@ -52,60 +40,18 @@ def pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     The rotations are replaced by the nearest ones, so that an error that is within the tolerance
     for rotations does not keep a search from converging.
     """
-    array = _real("target", value)
+    array = checks.real("target", value)
     position_only = array.shape[-2:] != (4, 4)
     if position_only and array.shape[-1:] != (3,):
         raise ArgumentError(
             f"target has shape {array.shape}; valid is (..., 4, 4) for poses and (..., 3) for "
             "positions"
         )
-    C = numbers("target", array, (3,) if position_only else (4, 4))
+    C = checks.numbers("target", array, (3,) if position_only else (4, 4), batch=True)
     if (np.abs(C) > FARTHEST).any():
-        raise ArgumentError(f"target must be within {FARTHEST:g} m; got {_shown(C)}")
+        raise ArgumentError(f"target must be within {FARTHEST:g} m; got {checks.shown(C)}")
     if position_only:
         return se3.pose(np.eye(3), C), True
-    R = C[..., :3, :3]
-    error = np.abs(R.swapaxes(-1, -2) @ R - np.eye(3)).max((-1, -2))
-    wrong = (error > checks.ROTATION_TOLERANCE) | (np.linalg.det(R) < 0.0)
-    if wrong.any():
-        raise ArgumentError(
-            f"target{_place(wrong)} has no rotation in its upper left block: {_shown(R[wrong][0])}"
-        )
-    wrong = (C[..., 3, :] != (0.0, 0.0, 0.0, 1.0)).any(-1)
-    if wrong.any():
-        raise ArgumentError(
-            f"the last row of target{_place(wrong)} must be (0, 0, 0, 1); got "
-            f"{_shown(C[..., 3, :][wrong][0])}"
-        )
-    U, _, Vt = np.linalg.svd(R)
+    checks.check_poses("target", C)
+    U, _, Vt = np.linalg.svd(C[..., :3, :3])
     return se3.pose(U @ Vt, C[..., :3, 3]), False
-
-
-def batch_of(**shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that the batch axes of these arguments broadcast to."""
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ArgumentError(f"the batch axes do not broadcast together: {said}") from None
-
-
-def _real(name: str, value: ArrayLike) -> FloatArray:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError(f"{name} is no array of numbers: {error}") from error
-    if array.dtype.kind not in "fiu":
-        what = "None" if value is None else f"dtype {array.dtype}"
-        raise ArgumentError(f"{name} must be real numbers; got {what}")
-    return array.astype(np.float64)
-
-
-def _place(wrong: Any) -> str:
-    """Return the index of the first wrong element of a batch; nothing for a single one."""
-    first = [int(k) for k in np.argwhere(wrong)[0]]
-    return str(first) if first else ""
-
-
-def _shown(array: FloatArray) -> Any:
-    return array.tolist() if array.size <= 16 else f"numbers of shape {array.shape}"

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.inverse_kinematics.arguments import (
-    batch_of,
     count,
-    numbers,
     pose_or_position,
     positive,
 )
@@ -102,11 +100,11 @@ def inverse_kinematics(
         max_iterations=count("max_iterations", max_iterations, least=1),
     )
     low, high = coordinates.ranges()
-    first = 0.5 * (low + high) if q0 is None else numbers("q0", q0, (model.n,))
+    first = 0.5 * (low + high) if q0 is None else checks.numbers("q0", q0, (model.n,), batch=True)
     rng = np.random.default_rng(count("seed", seed, least=0))
     random = rng.random((count("starts", starts, least=1) - 1, len(moved)))
     random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
-    batch = batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
+    batch = checks.batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
     poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
     first = np.array(np.broadcast_to(first, (*batch, model.n))).reshape(-1, model.n)
     first[:, moved] = np.clip(first[:, moved], task.lower, task.upper)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.inverse_kinematics.arguments import batch_of, numbers
 from mbs_dynamics.algorithms.kinematics import jacobian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
@@ -46,13 +45,14 @@ def inverse_differential_kinematics(
     """
     J = jacobian(model, q, body, representation=representation)
     n = model.n
-    numbers("q", q, (n,))
+    checks.numbers("q", q, (n,), batch=True)
     free = np.zeros(n) if null_space_velocity is None else null_space_velocity
     W_V = _weights("twist_weights", twist_weights, 6)
     W_q = _weights("joint_weights", joint_weights, n)
-    V, free = numbers("V", V, (6,)), numbers("null_space_velocity", free, (n,))
-    damping = numbers("damping", damping, ())
-    batch_of(
+    V = checks.numbers("V", V, (6,), batch=True)
+    free = checks.numbers("null_space_velocity", free, (n,), batch=True)
+    damping = checks.numbers("damping", damping, (), batch=True)
+    checks.batch_of(
         q=J.shape[:-2], V=V.shape[:-1], damping=damping.shape, null_space_velocity=free.shape[:-1]
     )
     if (damping < 0.0).any():
