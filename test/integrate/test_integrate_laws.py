@@ -292,7 +292,7 @@ def test_a_state_that_is_not_finite_under_a_law():
         ),
         ({"C": 2.0 * np.eye(3)}, "C has no rotation"),
         ({"C": np.diag([1.0, 1.0, -1.0])}, "C has no rotation"),
-        ({"C": [np.eye(3)] * 2, "V": np.zeros((3, 3))}, "C .* and V .*broadcast"),
+        ({"C": [np.eye(3)] * 2, "V": np.zeros((3, 3))}, "do not broadcast together: C .*, V"),
         ({"stop": 1.0}, "event 'stop' must be a function"),
         ({"events": {"all": lambda t, C, V: C}}, "event 'all' must return a finite number"),
         ({"rtol": 0.0}, "rtol must be more than 1e-14"),

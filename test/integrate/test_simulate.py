@@ -376,7 +376,7 @@ def test_midpoint_steps_that_are_too_long():
         ({"q": [0.0, 1.0]}, r"q has shape \(2,\); valid is \(3,\)"),
         ({"q": [0.0, np.inf, 0.0]}, "q must be finite"),
         ({"qd": np.zeros((2, 2))}, r"qd has shape \(2, 2\)"),
-        ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "q .* and qd .*broadcast"),
+        ({"q": np.zeros((2, 3)), "qd": np.zeros((4, 3))}, "do not broadcast together: q .*, qd"),
         ({"control": [1.0, 2.0]}, r"control has shape \(2,\); valid is \(3,\)"),
         ({"control": np.zeros((7, 3))}, "control has 7 rows; valid is one for each of the 100"),
         ({"control": np.full((100, 3), np.nan)}, "control must be finite; row 0 is not"),
