@@ -27,12 +27,6 @@ def nodes(given: launching.Given) -> list[Node]:
 
 def generate_launch_description() -> LaunchDescription:
     arguments = [
-        DeclareLaunchArgument(
-            "namespace",
-            default_value="",
-            description="Namespace of the node and, unless it begins with a slash, of the "
-            "controller manager.",
-        ),
         *(
             DeclareLaunchArgument(
                 one.name,
@@ -42,4 +36,5 @@ def generate_launch_description() -> LaunchDescription:
             for one in PARAMETERS
         ),
     ]
-    return launching.launch_file(__file__, arguments, nodes)
+    namespace = "Namespace of the node and of a controller manager with a relative name."
+    return launching.launch_file(__file__, namespace, arguments, nodes)

@@ -23,12 +23,6 @@ def nodes(given: launching.Given) -> list[Node]:
 def generate_launch_description() -> LaunchDescription:
     defaults = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config", "dynamics.yaml"])
     arguments = [
-        DeclareLaunchArgument(
-            "namespace",
-            default_value="",
-            description="Namespace of the node and of the topics robot_description and "
-            "joint_states.",
-        ),
         *launching.parameter_arguments("dynamics_node", default=defaults),
         DeclareLaunchArgument(
             "representation",
@@ -43,4 +37,5 @@ def generate_launch_description() -> LaunchDescription:
         ),
         launching.time_argument(),
     ]
-    return launching.launch_file(__file__, arguments, nodes)
+    namespace = "Namespace of the node and of the topics robot_description and joint_states."
+    return launching.launch_file(__file__, namespace, arguments, nodes)

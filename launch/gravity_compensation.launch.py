@@ -26,12 +26,6 @@ def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
     defaults = PathJoinSubstitution([share, "config", "gravity_compensation.yaml"])
     arguments = [
-        DeclareLaunchArgument(
-            "namespace",
-            default_value="",
-            description="Namespace of the node and of the topics robot_description, joint_states "
-            "and imu.",
-        ),
         *launching.parameter_arguments("gravity_compensation_node", default=defaults),
         DeclareLaunchArgument(
             "command_topic",
@@ -46,4 +40,5 @@ def generate_launch_description() -> LaunchDescription:
         ),
         launching.time_argument(),
     ]
-    return launching.launch_file(__file__, arguments, nodes)
+    namespace = "Namespace of the node and of robot_description, joint_states and imu."
+    return launching.launch_file(__file__, namespace, arguments, nodes)

@@ -106,11 +106,6 @@ def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
     defaults = PathJoinSubstitution([share, "config", "simulation.yaml"])
     arguments = [
-        DeclareLaunchArgument(
-            "namespace",
-            default_value="",
-            description="Namespace of the nodes and of all their topics.",
-        ),
         *launching.urdf_arguments(
             "robot_description_file of a parameter file, or the arm of this package."
         ),
@@ -145,4 +140,5 @@ def generate_launch_description() -> LaunchDescription:
         launching.algorithm_argument("the nodes"),
         launching.time_argument(" true: publish it, too."),
     ]
-    return launching.launch_file(__file__, arguments, nodes)
+    namespace = "Namespace of the nodes and of all their topics."
+    return launching.launch_file(__file__, namespace, arguments, nodes)

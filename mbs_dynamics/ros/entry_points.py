@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,26 +27,6 @@ INTERFACES = {
     "simulator_node": "simulator.interface:SIMULATOR_NODE",
 }
 """Module and name of the interface of each node."""
-
-
-def command_watchdog_node() -> int:
-    """Run the node and return the exit code."""
-    return _run("command_watchdog_node")
-
-
-def dynamics_node() -> int:
-    """Run the node and return the exit code."""
-    return _run("dynamics_node")
-
-
-def gravity_compensation_node() -> int:
-    """Run the node and return the exit code."""
-    return _run("gravity_compensation_node")
-
-
-def simulator_node() -> int:
-    """Run the node and return the exit code."""
-    return _run("simulator_node")
 
 
 def _run(node: str) -> int:
@@ -71,6 +52,12 @@ def _run(node: str) -> int:
         )
     print(f"{node}: {problem}", file=sys.stderr)
     return 1
+
+
+command_watchdog_node = partial(_run, "command_watchdog_node")
+dynamics_node = partial(_run, "dynamics_node")
+gravity_compensation_node = partial(_run, "gravity_compensation_node")
+simulator_node = partial(_run, "simulator_node")
 
 
 def interface_of(node: str) -> Interface:

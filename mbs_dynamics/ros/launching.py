@@ -258,14 +258,16 @@ def described_node(given: Given, executable: str, *texts: str) -> list[Node]:
 
 def launch_file(
     file: str,
+    namespace: str,
     arguments: Iterable[DeclareLaunchArgument],
     start: Callable[[Given], Sequence[Node]],
 ) -> LaunchDescription:
     """Return the description of a launch file: its arguments, and the nodes that ``start`` returns.
 
-    If a node fails, the others of the file end as well.
+    ``namespace`` describes that argument. If a node fails, the others of the file end as well.
     """
-    arguments = list(arguments)
+    declared = DeclareLaunchArgument("namespace", default_value="", description=namespace)
+    arguments = [declared, *arguments]
     names = [argument.name for argument in arguments]
 
     def run(context: LaunchContext) -> list[LaunchDescriptionEntity]:
