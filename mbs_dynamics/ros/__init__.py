@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""ROS 2 nodes. The only place of this package that imports rclpy and messages."""
+"""ROS 2 nodes. No other part of this package imports rclpy or messages."""

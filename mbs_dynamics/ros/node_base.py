@@ -356,7 +356,7 @@ class BaseNode(Node):
     # -- parameters --------------------------------------------------------------------------------
 
     def _watch_parameters(self) -> None:
-        """Check and apply parameters that are set from now on."""
+        """Begin to check and apply parameters that are set."""
         self.add_on_set_parameters_callback(self._on_parameters_given)
         self.add_post_set_parameters_callback(self._on_parameters_set)
 
@@ -427,12 +427,12 @@ class BaseNode(Node):
         self.warn(kind, message)
 
     def _remind(self, kind: str, missing: str) -> None:
-        """Log what the node lacks, at once and then every ten seconds; empty if it lacks nothing.
+        """Log missing input, at once and then every ten seconds; empty if nothing is missing.
 
         To be called once a second.
         """
         logged = self._reminded.setdefault(kind, {})
-        same = re.sub(r"\d[\d.]*", "#", missing)  # an age that grows is nothing new
+        same = re.sub(r"\d[\d.]*", "#", missing)  # a growing age is the same reminder
         now = time.monotonic()
         if not missing:
             logged.clear()

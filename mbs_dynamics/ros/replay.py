@@ -106,7 +106,7 @@ def replay(
     params: Sequence[str] = (),
     joint_states: str = "",
 ) -> Replayed:
-    """Write to ``out``, a .mcap file, what the node would have published for a bag.
+    """Write to ``out``, a .mcap file, the messages that the node would have published for a bag.
 
     ``params`` are ``name:=value``; ``joint_states`` the topic in the bag, by default /joint_states
     or the only one of its type.

@@ -66,7 +66,7 @@ class SimulatorNode(BaseNode):
         self._refused, self._last_refusal = 0, ""
         self._loads: deque[Load] = deque()
         self._hanging: tuple[Load, Future[Stepper]] | None = None
-        self._compiler = ThreadPoolExecutor(1)  # the robot must not stand still meanwhile
+        self._compiler = ThreadPoolExecutor(1)  # in a thread, so that the simulation continues
         self._joint_states = self.advertise("joint_states")
         self._clock_messages: Any = None
         if settings.publish_clock:
@@ -124,7 +124,7 @@ class SimulatorNode(BaseNode):
         self._pacer.did(done, time.perf_counter() - begin)
 
     def _advance(self) -> bool:
-        """Simulate one period and publish it; False if the simulation stands still."""
+        """Simulate one period and publish it; False if the simulation is halted."""
         world = self._world
         if world.halted:
             return False

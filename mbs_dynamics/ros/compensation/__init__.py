@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gravity_compensation_node is made of, beside the node itself."""
+"""Parts of gravity_compensation_node and command_watchdog_node."""

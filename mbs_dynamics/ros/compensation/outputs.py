@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gravity_compensation_node publishes: commands, and its diagnostics."""
+"""Publishers of gravity_compensation_node: commands and diagnostics."""
 
 from __future__ import annotations
 

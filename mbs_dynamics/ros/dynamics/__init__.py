@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What dynamics_node is made of, beside the node itself."""
+"""Parts of dynamics_node."""

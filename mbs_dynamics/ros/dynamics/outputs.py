@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What dynamics_node publishes: results of the robot, and its diagnostics."""
+"""Publishers of dynamics_node: results of the robot and diagnostics."""
 
 from __future__ import annotations
 
