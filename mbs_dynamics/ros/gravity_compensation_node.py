@@ -35,7 +35,7 @@ from mbs_dynamics.ros.compensation.interface import (
 )
 from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
-from mbs_dynamics.ros.process import prefer_udp, run_gracefully
+from mbs_dynamics.ros.process import prefer_udp, run
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 SHORTEST_WAIT = 0.001
@@ -60,7 +60,6 @@ class GravityCompensationNode(DescribedNode):
         self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._statistics = InputStatistics(time.monotonic())
-        self._shutting_down = False
         self._enter("unconfigured")
         self._shown: State | None = None
         self._at_rest: list[Callable[[], None]] = []
@@ -387,7 +386,7 @@ class GravityCompensationNode(DescribedNode):
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
     prefer_udp(os.environ)
-    return run_gracefully(GRAVITY_COMPENSATION_NODE.node, GravityCompensationNode, args)
+    return run(GRAVITY_COMPENSATION_NODE.node, GravityCompensationNode, args)
 
 
 if __name__ == "__main__":

@@ -292,6 +292,7 @@ class BaseNode(Node):
     """Whether nothing is logged about publishers with an incompatible QoS, which saves time."""
 
     def __init__(self, **options: Any) -> None:
+        self._shutting_down = False
         self._overridable: dict[str, Any] = {}  # rclpy's own topics come before parameters
         super().__init__(self.interface.node, **options)
         self._overridable = {"qos_overriding_options": OVERRIDABLE}
@@ -299,6 +300,28 @@ class BaseNode(Node):
         self._reminded: dict[str, dict[str, float]] = {}
         self._settings: Any = declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
+
+    # -- start and end -----------------------------------------------------------------------------
+
+    def start(self) -> bool:
+        """Begin to work; False if that fails."""
+        return True
+
+    def begin_shutdown(self) -> None:
+        """Begin to shut down. See :attr:`shutdown_complete`."""
+        self._shutting_down = True
+
+    @property
+    def shutdown_complete(self) -> bool:
+        """Whether the node was asked to end and has ended its work."""
+        return self._shutting_down
+
+    def flush(self) -> None:
+        """Wait until the latest message has arrived."""
+
+    def fail(self, error: Exception) -> None:
+        """Handle an error that a callback has raised."""
+        raise error
 
     # -- topics and services -----------------------------------------------------------------------
 

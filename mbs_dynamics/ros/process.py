@@ -14,20 +14,16 @@ import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
 
 import rclpy
 from rclpy.exceptions import InvalidNodeNameException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.node_base import misdirected_files
-
-N = TypeVar("N", bound=Any)
+from mbs_dynamics.ros.node_base import BaseNode, misdirected_files
 
 LAST_MOMENTS = 10.0
 """Time limit in s for the end of a process after the shutdown of ROS has begun."""
@@ -37,50 +33,16 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
 
 
-class GracefulNode(Protocol):
-    """A node that needs time to shut down."""
-
-    def begin_shutdown(self) -> None:
-        """Begin to shut down."""
-
-    @property
-    def shutdown_complete(self) -> bool:
-        """Whether it has shut down."""
-
-    def fail(self, error: Exception) -> None:
-        """Handle an error that a callback has raised."""
-
-    def flush(self) -> None:
-        """Wait until the latest message has arrived."""
-
-
-def run(name: str, make: Callable[[], Node], args: list[str] | None = None) -> int:
+def run(name: str, make: Callable[[], BaseNode], args: list[str] | None = None) -> int:
     """Create a node and spin it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
 
     Errors that a user can correct are logged in one line, and the exit code is 1.
     """
-    with _exit_code_kept(), ros(args):
-        node = _made(name, make, args)
-        if node is None:
-            return 1
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        if not _started(node) and rclpy.ok():
-            return 1
-        if rclpy.ok():
-            executor.spin()
-    return 0
-
-
-def run_gracefully(
-    name: str, make: Callable[[], GracefulNode], args: list[str] | None = None
-) -> int:
-    """Run a node that needs time to shut down, like :func:`run`."""
     with _exit_code_kept(), ros_with_signals(args) as signals:
         node = _made(name, make, args)
         if node is None:
             return 1
-        if not _started(node):
+        if not node.start():
             return 0 if signals.asked else 1
         spin_until_shutdown(node, signals)
     return 0
@@ -99,7 +61,7 @@ def _exit_code_kept() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
+def _made(name: str, make: Callable[[], BaseNode], args: list[str] | None) -> BaseNode | None:
     """Return the node; None, and a log line, if its parameters are invalid."""
     try:
         node = make()
@@ -111,16 +73,10 @@ def _made(name: str, make: Callable[[], N], args: list[str] | None) -> N | None:
     return node
 
 
-def _started(node: Any) -> bool:
-    """Start a lifecycle node; False if that fails."""
-    start = getattr(node, "start", None)
-    return start is None or bool(start())
-
-
-def _initialise(args: list[str] | None, **options: Any) -> None:
+def _initialise(args: list[str] | None) -> None:
     """Initialise ROS. Raises SystemExit, with a line for the user, for arguments that are wrong."""
     try:
-        rclpy.init(args=args, **options)
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:  # rclpy has no public names for these errors
         said = re.sub(r",? at /\S+", "", " ".join(str(error).split()))  # positions in its sources
         if type(error).__name__ == "UnknownROSArgsError":
@@ -130,21 +86,6 @@ def _initialise(args: list[str] | None, **options: Any) -> None:
         program = Path(sys.argv[0]).name
         print(f"{program}: cannot start: {said}", file=sys.stderr)
         raise SystemExit(1) from error
-
-
-@contextmanager
-def ros(args: list[str] | None = None) -> Iterator[None]:
-    """Initialise ROS, and shut it down at the end. SIGINT and SIGTERM end the block."""
-    # rclpy's own handler ends the executor; Python's would raise in the middle of a callback
-    signal.signal(signal.SIGINT, lambda *_: None)
-    _initialise(args)
-    try:
-        yield
-    except Exception:
-        if rclpy.ok():  # else a signal has ended ROS, which caused the error
-            raise
-    finally:
-        shut_down()
 
 
 def shut_down() -> None:
@@ -202,7 +143,7 @@ class EndingSignals:
             listener()
 
 
-def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
+def spin_until_shutdown(node: BaseNode, signals: EndingSignals) -> None:
     """Spin a node until it has shut down after a signal. Errors do not end it."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
@@ -221,7 +162,7 @@ def spin_until_shutdown(node: GracefulNode, signals: EndingSignals) -> None:
 def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
     """Initialise ROS without its signal handlers, and shut it down at the end."""
     signals = EndingSignals()
-    _initialise(args, signal_handler_options=SignalHandlerOptions.NO)
+    _initialise(args)
     try:
         yield signals
     finally:

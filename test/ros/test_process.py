@@ -25,7 +25,7 @@ from mbs_dynamics.ros.process import ros_with_signals
 
 process.LAST_MOMENTS = 4.0
 {before}
-with {context}():
+with ros_with_signals():
     pass
 print("after ROS", flush=True)
 {after}
@@ -49,32 +49,28 @@ dynamics_node.DynamicsNode = Interrupted
 sys.exit(dynamics_node.main(sys.argv))
 """
 
-CONTEXTS = ["process.ros", "ros_with_signals"]
-
 HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
 HANG_AT_EXIT = "atexit.register(time.sleep, 100)"
 
 
-def outcome(context, before="", after=""):
-    program = PROGRAM.format(context=context, before=before, after=after)
+def outcome(before="", after=""):
+    program = PROGRAM.format(before=before, after=after)
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("hang", [HANG_IN_SHUTDOWN, HANG_AT_EXIT])
-def test_a_process_that_hangs_after_ros_ends_and_says_where(context, hang):
-    ended = outcome(context, before=hang)
+def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
+    ended = outcome(before=hang)
     assert ended.returncode == 1
     assert "Timeout" in ended.stderr
     assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
     assert ("after ROS" in ended.stdout) == (hang == HANG_AT_EXIT)
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
-def test_a_process_may_go_on_after_ros(context):
-    ended = outcome(context, after="time.sleep(4.5)")
+def test_a_process_may_go_on_after_ros():
+    ended = outcome(after="time.sleep(4.5)")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "after ROS\n", "")
 
 

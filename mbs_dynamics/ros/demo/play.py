@@ -37,7 +37,7 @@ from mbs_dynamics.ros.demo import plan as planning
 from mbs_dynamics.ros.demo.plan import LASTING, Plan
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
-from mbs_dynamics.ros.process import ros
+from mbs_dynamics.ros.process import EndingSignals, ros_with_signals
 
 RAMP = 0.3
 """Time in s in which torques ramp in and out."""
@@ -94,9 +94,9 @@ class Act(NamedTuple):
 class Stage(Node):
     """Receives the topics of the robot and the two nodes, and calls their services."""
 
-    def __init__(self, model: Model, plan: Plan) -> None:
+    def __init__(self, model: Model, plan: Plan, signals: EndingSignals) -> None:
         super().__init__("demo")
-        self.model, self.plan = model, plan
+        self.model, self.plan, self._signals = model, plan, signals
         self._table_height = 0
         self.q = np.full(model.n, np.nan)
         """(n,) the latest positions."""
@@ -160,7 +160,7 @@ class Stage(Node):
         begin = drawn = time.monotonic()
         since = self.now
         while not condition():
-            self._executor.spin_once(timeout_sec=0.05)
+            self._spin()
             now = time.monotonic()
             if now - begin > PATIENCE:
                 raise MissingError(
@@ -172,11 +172,16 @@ class Stage(Node):
                 self._table_height = len(self._table())
                 drawn = now
 
+    def _spin(self) -> None:
+        self._executor.spin_once(timeout_sec=0.05)
+        if self._signals.asked:
+            raise KeyboardInterrupt
+
     def soon(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Spin until a condition holds, at most for so many seconds; return whether it does."""
         end = time.monotonic() + seconds
         while not condition() and time.monotonic() < end:
-            self._executor.spin_once(timeout_sec=0.05)
+            self._spin()
         return condition()
 
     def pause(self, seconds: float) -> None:
@@ -393,15 +398,17 @@ def main(robot: str | None) -> int:
     os.environ.pop("ROS_STATIC_PEERS", None)
     code = 1  # if it is interrupted
     with (
-        ros(),
+        ros_with_signals() as signals,
         _node("simulator_node", _simulator(path, plan)) as simulator,
         _node("gravity_compensation_node", _compensation(model, plan)),
         _node("dynamics_node", []),
     ):
         try:
-            code = _play(Stage(model, plan), simulator)
+            code = _play(Stage(model, plan, signals), simulator)
         except MissingError as error:
             print(f"FAILED: {error} did not come", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
     return code
 
 
