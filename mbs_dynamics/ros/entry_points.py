@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import textwrap
 from functools import partial
@@ -40,6 +41,7 @@ def _run(node: str) -> int:
             module = importlib.import_module(f"{__package__}.{node}")
             return int(module.main())
     except KeyboardInterrupt:  # while modules are imported
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would change the exit code
         return 0
     except ImportError as error:
         name = (error.name or "").partition(".")[0]

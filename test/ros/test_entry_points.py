@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -111,8 +112,11 @@ def test_an_interrupt_while_modules_are_imported_is_no_failure(ros, monkeypatch)
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
 
+    handlers = {}
     monkeypatch.setattr(entry_points.importlib, "import_module", interrupted)
+    monkeypatch.setattr(entry_points.signal, "signal", handlers.__setitem__)
     assert entry_points.dynamics_node() == 0
+    assert handlers == {signal.SIGINT: signal.SIG_IGN}  # a second one changes no exit code
 
 
 def test_setup_names_these_functions():
