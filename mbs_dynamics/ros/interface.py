@@ -1,17 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Declares the parameters, topics and services of nodes, as tables that need no ROS.
+"""Declares the parameters, topics and services of nodes in tables, and reads parameter files.
 
-The tables of each node are one :class:`Interface`, in the module ``interface`` of its package
-(``dynamics``, ``compensation``, ``simulator``); ``entry_points.interface_of`` returns it by the
-name of the node. :mod:`mbs_dynamics.ros.node_base` creates parameters, publishers, subscriptions
-and services from these tables only.
+No ROS is needed. The tables of each node are one :class:`Interface`, in the module ``interface`` of
+its package (``dynamics``, ``compensation``, ``simulator``); ``entry_points.interface_of`` returns it
+by the name of the node. :mod:`mbs_dynamics.ros.node_base` creates parameters, publishers,
+subscriptions and services from these tables only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -333,3 +336,94 @@ def check_gravity(name: str, value: Any) -> checks.FloatArray:
             f"{name} has a length of {length:g} m/s^2; valid is at most {LARGEST_GRAVITY:g}"
         )
     return gravity
+
+
+# -- parameter files -------------------------------------------------------------------------------
+
+
+def existing_file(argument: str, path: str) -> Path:
+    """Return the path of a file; ``~`` is the home directory.
+
+    Raises ArgumentError, which names the argument and the most similar file beside, if there is no
+    such file.
+    """
+    found = Path(path).expanduser()
+    if found.is_file():
+        return found
+    beside = [each.name for each in found.parent.glob("*")]
+    close = difflib.get_close_matches(found.name, beside, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    if not found.parent.is_dir():
+        hint = f"; there is no folder {str(found.parent)!r} either"
+    raise ArgumentError(f"{argument} names {str(found)!r}, which is no file{hint}")
+
+
+def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
+    """Return the parameters in a YAML file that apply to a node, nested names joined by dots.
+
+    ``node`` is the full name, such as ``/left/dynamics_node``. As for ROS, a key ``/**`` stands for
+    any number of names and ``/*`` for one. Raises ArgumentError for a file that cannot be read or
+    has nothing for this node.
+    """
+    file = existing_file(argument, path)
+    try:
+        groups = parameter_groups(file)
+    except ArgumentError as error:
+        raise ArgumentError(f"{argument} names {error}") from error
+    matching = [values for name, values in groups if applies(name, node)]
+    if not matching:
+        names = ", ".join(name for name, _ in groups)
+        has = f"parameters of {names}" if names else "no key 'ros__parameters'"
+        raise ArgumentError(
+            f"{argument} names {str(file)!r}, which has {has}; valid is a file with parameters of "
+            f"{node}, or of all nodes: '/**: {{ros__parameters: ...}}'"
+        )
+    found: dict[str, Any] = {}
+    for values in matching:
+        found.update(flattened(values))
+    return found
+
+
+def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested parameters as ROS names them: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found.update(flattened(value, f"{prefix}{name}."))
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the full names of nodes, with wildcards, and the parameters that a file has for each.
+
+    Raises ArgumentError for a file that is no YAML.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """A loader that accepts the tuples that launch writes."""
+
+    Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
+    try:
+        with file.open(encoding="utf-8") as stream:
+            return list(_groups(yaml.load(stream, Loader)))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise ArgumentError(f"{str(file)!r}, which is no YAML: {said}") from error
+
+
+def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if key == "ros__parameters":
+            yield above, value if isinstance(value, Mapping) else {}
+        else:
+            yield from _groups(value, f"{above}/{str(key).strip('/')}")
+
+
+def applies(name: str, node: str) -> bool:
+    """Return whether a name with the wildcards ``*`` and ``**`` stands for a node's full name."""
+    parts = {"**": r"(/\w+)*", "*": r"/\w+"}
+    pattern = "".join(parts.get(part, f"/{re.escape(part)}") for part in name.split("/")[1:])
+    return re.fullmatch(pattern, node) is not None

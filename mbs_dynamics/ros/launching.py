@@ -28,8 +28,8 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.files import flattened, read_parameters, read_robot
-from mbs_dynamics.ros.interface import ALGORITHMS
+from mbs_dynamics.ros.interface import ALGORITHMS, flattened, read_parameters
+from mbs_dynamics.ros.robot_description import read_robot
 
 PACKAGE = "mbs_dynamics"
 

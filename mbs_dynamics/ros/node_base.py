@@ -35,19 +35,20 @@ from rclpy.timer import Timer
 
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros import interface, messages
-from mbs_dynamics.ros.files import applies, parameter_groups, read_robot
 from mbs_dynamics.ros.interface import (
     Interface,
     NodeSettings,
     Quality,
     Service,
     Topic,
+    applies,
     check_once,
+    parameter_groups,
     parameters_of,
 )
 from mbs_dynamics.ros.interface import Parameter as Declared
 from mbs_dynamics.ros.performance import Throttle
-from mbs_dynamics.ros.robot_description import Gravity, Load
+from mbs_dynamics.ros.robot_description import Gravity, Load, read_robot
 
 S = TypeVar("S", bound=NodeSettings)
 

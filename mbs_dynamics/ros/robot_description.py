@@ -1,24 +1,34 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the model of a robot from its description, under gravity and with loads on its links.
+"""Reads descriptions of robots and builds their models, under gravity and with loads on links.
 
 No ROS is needed.
 """
 
 from __future__ import annotations
 
+import difflib
+import shlex
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError, ModelError, ModelWarning, UrdfError
+from mbs_dynamics.errors import (
+    ArgumentError,
+    MbsError,
+    ModelError,
+    ModelWarning,
+    UnknownNameError,
+    UrdfError,
+)
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.interface import check_gravity
+from mbs_dynamics.ros.interface import check_gravity, existing_file
 
 Vector = tuple[float, float, float]
 
@@ -44,6 +54,91 @@ class Load(NamedTuple):
     """Centre of mass in the link's frame, in m."""
     inertia_at_com: tuple[Vector, Vector, Vector]
     """(3, 3) in kg m^2, axes of the link's frame."""
+
+
+class UnknownXacroArgumentError(UnknownNameError):
+    """An argument was given to a xacro file that it does not read."""
+
+    kind = "xacro argument"
+    plural = "xacro arguments that the file reads"
+
+
+def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
+    """Return the URDF in a file, expanded by xacro if its name ends in ``.xacro``.
+
+    ``xacro_args`` holds arguments of the file as a command line would, ``"name:=arm dof:=6"``.
+    Raises ArgumentError for a file or arguments that cannot be used, UnknownXacroArgumentError for
+    an argument that the file does not read, and UrdfError for a file that is no robot description;
+    the messages begin with the name of ``argument``.
+    """
+    file = existing_file(argument, path)
+    given = split_arguments("xacro_args", xacro_args)
+    if file.suffix == ".xacro":
+        return _expanded(file, given)
+    if given:
+        raise ArgumentError(f"xacro_args is {xacro_args!r}, but {str(file)!r} is no .xacro file")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UrdfError(f"{argument} names {str(file)!r}, which cannot be read: {error}") from error
+    if not text.lstrip().startswith("<"):
+        raise UrdfError(
+            f"{argument} names {str(file)!r}, which is no XML; it begins with "
+            f"{text.lstrip()[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
+        )
+    return text
+
+
+def split_arguments(argument: str, text: str) -> dict[str, str]:
+    """Return the arguments in a text such as ``"name:=arm label:='my arm'"`` by name."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ArgumentError(f"{argument} is {text!r}: {error}") from error
+    found = {}
+    for word in words:
+        name, separator, value = word.partition(":=")
+        if not name or not separator:
+            raise ArgumentError(f"{argument} has {word!r}; valid is name:=value, split by spaces")
+        found[name] = value
+    return found
+
+
+class _Arguments(dict[str, str]):
+    """The arguments of a xacro file, with a record of those that it reads."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self.read: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def _expanded(file: Path, given: Mapping[str, str]) -> str:
+    try:
+        import xacro
+    except ImportError as error:
+        raise UrdfError(f"{str(file)!r} needs the package xacro: {error}") from error
+    arguments = _Arguments(given)
+    told = " ".join(f"{name}:={value}" for name, value in given.items()) or "none"
+    try:
+        text = str(xacro.process_file(str(file), mappings=arguments).toxml())
+    except Exception as error:  # expressions in the file raise anything
+        said = " ".join(str(error).split()) or type(error).__name__
+        for name in sorted(given.keys() - arguments.read):
+            close = difflib.get_close_matches(name, arguments.read, n=1)
+            told += f"; did you mean {close[0]!r} by {name!r}?" if close else ""
+        raise UrdfError(f"xacro failed on {str(file)!r}: {said} (xacro_args: {told})") from error
+    for name in given:
+        if name not in arguments.read:
+            raise UnknownXacroArgumentError(name, sorted(arguments.read))
+    return text
 
 
 def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:

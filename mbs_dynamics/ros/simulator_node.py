@@ -26,11 +26,10 @@ from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.files import read_robot
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import prefer_udp, run
-from mbs_dynamics.ros.robot_description import Load, loads_of, model_of
+from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_robot
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,

@@ -11,10 +11,9 @@ import pytest
 from mbs_dynamics import Model
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.files import (
+from mbs_dynamics.ros.interface import flattened, read_parameters
+from mbs_dynamics.ros.robot_description import (
     UnknownXacroArgumentError,
-    flattened,
-    read_parameters,
     read_robot,
     split_arguments,
 )
