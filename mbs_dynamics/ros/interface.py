@@ -3,8 +3,8 @@
 """Declares the parameters, topics and services of nodes in tables, and reads parameter files.
 
 No ROS is needed. The tables of each node are one :class:`Interface`, in the module ``interface`` of
-its package (``dynamics``, ``compensation``, ``simulator``); ``entry_points.interface_of`` returns it
-by the name of the node. :mod:`mbs_dynamics.ros.node_base` creates parameters, publishers,
+its package (``dynamics``, ``compensation``, ``simulator``). ``entry_points.interface_of`` returns
+it by the name of the node. :mod:`mbs_dynamics.ros.node_base` creates parameters, publishers,
 subscriptions and services from these tables only.
 """
 
