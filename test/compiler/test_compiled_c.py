@@ -219,8 +219,8 @@ def test_a_large_memory_is_that_of_the_loop(monkeypatch):
     states[7, 0] = 0.0
     with pytest.raises(SingularError, match=r"state \[7\]"):
         kernel(states)
-    greedy = compiled_c.LOOP_TEXT.replace("{workspace};", f"malloc({sys.maxsize} / 2);")
-    monkeypatch.setattr(compiled_c, "LOOP_TEXT", greedy)
+    greedy = compiled_c.LIBRARY.replace("{workspace};", f"malloc({sys.maxsize} / 2);")
+    monkeypatch.setattr(compiled_c, "LIBRARY", greedy)
     for given in (states[0], states):
         with pytest.raises(MemoryError, match="f: no memory"):
             Kernel(traced, backend="c")(given)

@@ -237,18 +237,6 @@ def shared(name: str) -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def loop() -> Any:
-    """Return the loop over states, as a function of ctypes."""
-    return LOOP(shared("mbs.loop"))
-
-
-@functools.lru_cache(maxsize=len(LANES))
-def batch_driver(lanes: int) -> Any:
-    """Return the driver of vector code with so many lanes, as a function of ctypes."""
-    return BATCH(shared(f"mbs.batch{lanes}"))
-
-
-@functools.lru_cache(maxsize=1)
 def vector_lanes() -> int:
     """Return how many doubles fit in a vector register of this processor."""
     names = set(re.split(r"[\s,+]+", _processor()[-1]))

@@ -10,6 +10,7 @@ trusted as it trusts them (:mod:`jit.cache`).
 from __future__ import annotations
 
 import _ctypes
+import contextlib
 import ctypes
 import functools
 import os
@@ -43,7 +44,11 @@ LOOP = ctypes.CFUNCTYPE(
 )
 """C type of the loop over states. ctypes releases the interpreter lock."""
 
-LOOP_TEXT = """
+LIBRARY = """#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+{definition}
 int64_t mbs_loop(int64_t states, char *const *pointers, const int64_t *strides, int64_t guards)
 {{
   char *now[{ports}];
@@ -60,10 +65,7 @@ int64_t mbs_loop(int64_t states, char *const *pointers, const int64_t *strides, 
   return status;
 }}
 """
-"""The loop over states, one after the other. ``pointers`` holds the address of each port,
-``strides`` the bytes from one state to the next in each (0 to use the same one for all). It returns
-0, or for the first state i at which the guard k fails, i times the number of guards, plus k. It
-returns -1 if there is no memory."""
+"""A program and the loop over its states, which returns what :meth:`Evaluator.evaluate` does."""
 
 
 def emit_library(program: Program) -> str:
@@ -72,15 +74,14 @@ def emit_library(program: Program) -> str:
     ports = len(program.inputs) + len(program.outputs)
     arguments = [f"(double *)now[{p}]" for p in range(ports)]
     arguments += ["workspace"] if function.workspace else []
-    loop = LOOP_TEXT.format(
+    return LIBRARY.format(
+        definition=function.definition,
         ports=max(ports, 1),
         workspace=f"malloc({function.workspace} * sizeof(double))" if function.workspace else "0",
         needed=int(function.workspace > 0),
         name=PROGRAM,
         arguments=", ".join(arguments),
     )
-    included = "".join(f"#include <{name}.h>\n" for name in ("math", "stdint", "stdlib"))
-    return f"{included}\n{function.definition}{loop}"
 
 
 class CompiledC(Evaluator):
@@ -88,8 +89,9 @@ class CompiledC(Evaluator):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._library = _Library(emit_library(program))
-        self._loop = LOOP(self._library.address("mbs_loop"))
+        library = _library(emit_library(program))
+        weakref.finalize(self, _ctypes.dlclose, library._handle).atexit = False
+        self._loop = LOOP(("mbs_loop", library))
 
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers."""
@@ -102,32 +104,23 @@ class CompiledC(Evaluator):
         return status + first * guards if status > 0 else status
 
 
-class _Library:
-    """A loaded shared object, unloaded when nobody has it any more."""
-
-    def __init__(self, source: str) -> None:
-        name = cache.key(source, *_compiler(), *FLAGS)
-        kept = cache.load(name)
-        with tempfile.TemporaryDirectory(prefix="mbs_dynamics-") as folder:  # of this user alone
-            try:
-                library = kept and _opened(folder, kept)
-            except OSError:  # what was kept is damaged
-                library = None
-            if not library:
-                code = _compiled(source, Path(folder))
-                try:
-                    library = _opened(folder, code)
-                except OSError as error:
-                    raise BackendError(
-                        f"what {COMPILER} compiled cannot be loaded: {error}{_remedy(folder)}"
-                    ) from None
-                cache.store(name, code)
-        self._library = library
-        weakref.finalize(self, _ctypes.dlclose, library._handle).atexit = False
-
-    def address(self, name: str) -> int:
-        """Return the address of a function."""
-        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+def _library(source: str) -> ctypes.CDLL:
+    """Return the shared object of a source, which was kept or is compiled now."""
+    name = cache.key(source, *_compiler(), *FLAGS)
+    kept = cache.load(name)
+    with tempfile.TemporaryDirectory(prefix="mbs_dynamics-") as folder:  # of this user alone
+        if kept is not None:
+            with contextlib.suppress(OSError):  # what was kept may be damaged
+                return _opened(folder, kept)
+        code = _compiled(source, Path(folder))
+        try:
+            library = _opened(folder, code)
+        except OSError as error:
+            raise BackendError(
+                f"what {COMPILER} compiled cannot be loaded: {error}{_remedy(folder)}"
+            ) from None
+        cache.store(name, code)
+        return library
 
 
 def _opened(folder: str, code: bytes) -> ctypes.CDLL:

@@ -165,14 +165,9 @@ class Kernel:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel):
             return NotImplemented
-        if self is other:
-            return True
-        return (
-            self.backend == other.backend
-            and self.program == other.program
-            and self.required == other.required
-            and all(map(np.array_equal, self.defaults, other.defaults))
-        )
+        same = (self.backend, self.program) == (other.backend, other.program)
+        alike = same and self.required == other.required
+        return alike and all(map(np.array_equal, self.defaults, other.defaults))
 
     def __hash__(self) -> int:
         return hash((self.backend, self.program))

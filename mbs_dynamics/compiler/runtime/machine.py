@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import threading
 from collections.abc import Sequence
@@ -67,7 +66,7 @@ class Machine(batches.Evaluator):
         else:
             ports = len(self.program.inputs) + len(self.program.outputs)
             what = last - first, at.pointers, at.strides, ports, guards
-            status = int(llvm.loop()(self.function, *what))
+            status = int(llvm.LOOP(llvm.shared("mbs.loop"))(self.function, *what))
         return status + first * guards if status > 0 else status
 
 
@@ -86,7 +85,7 @@ class Vector:
         stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
         self.code = llvm.MachineCode(emit_llvm(stored, lanes))
-        self._driver = llvm.batch_driver(lanes)
+        self._driver = llvm.BATCH(llvm.shared(f"mbs.batch{lanes}"))
         self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
         """Where the entries of each port stand in the scratch area of a tile."""
         self._free: list[Workspace] = []
@@ -121,7 +120,7 @@ class Vector:
             count=len(orders),
             guards=len(self.program.guards),
             scratch=areas.ctypes.data,
-            driver=ctypes.cast(self._driver, ctypes.c_void_p).value or 0,
+            driver=llvm.shared(f"mbs.batch{lanes}"),
         )
         for order, area, place in zip(orders, areas[:-1].tolist(), places, strict=True):
             place[: order.size] = 8 * lanes * order

@@ -10,17 +10,8 @@ import sys
 
 import numpy as np
 
-from mbs_dynamics.compiler.codegen.builder import (
-    I32,
-    I64,
-    PTR,
-    VOID,
-    Function,
-    Pointer,
-    Prototype,
-    Struct,
-    Value,
-)
+from mbs_dynamics.compiler.codegen import builder
+from mbs_dynamics.compiler.codegen.builder import I32, I64, PTR, VOID, Pointer, Prototype, Type
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE, array_new
 
@@ -34,18 +25,23 @@ VECTORCALL = Prototype("", PTR, PTR, Pointer(PTR), I64, Pointer(TUPLE))
 POSITIONAL = 2**63 - 1
 """The bits of ``nargsf`` that count arguments without a name."""
 
-CALL = Prototype("mbs.PyObject_Vectorcall", PTR, *VECTORCALL.parameters)
-INC_REF = Prototype("mbs.Py_IncRef", VOID, PTR)
-DEC_REF = Prototype("mbs.Py_DecRef", VOID, PTR)
-TUPLE_NEW = Prototype("mbs.PyTuple_New", PTR, I64)
-TUPLE_SET_ITEM = Prototype("mbs.PyTuple_SetItem", I32, PTR, I64, PTR)
-ERR_CLEAR = Prototype("mbs.PyErr_Clear", VOID)
-SAVE_THREAD = Prototype("mbs.PyEval_SaveThread", PTR)
-RESTORE_THREAD = Prototype("mbs.PyEval_RestoreThread", VOID, PTR)
-_functions = (
-    *(CALL, INC_REF, DEC_REF, TUPLE_NEW, TUPLE_SET_ITEM),
-    *(ERR_CLEAR, SAVE_THREAD, RESTORE_THREAD),
-)
+_functions: list[Prototype] = []
+
+
+def _function(name: str, *types: Type) -> Prototype:
+    """Return a function of CPython by its name, the type it returns and those it takes."""
+    _functions.append(Prototype(f"mbs.{name}", *types))
+    return _functions[-1]
+
+
+CALL = _function("PyObject_Vectorcall", PTR, *VECTORCALL.parameters)
+INC_REF = _function("Py_IncRef", VOID, PTR)
+DEC_REF = _function("Py_DecRef", VOID, PTR)
+TUPLE_NEW = _function("PyTuple_New", PTR, I64)
+TUPLE_SET_ITEM = _function("PyTuple_SetItem", I32, PTR, I64, PTR)
+ERR_CLEAR = _function("PyErr_Clear", VOID)
+SAVE_THREAD = _function("PyEval_SaveThread", PTR)
+RESTORE_THREAD = _function("PyEval_RestoreThread", VOID, PTR)
 
 NEW_ARRAY = Prototype(
     *("mbs.PyArray_New", Pointer(ARRAY), PTR, I32, Pointer(I64), I32, PTR, PTR, I32, I32, PTR)
@@ -68,19 +64,21 @@ def name_symbols() -> None:
     llvm.add_symbols(symbols)
 
 
-def vectorcall_function(name: str, offset: int, table: Struct) -> tuple[Function, Value]:
+def vectorcall_function(
+    name: str, offset: int, table: builder.Struct
+) -> tuple[builder.Function, builder.Value]:
     """Return a new vectorcallfunc, and the table that the callable holds the address of there."""
-    f = Function(Prototype(name, PTR, *VECTORCALL.parameters), exported=True)
+    f = builder.Function(Prototype(name, PTR, *VECTORCALL.parameters), exported=True)
     return f, f.parameters[0].byte(offset).load(Pointer(table))
 
 
-def fallback() -> Function:
+def fallback() -> builder.Function:
     """Return ``PyObject *mbs.fallback(function, self, args, given, passed, kwnames)``.
 
     It calls a Python function with an object before its ``passed`` arguments, of which those after
     the ``given`` first ones have names.
     """
-    f = Function(FALLBACK)
+    f = builder.Function(FALLBACK)
     function, self, args, given, passed, kwnames = f.parameters
     stack = f.array(PTR, passed + 1)
     stack[0] = self
