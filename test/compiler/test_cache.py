@@ -189,9 +189,8 @@ def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
         cache.store(name, bytes(1000))
         os.utime(place / (name + cache.SUFFIX), (1000.0 + k, 1000.0 + k))
     assert cache.load(names[0]) is not None  # used: the newest now
-    (place / "tmp-abandoned").write_bytes(b"x")
-    os.utime(place / "tmp-abandoned", (1000.0, 1000.0))
-    (place / "tmp-new").write_bytes(b"x")
+    (place / f"abandoned{cache.SUFFIX}").write_bytes(b"x")
+    os.utime(place / f"abandoned{cache.SUFFIX}", (1000.0, 1000.0))
     (place / "notes").write_bytes(b"not ours")
     os.utime(place / "notes", (1000.0, 1000.0))
     monkeypatch.setattr(cache, "LARGEST", 3500)
@@ -199,10 +198,7 @@ def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
     cache.store(cache.key("new"), bytes(10))
     left = {name for name in names if cache.load(name) is not None}
     assert left == {names[0], names[4], names[5]}
-    assert {x.name for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)} == {
-        "tmp-new",
-        "notes",
-    }
+    assert {x.stem for x in place.iterdir()} == {*left, "notes", cache.key("new")}
 
 
 # -- kernels ---------------------------------------------------------------------------------------

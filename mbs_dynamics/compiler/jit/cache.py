@@ -19,7 +19,6 @@ import contextlib
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable
 
 try:  # hashlib loads OpenSSL for algorithms that it does not need
@@ -36,9 +35,7 @@ LARGEST = 256 * 2**20
 DIGEST = 32
 """Bytes of a checksum, and of a key."""
 
-SUFFIX, TEMPORARY = ".object", "tmp-"
-ABANDONED = 3600.0
-"""Seconds after which a file that was never renamed is taken for left behind."""
+SUFFIX = ".object"
 
 WRITES_PER_TIDYING = 100
 
@@ -99,7 +96,7 @@ def store(name: str, contents: bytes) -> None:
         if not _private(os.stat(place), stat.S_ISDIR):
             return
         _tidy(place)
-        temporary = os.path.join(place, f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}")
+        temporary = os.path.join(place, f"{os.getpid()}-{threading.get_ident()}{SUFFIX}")
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             with open(os.open(temporary, new, 0o600), "wb") as file:
@@ -122,9 +119,7 @@ def _checksum(name: str, contents: bytes) -> bytes:
 def _contents(name: str, read: bytes) -> bytes | None:
     start = len(VERSION) + DIGEST
     contents = read[start:]
-    if read[:start] != VERSION + _checksum(name, contents):
-        return None
-    return contents
+    return contents if read[:start] == VERSION + _checksum(name, contents) else None
 
 
 _writes = 0
@@ -140,11 +135,8 @@ def _tidy(place: str) -> None:
     for entry in os.scandir(place):
         with contextlib.suppress(OSError):  # deleted by another process
             status = entry.stat(follow_symlinks=False)
-            ours = entry.name.endswith(SUFFIX)
-            if ours:
+            if entry.name.endswith(SUFFIX):  # also those that were never renamed
                 files.append((status.st_mtime, status.st_size, entry.path))
-            elif entry.name.startswith(TEMPORARY) and time.time() - status.st_mtime > ABANDONED:
-                os.unlink(entry.path)
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if total <= LARGEST:

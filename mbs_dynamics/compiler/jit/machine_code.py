@@ -46,22 +46,19 @@ BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _WORD, _AT, _AT)
 """C type of the driver of :mod:`codegen.llvm_batch`."""
 
 _lock = threading.Lock()
-_llvm: Any = None
 _symbols: dict[str, int] = {}
 """Addresses by the names that code gives them."""
 
 
+@functools.lru_cache(maxsize=1)
 def _binding() -> Any:
     """Return llvmlite's binding with this machine's target set up once, under the lock."""
-    global _llvm
-    if _llvm is None:
-        _version()
-        import llvmlite.binding as llvm
+    _version()
+    import llvmlite.binding as llvm
 
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        _llvm = llvm
-    return _llvm
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
 
 
 def _version() -> str:
