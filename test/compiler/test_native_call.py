@@ -30,7 +30,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.codegen.builder import PTR
-from mbs_dynamics.compiler.runtime import buffers
 from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.errors import ArgumentError, SingularError
 
@@ -366,14 +365,6 @@ def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
     assert same(kernel(odd, A, s, g), wanted)
     assert kernel.slow_calls == 0
     assert same(kernel(x.astype(">f8"), A, s, g.astype(np.longdouble).astype(float)), wanted)
-    assert kernel.slow_calls == 1
-
-
-def test_without_native_calls_large_programs_are_not_copied(plain, monkeypatch):
-    monkeypatch.setattr(buffers, "LARGEST", 15)
-    kernel = plain(PROGRAM, defaults=DEFAULT)
-    wanted = new_kernel()(*one_state())
-    assert same(kernel(*one_state()), wanted)
     assert kernel.slow_calls == 1
 
 

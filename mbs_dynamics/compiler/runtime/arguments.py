@@ -92,11 +92,8 @@ class Signature:
             array.shape[: array.ndim - len(port.shape)]
             for array, port in zip(arrays, self.inputs, strict=True)
         ]
-        several = {axes for axes in leading if axes}
-        if len(several) <= 1:
-            return several.pop() if several else ()
         try:
-            return np.broadcast_shapes(*several)
+            return np.broadcast_shapes(*leading)
         except ValueError:
             said = ", ".join(
                 f"{port.name} {array.shape}"
@@ -138,9 +135,8 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     except ValueError as error:
         raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
     if array.dtype.kind not in "fiu":
-        raise ArgumentError(
-            f"{name}: {port.name} must be real numbers; got {_kind_of(value, array)}"
-        )
+        came = "None" if value is None else f"dtype {array.dtype}"
+        raise ArgumentError(f"{name}: {port.name} must be real numbers; got {came}")
     core = array.ndim - len(port.shape)
     if core < 0 or array.shape[core:] != port.shape:
         batched = "(..., " + ", ".join(str(size) for size in port.shape) + ")"
@@ -149,10 +145,6 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
             "for a batch"
         )
     return array if array.dtype == np.float64 else array.astype(np.float64)
-
-
-def _kind_of(value: Any, array: np.ndarray[Any, Any]) -> str:
-    return "None" if value is None else f"dtype {array.dtype}"
 
 
 def _batched(port: Port) -> str:

@@ -16,9 +16,6 @@ from numpy import ndarray
 
 from mbs_dynamics.compiler.frontend.program import Program
 
-LARGEST = 1 << 14
-"""Programs with more numbers in all ports are called without copies: those would take longer."""
-
 FLOAT64 = np.dtype(np.float64)
 
 
@@ -39,12 +36,11 @@ class BufferPool:
     def __init__(self, program: Program, evaluate: Callable[[Buffers], int]) -> None:
         self._program, self._evaluate = program, evaluate
         self._shapes = [port.shape for port in program.inputs]
-        self._small = sum(x.size for x in (*program.inputs, *program.outputs)) <= LARGEST
         self._free: list[Buffers] = []
 
     def call(self, args: tuple[Any, ...]) -> list[ndarray[Any, Any]] | None:
         """Return the results for one state; None if a guard fails or arguments do not suit."""
-        if not self._small or len(args) != len(self._shapes):
+        if len(args) != len(self._shapes):
             return None
         for x, shape in zip(args, self._shapes, strict=True):
             if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape:

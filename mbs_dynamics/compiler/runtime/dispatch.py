@@ -59,19 +59,16 @@ class Dispatcher:
             k = self._place()
             if k is None:
                 return
-            names = [sys.intern(name) for name, _ in named]
-            words = [np.array(list(map(id, x)), dtype=np.int64) for x in (names, values, extras)]
+            names = tuple(sys.intern(name) for name, _ in named)
             watch = weakref.ref(owner, functools.partial(self._forget, k))
-            self._held[k] = watch, names, values, words
+            self._held[k] = watch, names, values, extras
             entry = ENTRY.words(
                 owner=id(owner),
                 given=1 + arrays + len(options),
-                named=len(names),
                 arrays=arrays,
-                extras=len(extras),
-                names=words[0].ctypes.data,
-                options=words[1].ctypes.data,
-                extra=words[2].ctypes.data,
+                names=id(names),
+                options=id(values),
+                extras=id(extras),
                 kernel=id(kernel),
                 call=vectorcall.code_of(kernel),
             )

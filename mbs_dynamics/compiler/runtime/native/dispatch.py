@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Function, Inline, Pointer, Struct
 from mbs_dynamics.compiler.runtime.native import python
+from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
 
 ENTRIES = 16
@@ -20,19 +21,16 @@ ENTRIES = 16
 ENTRY = Struct.of_words(
     owner=PTR,
     given=I64,
-    named=I64,
     arrays=I64,
-    extras=I64,
-    names=Pointer(PTR),
-    options=Pointer(PTR),
-    extra=Pointer(PTR),
+    names=Pointer(TUPLE),
+    options=Pointer(TUPLE),
+    extras=Pointer(TUPLE),
     kernel=PTR,
     call=python.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
-and with names, how many arrays follow the owner, and how many arguments the kernel takes besides;
-where the names, the values of all that follows the arrays, and these further arguments stand; the
-kernel, and its vectorcallfunc."""
+names, and how many arrays follow the owner; the names, the values of all that follows the arrays,
+and the arguments that the kernel takes besides; the kernel, and its vectorcallfunc."""
 
 DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
 """The table of a function: the Python function for calls that are not in it, and the entries."""
@@ -51,20 +49,19 @@ def dispatch(offset: int) -> Function:
         owner = args[0]
         with f.loop(ENTRIES) as k, f.block() as same:
             entry = table.entries[k]
-            same.leave_unless(
-                (entry.owner == owner) & (entry.given == given) & (entry.named == named.value)
-            )
+            same.leave_unless((entry.owner == owner) & (entry.given == given))
+            names, extras, arrays = entry.names, entry.extras, entry.arrays
+            same.leave_unless(names.size == named.value)
             with f.loop(named.value) as name:
-                same.leave_unless(kwnames.items[name] == entry.names[name])
-            arrays, extras = entry.arrays, entry.extras
+                same.leave_unless(kwnames.items[name] == names.items[name])
             options = args.at(arrays + 1)
             with f.loop(passed - arrays - 1) as option:
-                same.leave_unless(options[option] == entry.options[option])
+                same.leave_unless(options[option] == entry.options.items[option])
             with f.loop(arrays) as array:
                 arguments[array] = args[array + 1]
-            with f.loop(extras) as extra:
-                arguments[arrays + extra] = entry.extra[extra]
-            count = arrays + extras
+            with f.loop(extras.size) as extra:
+                arguments[arrays + extra] = extras.items[extra]
+            count = arrays + extras.size
             f.ret(f.call(entry.call, entry.kernel, arguments, count, NULL))
     f.ret(f.call(python.FALLBACK, table.fallback, callee, args, given, passed, kwnames))
     return f
