@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS
+from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, sin, trace
 from mbs_dynamics.errors import ArgumentError
@@ -233,7 +234,8 @@ WRONG_OUT = [
     (np.zeros(2, dtype=np.float32), "float32 (2,)"),
     (np.zeros(2, dtype=">f8"), ">f8 (2,)"),
     (np.zeros(2, dtype=object), "object (2,)"),
-    (read_only(2), "float64 (2,)"),
+    (read_only(2), "float64 (2,), read-only"),
+    (as_strided(np.zeros(1), (2,), (0,)), "float64 (2,), with several entries at one address"),
     ([0.0, 0.0], "<class 'list'>"),
     (3.0, "<class 'float'>"),
 ]

@@ -120,9 +120,15 @@ class Signature:
         return out
 
     def _check_target(self, what: str, out: Any, shape: tuple[int, ...]) -> None:
-        good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
-        if not good or not out.flags.writeable:
-            came = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else repr(type(out))
+        good, came = False, repr(type(out))
+        if isinstance(out, np.ndarray):
+            came = f"{out.dtype} {out.shape}" + ", read-only" * (not out.flags.writeable)
+            axes = zip(out.shape, out.strides, strict=True)
+            several = out.size > 0 and any(n > 1 and not step for n, step in axes)
+            came += ", with several entries at one address" * several
+            good = (out.dtype, out.shape) == (np.float64, shape) and out.flags.writeable
+            good = good and not several
+        if not good:
             raise ArgumentError(
                 f"{self.name}: {what} must be a writeable float64 array of shape {shape}; "
                 f"got {came}"
