@@ -68,7 +68,7 @@ class Reading(NamedTuple):
     why_no_velocity: str
     """Why ``qd`` is None."""
     efforts: Efforts
-    """Joint torques, as the latest message of each joint has them."""
+    """Joint torques of the latest message of each joint."""
     stamp: int
     """The newest time stamp among the answered joints, in ns; 0 if this message has none.
 

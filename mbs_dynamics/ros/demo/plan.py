@@ -21,23 +21,23 @@ from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.orders import path
 
 CANDIDATES = 200
-"""Postures among which the one to hold is chosen."""
+"""Number of postures from which the one to hold is selected."""
 
 NEEDED = 0.6
 """Largest share of its effort limit that a joint may need to hold the posture."""
 
 DECAY = 0.4
-"""Seconds in which the damping of a joint alone takes its speed to a third."""
+"""Time constant in s of the speed of a joint under its damping alone."""
 
 FALL = 0.3
-"""Share of its velocity limit that a joint reaches where nothing but its gear holds it up."""
+"""Share of its velocity limit that a joint reaches when it falls against its damping alone."""
 
 PUSH, LASTING = 0.15, 0.5
-"""How far the push takes the joint that feels it most, against all damping, in rad or m; and how
-many seconds it lasts."""
+"""Largest displacement of a joint by the push, against all damping, in rad or m; and its duration
+in s."""
 
 LOAD, HEAVIEST = 0.25, 3.0
-"""The load needs at most this share of an effort limit, and weighs at most so many kg."""
+"""Largest share of an effort limit that the load needs, and its largest mass in kg."""
 
 AMPLE = 4.0
 """A joint without effort limit gets this many times the largest gravity torque."""
@@ -54,24 +54,24 @@ DOMAINS = range(1, 102)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a robot is put through. Arrays have one entry per coordinate, in SI units."""
+    """Posture, push and load for a robot. Arrays have one entry per coordinate, in SI units."""
 
     posture: FloatArray
-    """(n,) where it begins, within its limits and with its weight on the motors."""
+    """(n,) initial positions, within the limits, in which motors carry weight."""
     efforts: FloatArray
     """(n,) effort limits: those of the description, and ample ones where it states none."""
     damping: FloatArray
-    """(n,) what the compensation adds, so that the robot comes to rest."""
+    """(n,) damping that the compensation adds, so that the robot comes to rest."""
     own_damping: FloatArray
-    """(n,) that of the simulated joints: geared motors do not fall freely."""
+    """(n,) damping of the simulated joints, as of geared motors."""
     tip: str
     """The body that is pushed and loaded: at the end of the longest branch, but no finger."""
     push: FloatArray
     """(6,) wrench on the tip in its own frame, moment first."""
     load: float
-    """Mass in kg that is hung on the tip."""
+    """Mass in kg of the load on the tip."""
     sags: bool
-    """Whether gravity moves it at all."""
+    """Whether gravity moves the robot."""
 
     @classmethod
     def of(cls, model: Model) -> Plan:

@@ -212,7 +212,7 @@ class Stage(Node):
         )
 
     def reset(self) -> None:
-        """Put the robot back where it began."""
+        """Return the robot to its initial state."""
         self._call(self._reset, Trigger.Request())
 
     def enable(self) -> str:

@@ -107,7 +107,7 @@ class DesiredTorques:
         self._joints = robot.model.joint_names
         own = DesiredInput(self._joints, robot.settings.desired_joints)
         self.names = own.names
-        """The joints of points that come without names."""
+        """The joints of points without names."""
         self._inputs: dict[tuple[str, ...], DesiredInput] = {(): own}
         self.answered = 0
         self.rejected = 0

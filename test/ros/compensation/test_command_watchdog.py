@@ -20,7 +20,6 @@ from mbs_dynamics.ros.command_watchdog_node import (
     Watch,
 )
 from mbs_dynamics.ros.compensation.controllers import Controller
-from mbs_dynamics.ros.interface import parameters_of
 
 pytestmark = pytest.mark.backend_independent
 
@@ -202,10 +201,6 @@ def test_refuses_settings_with_a_reason(changes, said):
 def test_a_named_controller_needs_no_name_in_the_topic():
     changes = {"command_topic": "/torques", "effort_controller": "mine"}
     assert SETTINGS.changed(changes).controller == "mine"
-
-
-def test_every_setting_is_described():
-    assert all(i.description.endswith(".") for i in parameters_of(CommandWatchdogSettings))
 
 
 def test_age_of_the_last_command():

@@ -9,14 +9,9 @@ import pytest
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.interface import check_gravity, parameters_of
+from mbs_dynamics.ros.interface import check_gravity
 
 pytestmark = pytest.mark.backend_independent
-
-
-def test_every_setting_is_described():
-    for item in parameters_of(DynamicsSettings):
-        assert item.description.endswith(".")
 
 
 def test_the_defaults_are_valid():
