@@ -138,8 +138,8 @@ $(VENV)/.test: $(VENV)/.run
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	@echo "== Installing Sphinx, its theme, and the viewer, some 60 MB"
-	$(INSTALL) --editable ".[docs,view]" | $(PROGRESS)
+	@echo "== Installing Sphinx, its theme, the viewer and SciPy, some 100 MB"
+	$(INSTALL) --editable ".[docs,view,identify]" | $(PROGRESS)
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
