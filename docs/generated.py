@@ -168,7 +168,7 @@ def draw(app: Sphinx) -> None:
         sources[page] = tuple(re.findall(r"savefig\(\"(\w+)\.png\"\)", page.read_text("utf-8")))
     late = [source for source, names in sources.items() if any(_late(source, n) for n in names)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(_run, late))
+        list(pool.map(lambda source: _run(source, sources[source]), late))
 
 
 SCENE = "arm7 --q 0.3 0.5 -0.2 1.1 0 0.7 0.1 --qd 0.4 -0.2 0.6 0.1 0.3 -0.5 0.2 --layers twist"
@@ -187,12 +187,14 @@ def _late(source: Path, figure: str) -> bool:
     return not path.exists() or path.stat().st_mtime < source.stat().st_mtime
 
 
-def _run(source: Path) -> None:
+def _run(source: Path, figures: Iterable[str]) -> None:
     command: list[str | Path] = ["-m", "doctest", source]
     if source.suffix == ".py":
         command = [source, "." if source.stem == "puma_study" else f"{source.stem}.png"]
     done = subprocess.run([sys.executable, *command], cwd=FIGURES, capture_output=True, text=True)
     if done.returncode:
+        for figure in figures:  # drawn in part
+            (FIGURES / f"{figure}.png").unlink(missing_ok=True)
         raise RuntimeError(f"{source} draws no figure: {done.stdout}{done.stderr}")
 
 
