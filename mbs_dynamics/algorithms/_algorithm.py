@@ -88,6 +88,8 @@ class Algorithm(Dispatcher):
         self.generic = generic
         parameters = list(signature.parameters.values())[1:]
         self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
+        self.named = self.arrays.index("wrenches") if "wrenches" in self.arrays else 0
+        """Index of the array that may be a mapping of link names."""
         self.required = tuple(
             p.name for p in parameters if p.name in ARRAYS and p.default is inspect.Parameter.empty
         )
@@ -125,7 +127,7 @@ class Algorithm(Dispatcher):
                 raise ArgumentError(f"{self.name} needs the argument {name!r}")
             else:
                 arrays = (*arrays, None)
-        if dict in map(type, arrays):
+        if type(arrays[self.named]) is dict:
             arrays = self.by_body(model, arrays, named)
         given = tuple([x is not None for x in arrays])
         try:
