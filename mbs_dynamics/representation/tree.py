@@ -81,14 +81,6 @@ class Tree:
             yield j, i
             i, j = j, self.parents[j]
 
-    def moving(self, j: int) -> Iterator[tuple[int, int]]:
-        """Yield body j and those between it and the ground, each with its child on the way to j.
-
-        Body j itself stands in place of its child.
-        """
-        yield j, j
-        yield from self.supporting(j)
-
     def per_body(self, ground: Any = None) -> Any:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
