@@ -299,6 +299,19 @@ def test_which_models_have_loops():
 
 
 @pytest.mark.backend_independent
+def test_every_trace_gives_the_same_loops(loops):
+    """By which compiled objects are found again."""
+    loops(True)
+    for function in SEVERAL:
+        first, second = (
+            kernel(function, made("several roots").model, True, backend="python").program
+            for _ in range(2)
+        )
+        assert first == second
+        assert first.module != second.module  # these have buffers of their own
+
+
+@pytest.mark.backend_independent
 def test_columns_take_no_more_memory_than_they_need():
     assert fields_of(range(-1, 9)) == ([1] * 10, 2)  # a chain uses the same again, beside zeros
     assert fields_of((-1, 0, 0, 0)) == ([1, 2, 2, 1], 3)

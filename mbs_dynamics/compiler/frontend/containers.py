@@ -22,7 +22,7 @@ from mbs_dynamics.compiler.frontend.domains import (
     WITHIN,
 )
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
-from mbs_dynamics.compiler.frontend.loops import INWARD, Loops, NoLoopNest, Row, Scope
+from mbs_dynamics.compiler.frontend.loops import INWARD, Loops, NoLoopNest, Row, Scope, is_ground
 from mbs_dynamics.compiler.frontend.series import Series
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Buffer, Index, index, table
 
@@ -117,9 +117,7 @@ class Values:
 
     def __getitem__(self, i: Any) -> Any:
         scope = self.loops.scope
-        if not isinstance(i, Row):
-            if i != GROUND:
-                raise NoLoopNest
+        if is_ground(i):
             return np.vectorize(scope.adopted, otypes=[object])(self.ground)
         key = self, i.role
         if key not in scope.local:
@@ -134,7 +132,7 @@ class Values:
 
     def __setitem__(self, i: Any, value: Any) -> None:
         scope = self.loops.scope
-        if not isinstance(i, Row) or scope.local.get((self, i.role), scope) is value:
+        if is_ground(i) or scope.local.get((self, i.role), scope) is value:
             return
         if scope.loop.domain != domains.ROWS:  # what does not depend on the order of the pairs
             raise NoLoopNest
@@ -271,7 +269,7 @@ class Columns:
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
         scope, i = self._of(pair)
-        if not isinstance(i, Row):
+        if is_ground(i):
             return np.zeros(self.size)
         key = self, i.role
         if key not in scope.local:
@@ -282,7 +280,7 @@ class Columns:
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
         scope, i = self._of(pair)
-        if isinstance(i, Row):
+        if not is_ground(i):
             scope.local[self, i.role] = value
             for at, entry in zip(self._addresses(i.role), value, strict=True):
                 scope.store(self.buffer, at, entry)

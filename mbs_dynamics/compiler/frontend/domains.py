@@ -24,11 +24,9 @@ ROW, PARENT_ROW, BEGIN, END, WITHIN = map(Variable, ("i", "p", "begin", "end", "
 """The parameters of a procedure for a row, and the variable of the loop within."""
 
 
-def number_of(role: str, domain: str) -> Variable | None:
-    """Return the number of a row with this role in a loop over this domain."""
-    if domain == PAIRS:
-        return {OWN: WITHIN, OTHER: ROW}.get(role)
-    return {OWN: ROW, PARENT: PARENT_ROW, COLUMN: WITHIN}.get(role)
+NUMBERS = {OWN: ROW, PARENT: PARENT_ROW, COLUMN: WITHIN}
+NUMBERS_OF_PAIRS = {OWN: WITHIN, OTHER: ROW}
+"""The numbers of rows by role, in loops over PAIRS and in all others."""
 
 
 class Forest:

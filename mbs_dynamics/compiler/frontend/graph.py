@@ -287,7 +287,7 @@ class Graph:
 
     def forget(self) -> None:
         """Let go of all nodes; they hold the graph, so that only a collection would free them."""
-        for held in (self.nodes, self.known, self.guards, self.stores):
+        for held in (self.known, self.guards, self.stores, self.nodes):  # the last node first
             held.clear()
 
     def sin(self, x: Symbol) -> Any:

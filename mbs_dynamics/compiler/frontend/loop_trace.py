@@ -258,7 +258,8 @@ class _Nest:
         for loop in self.loops.steps:
             body += self._over_rows(loop)
             stored = {buffer for scope in loop.scopes.values() for buffer, _ in scope.stores}
-            body += map(self._sines, stored & self.loops.sines.keys() & self.needed)
+            angles = [x for x in self.loops.sines if x in stored and x in self.needed]
+            body += map(self._sines, angles)
         return (*body, *after), said
 
     def _checks(self) -> tuple[list[Statement], list[str]]:

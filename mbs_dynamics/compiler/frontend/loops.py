@@ -42,6 +42,15 @@ class Row:
         self.role, self.kind, self.parent = role, kind, parent
 
 
+def is_ground(i: Any) -> bool:
+    """Return whether this is the ground, not a generic row; NoLoopNest if it is neither."""
+    if isinstance(i, Row):
+        return False
+    if i != GROUND:
+        raise NoLoopNest
+    return True
+
+
 class PerRow:
     """A sequence by generic rows, of which each entry is computed when it is asked for."""
 
@@ -81,10 +90,11 @@ class Scope(Graph):
             raise NoLoopNest
         if i.role == domains.LAST:
             return index(self.loops.forest.count - 1)
-        number = domains.number_of(i.role, self.loop.domain)
-        if number is None:
+        of_pairs = self.loop.domain == domains.PAIRS
+        numbers = domains.NUMBERS_OF_PAIRS if of_pairs else domains.NUMBERS
+        if i.role not in numbers:
             raise NoLoopNest
-        return index(number)
+        return index(numbers[i.role])
 
     def store(self, buffer: Buffer, at: Index, value: Any) -> None:
         """Note what is stored, after the loads of the present trace."""
