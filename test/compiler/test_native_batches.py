@@ -183,6 +183,9 @@ def test_large_results_and_large_batches_go_to_python(kernel):
     found = kernel(*arguments)
     assert kernel.slow_calls == before + 1
     assert found[2].__array_interface__["data"][0] % batches.LINE == 0
+    kernel(*arguments, out=(out := room(kernel, rows)))
+    assert kernel.slow_calls == before + 1
+    assert same(out, found)
     fewer = kernel(*[x[:-1] for x in arguments])
     assert kernel.slow_calls == before + 1
     assert same(fewer, [x[:-1] for x in found])

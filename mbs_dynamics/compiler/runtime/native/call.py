@@ -22,7 +22,13 @@ from __future__ import annotations
 from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import I1, I32, I64, NULL, PTR, Function, Pointer, Value
 from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES, LEAST_UNLOCKED, RECYCLED
+from mbs_dynamics.compiler.passes.strategy import (
+    LARGEST_BATCH,
+    LEAST_STATES,
+    LEAST_UNLOCKED,
+    RECYCLED,
+    STATES_PER_THREAD,
+)
 from mbs_dynamics.compiler.runtime.native import layout, python
 from mbs_dynamics.compiler.runtime.native.dispatch import dispatch
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
@@ -91,7 +97,7 @@ def call(offset: int) -> Function:
             pointers[k] = ports[k].default
             strides[k] = 0
         with f.if_(states.value != ONE_STATE):
-            fast.leave_unless((states.value > 0) & (states.value <= kernel.most_states))
+            fast.leave_unless((states.value > 0) & (states.value < 2 * STATES_PER_THREAD))
             fast.leave_if((states.value >= LEAST_STATES) & (kernel.vector == NULL))
         with f.if_(out.value != NULL):
             with f.loop(inputs, count) as k:
@@ -173,7 +179,10 @@ def apart() -> Function:
 
 
 def result() -> Function:
-    """Return ``PyObject *mbs.result(port, states)``, recycled or new; null after an exception."""
+    """Return ``PyObject *mbs.result(port, states)``, recycled or new.
+
+    Null after an exception, and without one for a large result, which is better made in Python.
+    """
     f = Function(RESULT, attributes="alwaysinline")
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
@@ -186,6 +195,8 @@ def result() -> Function:
         checks.leave_unless(array.weak_references == NULL)
         array.references = 2
         f.ret(array)
+    with f.if_(states * port.size * 8 > LARGEST_BATCH):
+        f.ret(NULL)
     shape = f.array(I64, MOST_AXES)
     shape[0] = states
     with f.loop(ndim) as axis:

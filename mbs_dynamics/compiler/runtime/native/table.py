@@ -41,13 +41,12 @@ KERNEL = Struct.of_words(
     required=I64,
     inputs=I64,
     outputs=I64,
-    most_states=I64,
     ports=Inline(PORT),
 )
 """A kernel: its machine code; the Python function that is called with the kernel and the arguments
 of all other calls; the named tuple of its results, if there are several; its vector code, null if
 there is none yet or while it runs; how many inputs there are without a default, how many inputs and
-how many outputs; how large a batch may be; and the ports in order."""
+how many outputs; and the ports in order."""
 
 
 def suits(program: Program) -> bool:
@@ -85,9 +84,6 @@ class KernelTable:
         result_type: Any,
     ) -> None:
         required = len(program.inputs) - len(defaults)
-        largest = max((8 * port.size for port in program.outputs), default=0)
-        # large results are made in Python, where they begin with a line of the cache
-        most = min(2 * strategy.STATES_PER_THREAD - 1, strategy.LARGEST_BATCH // max(largest, 1))
         words = KERNEL.words(
             function=function,
             fallback=id(fallback),
@@ -96,7 +92,6 @@ class KernelTable:
             required=required,
             inputs=len(program.inputs),
             outputs=len(program.outputs),
-            most_states=most,
         )
         self._held: list[Any] = [defaults, fallback, result_type]
         for k, port in enumerate((*program.inputs, *program.outputs)):
