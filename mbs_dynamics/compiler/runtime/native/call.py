@@ -142,7 +142,7 @@ def checked() -> Function:
     It has to be exactly an ndarray of native float64, with these flags, and of the shape and the
     strides of the port after at most one batch axis. The first load is safe for any object.
     """
-    f = Function(CHECKED)
+    f = Function(CHECKED, attributes="alwaysinline")
     array, port, flags = f.parameters
     with f.block() as checks:
         checks.leave_unless(array.type == f.symbol(python.NDARRAY))
