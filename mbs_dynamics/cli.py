@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
 from mbs_dynamics.errors import UnknownAlgorithmError
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
@@ -121,30 +122,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _demo(options: argparse.Namespace) -> int:
+def _of_ros(module: str, purpose: str) -> Any:
+    """Return a module that needs ROS 2, or raise BackendError."""
     try:
-        from mbs_dynamics.ros.demo import play
+        return importlib.import_module(f"mbs_dynamics.ros.{module}")
     except ImportError as error:
-        print(
-            f"mbs-dynamics: the demonstration needs ROS 2 ({error}); source it, or install the "
-            "extra 'ros' of this package",
-            file=sys.stderr,
-        )
-        return 1
+        raise mbs.BackendError(
+            f"{purpose} ({error}); source it, or install the extra 'ros' of this package"
+        ) from error
+
+
+def _demo(options: argparse.Namespace) -> int:
+    play = _of_ros("demo.play", "the demonstration needs ROS 2")
     return int(play.main(robot=options.robot))
 
 
 def _replay(options: argparse.Namespace) -> int:
-    try:
-        from mbs_dynamics.ros.replay import replay
-    except ImportError as error:
-        print(
-            f"mbs-dynamics: replay is dynamics_node itself, and needs the messages of ROS 2 "
-            f"({error}); source it, or install the extra 'ros' of this package",
-            file=sys.stderr,
-        )
-        return 1
-    done = replay(
+    purpose = "replay is dynamics_node itself, and needs the messages of ROS 2"
+    done = _of_ros("replay", purpose).replay(
         options.robot,
         options.bag,
         options.out,
@@ -271,16 +266,12 @@ def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
             merged.setdefault(frame.body, []).append(frame.name)
     if GROUND in merged:
         yield ["(ground)", "", "", "", "", "", ", ".join(merged[GROUND])]
-    children: dict[int, list[int]] = {}
-    for i, p in enumerate(model.parents):
-        children.setdefault(p, []).append(i)
-    stack = [(i, 1) for i in reversed(children[GROUND])]
-    while stack:
-        i, depth = stack.pop()
-        body = model.bodies[i]
+    depth = {GROUND: 0}
+    for i in preorder(model.parents):
+        body, depth[i] = model.bodies[i], depth[model.parents[i]] + 1
         axis = body.joint.screw[:3] if body.joint.screw[:3].any() else body.joint.screw[3:]
         yield [
-            "  " * depth + body.name,
+            "  " * depth[i] + body.name,
             body.joint.name,
             body.joint.kind,
             _vector(axis),
@@ -288,7 +279,6 @@ def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
             _vector(body.inertia.com),
             ", ".join(merged.get(i, [])),
         ]
-        stack += [(k, depth + 1) for k in reversed(children.get(i, []))]
 
 
 def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:

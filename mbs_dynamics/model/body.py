@@ -64,3 +64,15 @@ def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Bo
         inertia = found[i].inertia + Inertia.from_parameters(parameters)
         found[i] = replace(found[i], inertia=inertia)
     return tuple(found)
+
+
+def preorder(parents: Sequence[int]) -> list[int]:
+    """Return the bodies of a tree in preorder, depth first, by their parents."""
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(parents):
+        children.setdefault(p, []).append(i)
+    order, left = [], children.get(GROUND, [])[::-1]
+    while left:
+        order.append(left.pop())
+        left += children.get(order[-1], [])[::-1]
+    return order

@@ -6,19 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import Model
 
 
 def depth_first(model: Model) -> tuple[Model, list[int]]:
     """Return the model with its bodies numbered depth first, and their numbers in the given one."""
-    children: dict[int, list[int]] = {}
-    for i, p in enumerate(model.parents):
-        children.setdefault(p, []).append(i)
-    order, left = [], children.get(GROUND, [])[::-1]
-    while left:
-        order.append(left.pop())
-        left += children.get(order[-1], [])[::-1]
+    order = preorder(model.parents)
     new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
     bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
     return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
-from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
 
@@ -16,18 +17,14 @@ def text(model: Model) -> str:
 
     A body is listed below its parent, indented if the parent has other children.
     """
-    children: dict[int, list[int]] = {}
-    for i, p in enumerate(model.parents):
-        children.setdefault(p, []).append(i)
-    rows = [("body", "joint", "kind", "limits", "mass")]
-    left = [(i, 0) for i in reversed(children.get(GROUND, []))]
-    while left:
-        i, indent = left.pop()
-        body = model.bodies[i]
-        names = "  " * indent + body.name, body.joint.name
+    rows, indent = [("body", "joint", "kind", "limits", "mass")], {GROUND: -1}
+    siblings = Counter(model.parents)
+    siblings[GROUND] = 2
+    for i in preorder(model.parents):
+        body, p = model.bodies[i], model.parents[i]
+        indent[i] = indent[p] + (siblings[p] > 1)
+        names = "  " * indent[i] + body.name, body.joint.name
         rows.append((*names, body.joint.kind, _limits(body.joint), f"{body.inertia.mass:.4g} kg"))
-        beyond = children.get(i, [])
-        left += [(k, indent + (len(beyond) > 1)) for k in reversed(beyond)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
