@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page that runs in a thread, and what a person does on it in a real browser."""
+"""A page served from a thread, and a headless browser that operates it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mbs_dynamics.errors import BackendError
 from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
 
 PATIENCE = 60_000
-"""Milliseconds until something has to have happened; software draws slowly."""
+"""Time limit in ms; software rendering is slow."""
 
 
 @contextmanager
 def chromium():
-    """Start a browser without a screen, or skip the test where there is none."""
+    """Start a headless browser, or skip the test where none is installed."""
     try:
         command = browser()
     except BackendError as error:
@@ -40,7 +40,7 @@ def chromium():
 
 @contextmanager
 def running(page, source):
-    """Have the page draw what the source says, in a thread."""
+    """Draw the scenes of a source in a thread."""
     over = threading.Event()
     thread = threading.Thread(target=page.run, args=(source, over.is_set))
     thread.start()
@@ -52,7 +52,7 @@ def running(page, source):
 
 
 class Seen:
-    """A page as a person sees it."""
+    """A page in the browser."""
 
     def __init__(self, started, address, width=640, height=480):
         self.page = started.new_page(viewport={"width": width, "height": height})
@@ -87,7 +87,7 @@ class Seen:
         return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
 
     def until(self, condition):
-        """Wait until something holds, and return whether it came to that."""
+        """Wait until a condition holds; return False if it does not in time."""
         end = time.monotonic() + 1e-3 * PATIENCE
         while time.monotonic() < end:
             if condition():

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
-from page_bench import Seen, chromium, running
+from page_bench import running
 from robots import robot
 
 import mbs_dynamics as mbs
@@ -34,26 +34,6 @@ EXTRA_LINK = """
 """
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def see(browser):
-    """Return a function that opens an address, and close what it opened in the end."""
-    opened = []
-
-    def opens(address):
-        opened.append(Seen(browser, address))
-        return opened[-1]
-
-    yield opens
-    for seen in opened:
-        seen.page.close()
-
-
 @pytest.fixture
 def opened():
     said = []
@@ -67,7 +47,7 @@ def drawn(page, layer):
     return [handle for _, handles in page.canvas._drawn[f"layers/{layer}"] for handle in handles]
 
 
-def test_a_person_moves_the_robot_and_reads_the_numbers(see, opened):
+def test_numbers_follow_a_slider(see, opened):
     posing = Posing(opened.page, ARM, Q, QD)
     with running(opened.page, posing):
         seen = see(opened.page.address)
@@ -94,7 +74,7 @@ def test_a_person_moves_the_robot_and_reads_the_numbers(see, opened):
         assert {url.split("/")[2] for url in hosts} == {opened.page.address.split("/")[2]}
 
 
-def test_each_layer_is_switched_on_and_off(see, opened):
+def test_each_layer_can_be_switched(see, opened):
     page = opened.page
     with running(page, Posing(page, ARM, Q, QD)):
         seen = see(page.address)
@@ -118,7 +98,7 @@ def test_each_layer_is_switched_on_and_off(see, opened):
         assert seen.errors == []
 
 
-def test_gravity_load_and_force_are_in_the_torques(see, opened):
+def test_torques_include_gravity_payload_and_force(see, opened):
     posing = Posing(opened.page, ARM, Q, QD)
     page = opened.page
     with running(page, posing):
@@ -140,7 +120,7 @@ def test_gravity_load_and_force_are_in_the_torques(see, opened):
         assert drawn(page, "applied wrench")
 
 
-def test_the_body_follows_the_hand_by_inverse_kinematics(opened):
+def test_inverse_kinematics_follows_a_dragged_body(opened):
     posing, page = Posing(opened.page, ARM, Q), opened.page
     page.refresh(posing)
     target = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
@@ -160,7 +140,7 @@ def test_the_body_follows_the_hand_by_inverse_kinematics(opened):
     assert (posing.q <= ARM.upper).all()
 
 
-def test_gravity_is_dragged_without_losing_its_strength(opened):
+def test_dragged_gravity_keeps_its_magnitude(opened):
     posing = Posing(opened.page, ARM)
     posing._down.wxyz = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # a quarter turn about x
     posing._dragged("gravity")
@@ -198,7 +178,7 @@ def test_missing_meshes_are_named_on_the_page(see, tmp_path):
         opened.page.close()
 
 
-def test_a_browser_that_leaves_and_comes_again_sees_the_state(see, opened):
+def test_the_state_survives_a_closed_page(see, opened):
     posing, said = Posing(opened.page, ARM, Q), []
     opened.page.report = said.append
     with running(opened.page, posing):
@@ -211,7 +191,7 @@ def test_a_browser_that_leaves_and_comes_again_sees_the_state(see, opened):
         assert float(again.table("joints")[1][1]) == pytest.approx(Q[0], abs=6e-4)
 
 
-def test_an_error_of_the_source_is_shown_until_it_is_over(opened):
+def test_an_error_is_shown_until_it_is_resolved(opened):
     class Source:
         error = True
 
@@ -231,7 +211,7 @@ def test_an_error_of_the_source_is_shown_until_it_is_over(opened):
     assert not opened.page._status.visible
 
 
-def test_a_port_that_is_taken_is_refused():
+def test_a_taken_port_is_refused():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -240,7 +220,7 @@ def test_a_port_that_is_taken_is_refused():
             open_page(ARM, robot_path("arm7"), port=port)
 
 
-def test_without_a_port_the_first_that_is_free_is_taken():
+def test_the_default_port_is_a_free_one():
     first = open_page(ARM, robot_path("arm7"))
     second = open_page(ARM, robot_path("arm7"))
     try:

@@ -11,7 +11,7 @@ pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
 import imageio.v3
-from page_bench import Seen, chromium, running
+from page_bench import running
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
@@ -41,26 +41,6 @@ FLOATING = """
     <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def see(browser):
-    """Return a function that opens an address, and close what it opened in the end."""
-    opened = []
-
-    def opens(address):
-        opened.append(Seen(browser, address))
-        return opened[-1]
-
-    yield opens
-    for seen in opened:
-        seen.page.close()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +74,7 @@ def test_the_state_is_that_of_the_time_line(see, opened, swing):
         assert seen.errors == []
 
 
-def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened, swing, monkeypatch):
+def test_playback_has_a_speed_and_an_end(opened, swing, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("mbs_dynamics.view.playback.time.monotonic", lambda: clock[0])
     playback = Playback(opened.page, opened.drawn, swing)
@@ -136,7 +116,7 @@ def test_the_trace_is_the_path_of_the_body(opened, swing):
     assert opened.page.canvas._drawn["trace"] == []
 
 
-def test_the_ghost_is_where_the_second_motion_is(opened, swing):
+def test_the_ghost_follows_the_second_motion(opened, swing):
     other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3)
     parts = opened.appearance.parts
     playback = Playback(opened.page, opened.drawn, swing, ghost=other, parts=parts)
