@@ -33,9 +33,9 @@ from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
-from mbs_dynamics.view.layers import Scene
 from mbs_dynamics.view.opening import Opened, announce, open_page
 from mbs_dynamics.view.page import REFRESH, check_port
+from mbs_dynamics.view.scene import Scene
 
 STALE = 0.5
 """Time in s after which a message no longer counts as the current state."""

@@ -5,23 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.algorithms import (
-    center_of_mass,
-    forward_kinematics,
-    inverse_dynamics,
-    jacobian,
-    twists,
-)
+from mbs_dynamics.algorithms import center_of_mass
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW, Colour
-from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.drawings import (
     Arrows,
     Discs,
@@ -33,17 +23,8 @@ from mbs_dynamics.view.drawings import (
     between,
     same,
 )
-from mbs_dynamics.view.shapes import (
-    Ellipsoid,
-    ScrewAxis,
-    ellipsoid_of_inertia,
-    screw_axis,
-    turn_to,
-    velocity_ellipsoid,
-)
-
-UNLIMITED = 100.0
-"""Effort limit in N m or N assumed for joints without one."""
+from mbs_dynamics.view.scene import Scene
+from mbs_dynamics.view.shapes import ScrewAxis, screw_axis, velocity_ellipsoid
 
 PER_NEWTON = 0.01
 """Length of a force arrow in m/N."""
@@ -65,130 +46,6 @@ LEAST_LENGTH = 0.01
 
 LEAST_SHARE = 0.005
 """Torques below this share of their limit, which would read 0 %, have no label."""
-
-
-class DrawnModel(NamedTuple):
-    """A model, and quantities for its drawings that do not depend on its state."""
-
-    model: Model
-    size: float
-    """Longest distance along the tree from the ground to a frame in m, at least 0.1. It scales
-    the drawings."""
-    massive: list[tuple[int, float, Ellipsoid]]
-    """Index, mass and ellipsoid of each body with an inertia, payloads included."""
-    joints: list[tuple[int, int, FloatArray]]
-    """For each joint its coordinate, its body, and a rotation (3, 3) in the frame of the body whose
-    z axis is the joint axis."""
-    limits: FloatArray
-    """(n,) effort limits; ``UNLIMITED`` for joints without one."""
-
-    @classmethod
-    def of(cls, model: Model) -> DrawnModel:
-        """Return the drawn model of a model."""
-        loaded = model.loaded()
-        massive = [
-            (i, float(body.inertia.mass), ellipsoid_of_inertia(body.inertia))
-            for i, body in enumerate(loaded.bodies)
-        ]
-        first: dict[int, int] = {}
-        for i, body in enumerate(model.bodies):
-            if body.joint.mimics is None:
-                first.setdefault(body.joint.coordinate, i)
-        joints = [(k, i, turn_to(_axis(model, i))) for k, i in sorted(first.items())]
-        limits = np.where(np.isfinite(model.effort_limits), model.effort_limits, UNLIMITED)
-        massive = [one for one in massive if one[2].semi_axes.any()]
-        return cls(model, _size(model), massive, joints, limits)
-
-
-def _axis(model: Model, i: int) -> FloatArray:
-    """Return the direction (3,) of joint i in the frame of body i."""
-    screw = model.bodies[i].joint.screw
-    axis = screw[:3] if screw[:3].any() else screw[3:]
-    return np.asarray(axis / np.linalg.norm(axis), dtype=float)
-
-
-def _size(model: Model) -> float:
-    reach = np.zeros(model.nb)
-    for i, p in enumerate(model.parents):
-        step = np.linalg.norm(model.bodies[i].home_rel[:3, 3])
-        reach[i] = step if p == GROUND else reach[p] + step
-    ends = [
-        reach[frame.body] + np.linalg.norm(frame.placement[:3, 3])
-        for frame in model.frames.values()
-        if frame.body != GROUND
-    ]
-    return max(float(max(ends, default=0.0)), 0.1)
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A robot in a state, and the body whose twist, Jacobian and wrench are drawn."""
-
-    drawn: DrawnModel
-    q: FloatArray
-    """(n,) in rad or m."""
-    qd: FloatArray | None = None
-    """(n,) in rad/s or m/s; None if unknown."""
-    body: str = ""
-    """A body or link; empty for the first leaf."""
-    representation: str = "body_fixed"
-    """Representation of its twist and its Jacobian."""
-    wrench: FloatArray = field(default_factory=lambda: np.zeros(6))
-    """(6,) wrench on the body, moment first, in N m and N, at its origin and in inertial axes."""
-    measured: FloatArray | None = None
-    """(n,) torques drawn instead of the computed holding torques."""
-
-    @property
-    def model(self) -> Model:
-        """The model of the robot."""
-        return self.drawn.model
-
-    @cached_property
-    def body_name(self) -> str:
-        """The name of the body."""
-        return self.body or self.model.leaves[0]
-
-    @cached_property
-    def poses(self) -> FloatArray:
-        """Poses of all bodies, (nb, 4, 4)."""
-        return forward_kinematics(self.model, self.q)
-
-    @cached_property
-    def pose(self) -> FloatArray:
-        """Pose of the body, (4, 4)."""
-        frame = self.model.frame(self.body_name)
-        return np.asarray(self.poses[frame.body] @ frame.placement)
-
-    @cached_property
-    def torques(self) -> FloatArray:
-        """Torques (n,) that hold the robot at rest against gravity and the wrench."""
-        if self.measured is not None:
-            return self.measured
-        rest = np.zeros(self.model.n)
-        wrenches = self.model.wrenches({self.body_name: self.body_wrench})
-        return inverse_dynamics(self.model, self.q, rest, rest, wrenches)
-
-    @property
-    def body_wrench(self) -> FloatArray:
-        """The wrench (6,) in the frame of the body."""
-        R = self.pose[:3, :3]
-        return np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
-
-    def twist(self, representation: str = "") -> FloatArray:
-        """Return the twist (6,) of the body; zero if the rates are unknown."""
-        if self.qd is None:
-            return np.zeros(6)
-        rep = representation or self.representation
-        V = twists(self.model, self.q, self.qd, bodies=[self.body_name], representation=rep)
-        return np.asarray(V[0])
-
-    def jacobian(self, representation: str = "") -> FloatArray:
-        """Return the Jacobian (6, n) of the body."""
-        rep = representation or self.representation
-        return jacobian(self.model, self.q, self.body_name, representation=rep)
-
-
-# -- layers ----------------------------------------------------------------------------------------
 
 
 def body_frames(scene: Scene) -> list[Drawing]:
@@ -240,7 +97,7 @@ def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
 
 def torque_discs(scene: Scene) -> list[Drawing]:
     """Return a disc about each joint, whose radius and colour show the share of the limit."""
-    joints, shares = scene.drawn.joints, shares_of_limits(scene)
+    joints, shares = scene.drawn.joints, scene.shares
     coordinates = [k for k, _, _ in joints]
     share = np.minimum(shares[coordinates], 1.0)
     C = scene.poses[[i for _, i, _ in joints]]
@@ -255,7 +112,7 @@ def torque_labels(scene: Scene) -> list[Drawing]:
     Labels are beside the discs, along the joint axes, so that those of joints whose axes intersect
     do not cover each other.
     """
-    shares = shares_of_limits(scene)
+    shares = scene.shares
     places, texts = [], []
     for k, i, turned in scene.drawn.joints:
         if shares[k] < LEAST_SHARE:
@@ -282,11 +139,6 @@ def torques(scene: Scene) -> list[Drawing]:
 def disc_radius(scene: Scene) -> float:
     """Return the radius in m of a disc for a torque at its limit."""
     return LARGEST_DISC * min(scene.drawn.size, 1.0)
-
-
-def shares_of_limits(scene: Scene) -> FloatArray:
-    """Return the magnitudes (n,) of the torques relative to their limits."""
-    return np.abs(scene.torques) / scene.drawn.limits
 
 
 def screw(scene: Scene) -> list[Drawing]:

@@ -17,7 +17,8 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import REPRESENTATIONS
-from mbs_dynamics.view.layers import Scene, fixed, shares_of_limits
+from mbs_dynamics.view.layers import fixed
+from mbs_dynamics.view.scene import Scene
 
 TWIST = ("ωx", "ωy", "ωz", "vx", "vy", "vz")
 
@@ -90,7 +91,7 @@ def as_html(scene: Scene) -> str:
 
 
 def _joints(scene: Scene) -> str:
-    shares, unlimited = shares_of_limits(scene), ~np.isfinite(scene.model.effort_limits)
+    shares, unlimited = scene.shares, ~np.isfinite(scene.model.effort_limits)
     rows = []
     for k, name in enumerate(scene.model.joint_names):
         rate = "" if scene.qd is None else fixed(scene.qd[k], 3)

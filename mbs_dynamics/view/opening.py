@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import visuals_of
-from mbs_dynamics.view.layers import DrawnModel
 from mbs_dynamics.view.meshes import Appearance, appearance
 from mbs_dynamics.view.page import Page, Source
+from mbs_dynamics.view.scene import DrawnModel
 
 
 class Opened(NamedTuple):

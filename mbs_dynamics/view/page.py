@@ -23,9 +23,10 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Canvas, Robot
-from mbs_dynamics.view.layers import LAYERS, Layer, Scene
+from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Appearance
 from mbs_dynamics.view.numbers import as_html, as_python
+from mbs_dynamics.view.scene import Scene
 
 try:
     import viser

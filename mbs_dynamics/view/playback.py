@@ -18,9 +18,9 @@ from mbs_dynamics.integrate.results import checked_single
 from mbs_dynamics.integrate.states import states_of, with_base
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
-from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.meshes import Part, painted
 from mbs_dynamics.view.page import Page
+from mbs_dynamics.view.scene import DrawnModel, Scene
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 

@@ -17,8 +17,8 @@ from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.drawings import Arrows, same
-from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.page import Page
+from mbs_dynamics.view.scene import DrawnModel, Scene
 from mbs_dynamics.view.shapes import turn_to
 
 HELD = 0.5

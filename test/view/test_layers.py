@@ -16,7 +16,8 @@ from mbs_dynamics.colours import BLUE, GREEN, ORANGE, RED, SKY
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Frames, Labels, Lines
-from mbs_dynamics.view.layers import LAYERS, DrawnModel, Scene
+from mbs_dynamics.view.layers import LAYERS
+from mbs_dynamics.view.scene import DrawnModel, Scene
 
 pytestmark = pytest.mark.backend_independent
 

@@ -12,8 +12,8 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.layers import DrawnModel, Scene
 from mbs_dynamics.view.numbers import as_html, as_python, quantities
+from mbs_dynamics.view.scene import DrawnModel, Scene
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 MADE = f"mbs.Model.from_urdf({str(robot_path('arm7'))!r})"

@@ -19,10 +19,10 @@ from mbs_dynamics.integrate import simulate, simulate_floating
 from mbs_dynamics.integrate.floating import BASE
 from mbs_dynamics.integrate.states import states_of
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.layers import DrawnModel
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
 from mbs_dynamics.view.playback import Playback, RunningSimulation
+from mbs_dynamics.view.scene import DrawnModel
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])

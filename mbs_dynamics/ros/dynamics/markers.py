@@ -20,6 +20,7 @@ from mbs_dynamics.ros.dynamics.contact import ToolWrench
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.drawings import Arrows, Discs, Drawing, Ellipsoids
+from mbs_dynamics.view.scene import DrawnModel, Scene
 
 DRAWN = (
     ("inertia", layers.inertia_ellipsoids),
@@ -36,14 +37,14 @@ class Markers:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
-        self._drawn = layers.DrawnModel.of(robot.model)
+        self._drawn = DrawnModel.of(robot.model)
 
     def message(
         self, stamp: Time, q: FloatArray, qd: FloatArray | None, wrench: ToolWrench | None
     ) -> MarkerArray:
         """Return the markers of a state; no screw axis if ``qd`` is None."""
         model, tool = self._robot.model, self._robot.tool_body
-        scene = layers.Scene(self._drawn, q, qd, body=tool, measured=mbs.gravity_torques(model, q))
+        scene = Scene(self._drawn, q, qd, body=tool, measured=mbs.gravity_torques(model, q))
         if wrench is not None:
             R = scene.pose[:3, :3]
             on_tool = np.concatenate([np.zeros(3), R @ wrench.W[3:]])
