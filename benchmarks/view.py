@@ -22,7 +22,7 @@ from benchmarks.report import Table
 from benchmarks.timing import median
 from mbs_dynamics.cli_simulate import robot
 
-RUNS = 9
+RUNS = 5
 
 REFRESHED = 200
 """Scenes drawn one after the other."""
