@@ -23,7 +23,7 @@ BENCHMARKS = {
     "large_trees": "Straight-line code beside chunks, and long chains beside Pinocchio.",
     "passes": "What each pass of the compiler buys that could be left out.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
-    "view": "The page in the browser: its start, its sliders, scenes per second, and its cost to a node.",
+    "view": "The page in the browser: its start, a slider, scenes per second, its cost to a node.",
     "identification": "Held-out torques of real arms, trials on known truth, and speed.",
     "simulation": "Simulated steps per second: one arm and a batch, beside MuJoCo's rollout.",
     "accuracy": "The largest difference from Pinocchio.",

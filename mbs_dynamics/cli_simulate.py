@@ -9,6 +9,7 @@ import csv
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -235,7 +236,7 @@ def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) 
 
 def _view(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> int:
     """Show the simulation while it runs, then play its motion."""
-    from mbs_dynamics.view.opening import announce, open_page, serve
+    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.playback import Playback, RunningSimulation
 
     path = robot_file(options.robot)
@@ -249,24 +250,23 @@ def _view(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Nam
         except Exception as error:  # raised again in the main thread
             done.put(error)
 
-    try:
+    failed = None
+    with closing(page), until_interrupt():
         announce(page, browse=not options.no_browser)
         Thread(target=compute, daemon=True).start()
-        serve(page, running, until=lambda: not done.empty())
-        if done.empty():  # ended by Ctrl+C
-            return 0
+        page.run(running, until=lambda: not done.empty())
         computed = done.get()
         if isinstance(computed, Exception):
             raise computed
-        if computed.failed is not None:
-            page.set_message("failed", str(computed.failed))
-        code = _finish(model, computed._replace(failed=None), options)
+        failed = computed.failed
+        page.set_message("failed", str(failed or ""))
+        _finish(model, computed._replace(failed=None), options)
         playback = Playback(page, opened.drawn, computed.motion)
         playback.play()
-        serve(page, playback)
-        return code
-    finally:
-        page.close()
+        page.run(playback)
+    if failed is not None:
+        raise failed
+    return 0
 
 
 def _moved(

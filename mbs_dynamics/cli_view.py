@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import announce, open_page, serve
+    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.pictures import check_picture, write_picture
     from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
@@ -107,7 +108,7 @@ def _view(options: argparse.Namespace) -> int:
     )
     page = opened.page
     source: Posing | Playback
-    try:
+    with closing(page):
         page.choose(options.layers)
         if motions:
             ghost = motions[1] if len(motions) > 1 else None
@@ -121,11 +122,10 @@ def _view(options: argparse.Namespace) -> int:
             print(f"wrote {options.write}")
             return 0
         page.refresh(source)
-        announce(page, browse=not options.no_browser)
-        serve(page, source)
-        return 0
-    finally:
-        page.close()
+        with until_interrupt():
+            announce(page, browse=not options.no_browser)
+            page.run(source)
+    return 0
 
 
 def _live(options: argparse.Namespace) -> int:

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import visuals_of
 from mbs_dynamics.view.meshes import Appearance, appearance
-from mbs_dynamics.view.page import Page, Source
+from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel
 
 
@@ -57,9 +58,10 @@ def announce(page: Page, browse: bool) -> None:
         webbrowser.open(page.address)
 
 
-def serve(page: Page, source: Source, until: Callable[[], bool] = lambda: False) -> None:
-    """Draw the scenes of a source until Ctrl+C, or until ``until`` returns True."""
+@contextmanager
+def until_interrupt() -> Iterator[None]:
+    """End the block at Ctrl+C without an error."""
     try:
-        page.run(source, until)
+        yield
     except KeyboardInterrupt:
         print()
