@@ -243,3 +243,11 @@ POSITIONS = {
     "near pi": lambda rng, n: rng.choice([-np.pi, np.pi], n) + 1e-7 * rng.normal(size=n),
 }
 """Where joints stand: at zero, close to it, anywhere, and close to half a turn."""
+
+
+def mechanisms_of_their_own():
+    """Copies without compiled kernels, as a model keeps those of the back end that came first."""
+    return {
+        **{name: replace(mechanism) for name, mechanism in MECHANISMS.items()},
+        "aligned tree": random_mechanism(30, TREE, aligned=True, massless=(0, 3)),  # not singular
+    }

@@ -7,11 +7,19 @@ from __future__ import annotations
 import gc
 from functools import lru_cache
 from itertools import permutations
-from math import cos, pi, sin
+from math import cos, sin
 
 import numpy as np
 import pytest
-from mechanisms import CHAIN, FOREST, MECHANISMS, TREE, random_mechanism, with_mimics
+from mechanisms import (
+    CHAIN,
+    FOREST,
+    MECHANISMS,
+    POSITIONS,
+    TREE,
+    random_mechanism,
+    with_mimics,
+)
 from reference import Reference, assert_close, twist
 
 import mbs_dynamics as mbs
@@ -19,13 +27,7 @@ import mbs_dynamics as mbs
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 TORQUES = (*REPRESENTATIONS, "auto")
 
-POSITIONS = {
-    "zero": lambda rng, n: np.zeros(n),
-    "tiny": lambda rng, n: 1e-7 * rng.normal(size=n),
-    "generic": lambda rng, n: rng.uniform(-3.0, 3.0, n),
-    "near pi": lambda rng, n: rng.choice([-pi, pi], n) + 1e-7 * rng.normal(size=n),
-    "many turns": lambda rng, n: rng.uniform(-60.0, 60.0, n),
-}
+POSITIONS = {**POSITIONS, "many turns": lambda rng, n: rng.uniform(-60.0, 60.0, n)}
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_position = pytest.mark.parametrize("where", POSITIONS)

@@ -11,12 +11,11 @@ test_dynamics_pinocchio.py; the plain Python back end evaluates, because compili
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, TREE, random_mechanism
+from mechanisms import mechanisms_of_their_own
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -34,10 +33,7 @@ def _python(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
 
 
-MECHANISMS = {  # models of their own: a model keeps the kernels that were compiled for it first
-    **{name: replace(mechanism) for name, mechanism in MECHANISMS.items()},
-    "aligned tree": random_mechanism(30, TREE, aligned=True, massless=(0, 3)),  # not singular
-}
+MECHANISMS = mechanisms_of_their_own()
 SIXTH_ORDER = {-3: -1 / 60, -2: 9 / 60, -1: -45 / 60, 1: 45 / 60, 2: -9 / 60, 3: 1 / 60}
 SIXTH_ORDER_SECOND = {-3: 2 / 180, -2: -27 / 180, -1: 270 / 180, 0: -490 / 180}
 SIXTH_ORDER_SECOND |= {-k: w for k, w in SIXTH_ORDER_SECOND.items()}

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import FOREST, MECHANISMS, TREE, random_mechanism
+from mechanisms import FOREST, TREE, mechanisms_of_their_own, random_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import load
@@ -40,10 +40,7 @@ def _python(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
 
 
-MECHANISMS = {  # models of their own: a model keeps the kernels that were compiled for it first
-    **{name: replace(mechanism) for name, mechanism in MECHANISMS.items()},
-    "aligned tree": random_mechanism(30, TREE, aligned=True, massless=(0, 3)),  # not singular
-}
+MECHANISMS = mechanisms_of_their_own()
 METHODS = ("articulated_body", "udut", "mass_matrix")
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)

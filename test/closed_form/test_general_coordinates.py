@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_bodies import Ad, Motion, Scene, frames, local, twist_in
+from moving_bodies import Ad, Motion, frames, local, twist_in
 from reference import assert_close
 
 from mbs_dynamics.closed_form import rigid_body
@@ -16,16 +16,6 @@ from mbs_dynamics.lie.moving_reference import swapped
 pytestmark = pytest.mark.backend_independent
 
 TOLERANCE = 1e-13
-
-
-@pytest.fixture(params=range(4))
-def scene(request):
-    return Scene(request.param)
-
-
-@pytest.fixture(params=range(4))
-def centred(request):
-    return Scene(request.param, at_com=True)
 
 
 @pytest.mark.parametrize("name", ["fixed", "inertial", "body", "tumbling"])

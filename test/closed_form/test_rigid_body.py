@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backends import BACKENDS, compiled
 from mechanisms import rotation
-from moving_bodies import Ad, Motion, Scene, frames, twist_in
+from moving_bodies import Ad, Motion, frames, twist_in
 from reference import assert_close, exponential, hat, twist
 
 from mbs_dynamics.closed_form import rigid_body
@@ -20,16 +20,6 @@ from mbs_dynamics.representation import convert_wrench
 pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
 
 TOLERANCE = 1e-13
-
-
-@pytest.fixture(params=range(4))
-def scene(request):
-    return Scene(request.param)
-
-
-@pytest.fixture(params=range(4))
-def centred(request):
-    return Scene(request.param, at_com=True)
 
 
 # -- spatial, body-fixed, hybrid, mixed ------------------------------------------------------------
