@@ -356,7 +356,7 @@ def test_midpoint_steps_that_are_too_long():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"C": [POSE] * 2, "q": np.zeros((3, 2))}, "C .* and q .*broadcast"),
+        ({"C": [POSE] * 2, "q": np.zeros((3, 2))}, "do not broadcast together: C .*, q"),
         ({"keep_momentum": True, "method": "runge_kutta"}, "keep_momentum takes no wrenches, and"),
         ({"keep_momentum": True, "wrenches": np.zeros((8, 6))}, "got 'rk4' and wrenches"),
         ({"wrenches": np.zeros((2, 6))}, r"wrenches has shape \(2, 6\); valid is \(8, 6\)"),
