@@ -40,7 +40,7 @@ setup(
         # Figures and animations of motions.
         "plot": ["matplotlib>=3.7"],
         # Robots in the browser; pycollada reads meshes in .dae.
-        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada"],
+        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
         # Identification from recordings; rosbags reads bags without ROS.
         "identify": ["scipy>=1.11", "rosbags>=0.10"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
