@@ -121,7 +121,8 @@ class Run:
                 progress.update(self.steps * h)
         except SingularError as error:
             t = self.steps * h
-            raise SimulationError(f"at t = {t:.9g} s: {error}", time=t) from error
+            said = f"at t = {t:.9g} s: {error}; a motion that diverges ends so too: take smaller steps"
+            raise SimulationError(said, time=t) from error
 
     def _advance(self, scheme: Scheme, count: int) -> None:
         """Make some steps, record them as far as they are finite, and look for events."""
