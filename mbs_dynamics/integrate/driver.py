@@ -121,7 +121,8 @@ class Run:
                 progress.update(self.steps * h)
         except SingularError as error:
             t = self.steps * h
-            said = f"at t = {t:.9g} s: {error}; a motion that diverges ends so too: take smaller steps"
+            why = "a motion that diverges ends so too: take smaller steps"
+            said = f"at t = {t:.9g} s: {error}; {why}"
             raise SimulationError(said, time=t) from error
 
     def _advance(self, scheme: Scheme, count: int) -> None:
