@@ -256,7 +256,7 @@ class Probe:
 
     # -- services of the node ----------------------------------------------------------------------
 
-    def call(self, kind, service, request):
+    def call(self, kind, service, request, *, once=False):
         client = self._clients.get(service)
         if client is None:
             client = self.node.create_client(kind, f"{self.target.name}/{service}")
@@ -268,7 +268,8 @@ class Probe:
         futures = [client.call_async(request)]
 
         def ask_again():
-            if kind is not ChangeState and time.monotonic() > asked + SETTLING * len(futures):
+            again = kind is not ChangeState and not once
+            if again and time.monotonic() > asked + SETTLING * len(futures):
                 futures.append(client.call_async(request))
 
         asked = time.monotonic()

@@ -240,12 +240,12 @@ def test_a_load_is_estimated_from_still_poses_and_not_applied():
         probe.hear("payload_estimate", "gravity_torques")
         loaded = MODEL.with_payload("tool", 1.5, (0.01, -0.02, 0.06))
 
-        def take():
+        def take(once=True):  # asked again, it would take a pose twice
             service = "payload_estimate/take"
-            return probe.call(Trigger, service, Trigger.Request())
+            return probe.call(Trigger, service, Trigger.Request(), once=once)
 
         probe.send(JOINTS, Q, QD)
-        probe.until(lambda: "stand still for 0.5 s" in take().message)
+        probe.until(lambda: "stand still for 0.5 s" in take(once=False).message)
         rng = np.random.default_rng(1)
         answer = None
         for q in 0.5 * rng.uniform(MODEL.lower, MODEL.upper, (4, 7)):
@@ -261,9 +261,7 @@ def test_a_load_is_estimated_from_still_poses_and_not_applied():
             while not answer.success:
                 hold()
                 answer = take()
-        count, said = answer.message.split(" ", 1)
-        assert int(count) >= 4  # a probe without an answer asks again
-        assert said.startswith("pose(s) taken: 1.500 ")
+        assert "4 pose(s) taken: 1.500" in answer.message
         probe.until(lambda: "payload_estimate" in probe.latest)
         load = probe.latest["payload_estimate"]
         assert load.header.frame_id == "tool"
