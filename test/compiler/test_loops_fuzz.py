@@ -8,12 +8,14 @@ so there are many of these. MBS_FUZZ_LOOPS says how many cases there are.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from typing import Any
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
 
@@ -74,11 +76,12 @@ def test_loops_give_what_straight_code_gives(loops):
         looped += kernel.program.in_loops
         ports = straight.inputs[: straight.required]
         rows = [rng.uniform(-2.0, 2.0, (9, *port.shape)) for port in ports]
-        for arrays in ([x[0] for x in rows], rows):
-            expected, found = straight(*arrays), kernel(*arrays)
-            if not isinstance(found, tuple):
-                expected, found = (expected,), (found,)
-            for a, b in zip(found, expected, strict=True):
+        first = [x[0] for x in rows]
+        slow = functools.partial(interpreted, kernel)
+        for arrays, evaluate in ((first, kernel), (rows, kernel), (first, slow)):
+            expected, found = straight(*arrays), evaluate(*arrays)
+            every = [x if isinstance(x, tuple) else (x,) for x in (found, expected)]
+            for a, b in zip(*every, strict=True):
                 close = 1e-10 * max(1.0, np.abs(b).max(initial=0.0))
                 assert_close(a, b, close, f"seed {SEED}, case {case}: {function} {options}")
     assert looped > 0.6 * CASES

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import mostly_slow
+from interpreted import interpreted
 from mechanisms import CHAIN, FOREST, TREE, pose, random_mechanism
 from reference import assert_close
 
@@ -78,11 +79,11 @@ def compare(function: Any, make: Any, loops: Any, arguments: list[Any], **option
     assert looped.program.in_loops
     assert not straight.program.in_loops
     several = results(looped, [np.array([x] * 9) for x in arguments])
-    for a, b, c in zip(
-        results(straight, arguments), results(looped, arguments), several, strict=True
-    ):
+    found = results(looped, arguments), several, interpreted(looped, *arguments)
+    for a, b, c, d in zip(results(straight, arguments), *found, strict=True):
         tolerance = 1e-12 * max(1.0, np.abs(a).max(initial=0.0))
         assert_close(b, a, tolerance, (function.__name__, options))
+        assert_close(d, a, tolerance, (function.__name__, options))
         assert_close(c, np.array([a] * 9), tolerance, (function.__name__, options))
     return looped
 

@@ -203,9 +203,10 @@ class Matrix:
         loops.pairs_and_columns.append(self)
 
     @property
-    def is_full(self) -> bool:
-        """Whether all of it is computed, if rows form a chain."""
-        return len(self._parts) == 3 and not self._is_sparse
+    def shows_zeros(self) -> bool:
+        """Whether entries that no loop stores may be read, or are part of a result."""
+        partial = self.is_result and len(self._parts) < 3
+        return partial or self._is_sparse or not self.loops.forest.is_chain
 
     def at(self, row: Index, column: Index) -> list[Index]:
         """Return where the entries of a pair are."""

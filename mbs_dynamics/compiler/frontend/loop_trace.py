@@ -300,8 +300,7 @@ class _Nest:
     def _zeros(self) -> Iterator[Buffer]:
         """Yield what may be read, or is a result, without having been written."""
         for container in self.loops.pairs_and_columns:
-            full = isinstance(container, Matrix) and self.forest.is_chain
-            if not full or (container.is_result and not container.is_full):
+            if not isinstance(container, Matrix) or container.shows_zeros:
                 yield container.buffer
 
     def _sines(self, angles: Buffer) -> Statement:

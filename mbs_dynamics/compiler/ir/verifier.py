@@ -21,8 +21,8 @@ def verify(module: ir.Module) -> ir.Module:
     - A value is defined before it is used. It ends with the loop or case that it is in; until then
       it is not defined again.
     - Variables are those of loops around a statement, or parameters of its procedure.
-    - Inputs and constants are not written; only scratch memory and outputs are. Tables are for
-      indices alone.
+    - Inputs and constants are not written; only scratch memory and outputs are, and what is read
+      of these is written somewhere. Tables are for indices alone.
     - Conditions are operands of a selection, as its first one, and of nothing else.
     - No two inputs, outputs, other buffers or procedures have one name.
     - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
@@ -33,6 +33,11 @@ def verify(module: ir.Module) -> ir.Module:
     for named in (module.inputs, module.outputs, others, module.procedures):
         for name, times in Counter(x.name for x in named).items():
             _require(times == 1, f"{times} have the name {name!r}")
+    stores = [x for x in module.statements if isinstance(x, ir.Store | ir.Fill | ir.Sines)]
+    written = {*module.inputs, *(x.buffer for x in stores)}
+    for load in module.statements:
+        if isinstance(load, ir.Load) and load.buffer.kind not in (ir.CONSTANT, ir.TABLE):
+            _require(load.buffer in written, f"{load.buffer} is read and never written")
     for procedure in module.procedures:
         _Verifier(procedure.parameters).body(procedure.body)
     _Verifier(()).body(module.body)
