@@ -54,8 +54,8 @@ test-all: lint  ## every test, the slow cases too, then `make backends`: up to t
 	$(BIN)/python -m pytest -q -m serial
 	$(MAKE) --no-print-directory backends
 
-WAYS = python ctypes lanes1 lanes4 lanes8 c
-backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="c lanes4"
+WAYS = python ctypes lanes1 lanes4 lanes8
+backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="python lanes4"
 	@failed=
 	for way in $(WAYS); do
 	    echo "== Tests through $$way"

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -55,16 +54,9 @@ class Subject(NamedTuple):
 
 def batch() -> Iterator[Table]:
     """Yield one table per robot."""
-    threads = os.environ.get("MBS_THREADS")
-    os.environ["MBS_THREADS"] = "1"
-    try:
-        for name in ROBOTS:
-            yield Table(f"{name}: {STATES} states", COLUMNS, list(_rows(name)), NOTE)
-            yield _sizes(name)
-    finally:
-        os.environ.pop("MBS_THREADS")
-        if threads is not None:
-            os.environ["MBS_THREADS"] = threads
+    for name in ROBOTS:
+        yield Table(f"{name}: {STATES} states", COLUMNS, list(_rows(name)), NOTE)
+        yield _sizes(name)
 
 
 def _rows(name: str) -> Iterator[list[Any]]:

@@ -29,7 +29,7 @@ LLVM = pytest.param(
 COMPILER = shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
 
-BACKENDS = (LLVM, pytest.param("c", marks=needs_compiler), "python")
+BACKENDS = (LLVM, "python")
 
 
 def compiled(

@@ -19,7 +19,7 @@ from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table
 
-WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "c", "python")
+WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
 of so many lanes; with the back end of that name."""
 
@@ -32,7 +32,7 @@ def evaluate_through(way: str) -> None:
     """
     if way not in WAYS:
         raise ValueError(f"MBS_TEST_THROUGH must be one of {', '.join(WAYS)}; got {way!r}")
-    os.environ["MBS_BACKEND"] = way if way in ("c", "python") else "llvm"
+    os.environ["MBS_BACKEND"] = "python" if way == "python" else "llvm"
     if way == "native":
         if not layout.supported():
             raise RuntimeError("kernels cannot be called through machine code here")
@@ -52,7 +52,7 @@ def _in_lanes(lanes: int) -> None:
         several += [np.full((lanes + 1, x.size), np.nan) for x in outputs]
         views = [View(x, 8 * x.shape[1]) for x in several]
         if lanes == 1:
-            status = one_by_one(machine, 0, lanes + 1, views)
+            status = one_by_one(machine, lanes + 1, views)
         else:
             status = machine.vector(lanes).evaluate(lanes + 1, views)
         if status:
@@ -67,14 +67,14 @@ def _in_lanes(lanes: int) -> None:
     def one(machine: Machine, buffers: Buffers) -> int:
         return as_several(machine, buffers.inputs, buffers.outputs)
 
-    def one_after_the_other(machine: Machine, first: int, last: int, views: Sequence[View]) -> int:
+    def one_after_the_other(machine: Machine, states: int, views: Sequence[View]) -> int:
         ports = (*machine.program.inputs, *machine.program.outputs)
         tables = [
-            as_strided(view.array, (last, port.size), (view.by_state, 8))
+            as_strided(view.array, (states, port.size), (view.by_state, 8))
             for view, port in zip(views, ports, strict=True)
         ]
         inputs = len(machine.program.inputs)
-        for k in range(first, last):
+        for k in range(states):
             state = [table[k] for table in tables]
             status = as_several(machine, state[:inputs], state[inputs:])
             if status:

@@ -142,7 +142,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MBS_")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH", ""))))
-    return {**kept, "PYTHONPATH": path, "MBS_CACHE": "0", "MBS_THREADS": "1", **more}
+    return {**kept, "PYTHONPATH": path, "MBS_CACHE": "0", **more}
 
 
 def first_torque(version: Version, urdf: Path, settings: Mapping[str, str]) -> float:

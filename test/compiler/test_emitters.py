@@ -241,6 +241,22 @@ def test_emitted_c_needs_nothing_but_the_mathematics_library(tmp_path):
 
 
 @needs_compiler
+def test_names_that_mean_something_in_c(tmp_path):
+    inputs = ("double", "sin", "t1", "out_y", "workspace", "memory", "now", "ö", "x_", "run")
+
+    def everything(**named):
+        total = sum(sin(x[()]) * k for k, x in enumerate(named.values(), 1))
+        return {"y": total, "int": -total, "twist(tool)": total + 1.0, "twist tool ": total - 1.0}
+
+    program = trace(everything, {name: () for name in inputs}, name="f")
+    values = np.linspace(0.1, 1.0, len(inputs))
+    status, found = c_function(program, tmp_path)(*values)
+    total = sum(math.sin(x) * k for k, x in enumerate(values, 1))
+    assert status == 0
+    np.testing.assert_allclose(np.ravel(found), [total, -total, total + 1.0, total - 1.0])
+
+
+@needs_compiler
 def test_c_returns_the_number_of_the_guard_that_failed(tmp_path):
     def guarded(x):
         return [positive(x[0], "first"), sqrt(positive(x[1] * x[0], "second")), x[2]]

@@ -101,7 +101,6 @@ def test_other_versions_of_llvmlite_are_taken(anew, version):
 def test_the_way_of_calling_is_said(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
     assert way_of_calling("python") == "plain Python"
-    assert way_of_calling("c") == "ctypes"
     reason = kernel.layout.unsupported_reason()
     assert way_of_calling("llvm") == (f"ctypes: {reason}" if reason else "machine code")
 

@@ -17,9 +17,9 @@ from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, si
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.runtime.batches import View, thread_count, view_of
+from mbs_dynamics.compiler.runtime.batches import View, view_of
 from mbs_dynamics.compiler.runtime.machine import Vector
-from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -65,14 +65,14 @@ def close(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
-def evaluated(vector: Vector, arrays: Any, threads: int = 1) -> tuple[int, list[Any]]:
+def evaluated(vector: Vector, arrays: Any) -> tuple[int, list[Any]]:
     """Evaluate states with leading axes (N,)."""
     batch = arrays[0].shape[:1]
     everything = [*arrays, DEFAULTS["g"]]
     outputs = [np.full((*batch, *port.shape), np.nan) for port in PROGRAM.outputs]
     ports = (*PROGRAM.inputs, *PROGRAM.outputs)
     rows = [view_of(x, port, batch) for x, port in zip([*everything, *outputs], ports, strict=True)]
-    return vector.evaluate(batch[0], rows, threads), outputs
+    return vector.evaluate(batch[0], rows), outputs
 
 
 @pytest.fixture(params=[2, 4, 8], scope="module")
@@ -133,18 +133,6 @@ def test_the_first_state_whose_guard_fails_is_said(vector):
                 arrays[0][k, 0] = np.nan
         status, _ = evaluated(vector, arrays)
         assert divmod(status - 1, 2) == (min(bad), guard - 1)
-        status, _ = evaluated(vector, [np.concatenate([x, x]) for x in arrays], threads=2)
-        assert divmod(status - 1, 2) == (min(bad), guard - 1)
-
-
-def test_threads_share_the_states(kernel, vector):
-    arrays = states((301,))
-    _, wanted = evaluated(vector, arrays)
-    for threads in (2, 3, 8):
-        status, found = evaluated(vector, arrays, threads)
-        assert status == 0
-        for a, b in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 def test_half_pi_is_split_as_the_reduction_needs_it():
@@ -312,22 +300,3 @@ def test_iteration_of_a_large_batch(watched):
     ) as raised:
         Kernel(trace(root, {"x": (3,)}, name="f"), backend="llvm").iterate(x, steps=5)
     np.testing.assert_array_equal(raised.value.trajectory, [x, x - 1.0, x - 2.0])
-
-
-# -- threads ---------------------------------------------------------------------------------------
-
-
-def test_number_of_threads(monkeypatch):
-    monkeypatch.setenv("MBS_THREADS", "3")
-    each = strategy.STATES_PER_THREAD
-    assert [thread_count(k * each) for k in (0, 1, 2, 3, 9)] == [1, 1, 2, 3, 3]
-    monkeypatch.setenv("MBS_THREADS", "1")
-    assert thread_count(9 * each) == 1
-    for unset in (lambda: monkeypatch.setenv("MBS_THREADS", ""), monkeypatch.undo):
-        unset()
-        assert thread_count(each) == 1
-        assert 1 <= thread_count(9 * each) <= 9
-    for wrong in ("0", "-1", "two", "1.5"):
-        monkeypatch.setenv("MBS_THREADS", wrong)
-        with pytest.raises(ArgumentError, match=f"MBS_THREADS must be a positive .* got '{wrong}'"):
-            thread_count(9 * each)

@@ -46,7 +46,7 @@ VECTOR = Struct.of_words(
 inputs, of ports and of guards; the addresses of all scratch areas, and of one for the status of
 each lane; the driver, for calls in machine code; and the ports."""
 
-DRIVER = Prototype("", I64, Pointer(VECTOR), I64, I64, Pointer(Pointer(DOUBLE)), Pointer(I64))
+DRIVER = Prototype("", I64, Pointer(VECTOR), I64, Pointer(Pointer(DOUBLE)), Pointer(I64))
 LOAD_TILE = Prototype("mbs.load_tile", VOID, Pointer(TILE_PORT), Pointer(DOUBLE), I64)
 STORE_TILE = Prototype("mbs.store_tile", VOID, Pointer(TILE_PORT), Pointer(DOUBLE), I64)
 
@@ -59,24 +59,23 @@ def emit_batch(lanes: int) -> str:
 
 
 def driver(lanes: int) -> Function:
-    """Return ``i64 mbs.batch(vector, first, last, pointers, strides)``.
+    """Return ``i64 mbs.batch(vector, states, pointers, strides)``.
 
-    Its name ends with the number of lanes. It evaluates the states from ``first`` to ``last`` - 1,
-    at least ``lanes`` of them: what is left over at the end is done again together with states
-    before it. ``pointers`` are those of state 0 in each port, ``strides`` the bytes from one state
-    to the next (0: all share the same one). Returns what the loop over single states does (see
-    :mod:`codegen.llvm_shared`).
+    Its name ends with the number of lanes. It evaluates at least ``lanes`` states: what is left
+    over at the end is done again together with states before it. ``pointers`` are those of state 0
+    in each port, ``strides`` the bytes from one state to the next (0: all share the same one).
+    Returns what the loop over single states does (see :mod:`codegen.llvm_shared`).
     """
     f = Function(Prototype(f"mbs.batch{lanes}", DRIVER.returns, *DRIVER.parameters), exported=True)
-    vector, first, last, pointers, strides = f.parameters
+    vector, states, pointers, strides = f.parameters
     inputs, count, ports, scratch = vector.inputs, vector.count, vector.ports, vector.scratch
     with f.loop(inputs) as k, f.if_(strides[k] == 0):
         entry = pointers[k]
         with f.loop(ports[k].size) as i, f.loop(lanes) as lane:
             ports[k].scratch[i * lanes + lane] = entry[i]
     numbers = scratch[count].to(Pointer(I32))
-    final = last - lanes
-    tile = f.variable(I64, first)
+    final = states - lanes
+    tile = f.variable(I64, 0)
     with f.forever() as tiles:
         state = tile.value
         with f.loop(inputs) as k, f.if_(strides[k] != 0):

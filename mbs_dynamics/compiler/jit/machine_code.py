@@ -42,7 +42,7 @@ _WORD, _AT = ctypes.c_int64, ctypes.c_void_p
 LOOP = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT, _WORD, _WORD)
 """C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter lock."""
 
-BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _WORD, _AT, _AT)
+BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT)
 """C type of the driver of :mod:`codegen.llvm_batch`."""
 
 _lock = threading.Lock()

@@ -11,6 +11,7 @@ through them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from mbs_dynamics.compiler.ir import nodes as ir
@@ -41,8 +42,9 @@ def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]
     for x in body:
         if type(x) is ir.Let:
             if done == operations * (cut + 1) // count:
-                yield part
-                part, cut = [], cut + 1
+                loads = [*itertools.takewhile(lambda x: type(x) is ir.Load, reversed(part))]
+                yield part[: len(part) - len(loads)]  # these are for what comes now
+                part, cut = loads[::-1], cut + 1
             done += 1
         if type(x) is not ir.Check:
             part.append(x)

@@ -73,9 +73,6 @@ Measured for batches of matrices and derivatives of chains of 30 to 200: several
 and 23 MiB.
 """
 
-STATES_PER_THREAD = 50_000
-"""A thread is started for no fewer states."""
-
 LEAST_UNLOCKED = 256
 """States from which on other threads of Python may run meanwhile."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from mbs_dynamics.compiler.frontend.program import SILENT, Program
 
-RATES = {"llvm": 35e-6, "c": 80e-6, "python": 7e-6}
+RATES = {"llvm": 35e-6, "python": 7e-6}
 """Seconds that each back end takes for an operation of a large program.
 
 Measured in CPU time for 6,000 to 45,000 operations of humanoids and of chains of 100 and 200
-joints: 15 to 45 microseconds with LLVM, 50 to 80 with gcc -O1, 6 to 7 in plain Python.
+joints: 15 to 45 microseconds with LLVM, 6 to 7 in plain Python.
 """
 
 

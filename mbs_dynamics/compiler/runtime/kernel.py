@@ -29,17 +29,15 @@ from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
 from mbs_dynamics.compiler.runtime.result_types import result_type
 from mbs_dynamics.errors import SingularError, UnknownBackendError
 
-BACKENDS = ("llvm", "c", "python")
+BACKENDS = ("llvm", "python")
 
 
 def default_backend() -> str:
     """Return the back end used when none is named.
 
     The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
-    installed, and plain Python where it is not: the C compiler takes a quarter of a second for each
-    kernel that it has not seen, and runs only where it is asked for. Where llvmlite is installed
-    and cannot be used, a warning is logged once. Raises UnknownBackendError for another value of
-    the variable.
+    installed, and plain Python where it is not. Where llvmlite is installed and cannot be used, a
+    warning is logged once. Raises UnknownBackendError for another value of the variable.
     """
     named = os.environ.get("MBS_BACKEND")
     if named:
@@ -62,8 +60,6 @@ def way_of_calling(backend: str) -> str:
     if backend == "llvm":
         reason = layout.unsupported_reason()
         return "machine code" if reason is None else f"ctypes: {reason}"
-    if backend == "c":
-        return "ctypes"
     reason = None if os.environ.get("MBS_BACKEND") else machine_code.problem()
     return "plain Python" if reason is None else f"plain Python: {reason}"
 
@@ -94,11 +90,10 @@ class Kernel:
     therefore takes ``refcheck=False``.
 
     ``out`` receives the result and is returned: a writeable float64 array of the right shape, or a
-    tuple of them for a program with several outputs. Large batches are evaluated as vector code by
-    the back end llvm, and very large ones in threads by llvm and c (see MBS_THREADS in
-    :func:`runtime.batches.thread_count`); both read and write C-contiguous arrays, and copy others.
-    NaN and infinities in the input are computed with, as in NumPy, except where something has to be
-    positive.
+    tuple of them for a program with several outputs. The back end llvm evaluates large batches as
+    vector code, and lets other threads of Python run meanwhile. Arrays that are not C-contiguous
+    are copied. NaN and infinities in the input are computed with, as in NumPy, except where
+    something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -279,14 +274,9 @@ def _made(program: Program, backend: str, defaults: Mapping[str, FloatArray]) ->
 def _evaluator(backend: str, program: Program) -> Evaluator:
     if backend == "llvm":
         return Machine(program)
-    if backend == "python":
-        from mbs_dynamics.compiler.runtime.plain_python import PlainPython
+    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
-        return PlainPython(program)
-    # what it imports to start a compiler takes as long as to load some ten kernels
-    from mbs_dynamics.compiler.runtime.compiled_c import CompiledC
-
-    return CompiledC(program)
+    return PlainPython(program)
 
 
 def _is_direct(target: FloatArray, others: Sequence[FloatArray]) -> bool:

@@ -46,7 +46,7 @@ class Machine(batches.Evaluator):
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states; many that do not depend on each other as vector code."""
         if in_turn or states < strategy.LEAST_STATES or not self._worth_lanes:
-            return super().evaluate(states, views, in_turn=in_turn)
+            return self.one_by_one(states, views)
         return self.vector(llvm.vector_lanes()).evaluate(states, views)
 
     def vector(self, lanes: int) -> Vector:
@@ -58,16 +58,13 @@ class Machine(batches.Evaluator):
                     self.table.set_vector(self._vector.workspace())
             return self._vector
 
-    def one_by_one(self, first: int, last: int, views: Sequence[View]) -> int:
+    def one_by_one(self, states: int, views: Sequence[View]) -> int:
         """Evaluate one state after the other."""
-        at, guards = batches.Addresses(views, first), len(self.program.guards)
-        if last - first == 1:  # for which the loop would have to be loaded
-            status = int(self.plain(at.pointers))
-        else:
-            ports = len(self.program.inputs) + len(self.program.outputs)
-            what = last - first, at.pointers, at.strides, ports, guards
-            status = int(llvm.LOOP(llvm.shared("mbs.loop"))(self.function, *what))
-        return status + first * guards if status > 0 else status
+        at = batches.Addresses(views)
+        if states == 1:  # for which the loop would have to be loaded
+            return int(self.plain(at.pointers))
+        what = states, at.pointers, at.strides, len(views), len(self.program.guards)
+        return int(llvm.LOOP(llvm.shared("mbs.loop"))(self.function, *what))
 
 
 class Workspace(NamedTuple):
@@ -90,21 +87,17 @@ class Vector:
         """Where the entries of each port stand in the scratch area of a tile."""
         self._free: list[Workspace] = []
 
-    def evaluate(self, states: int, views: Sequence[View], threads: int | None = None) -> int:
+    def evaluate(self, states: int, views: Sequence[View]) -> int:
         """Evaluate at least as many states as there are lanes; see :meth:`Evaluator.evaluate`."""
         at = batches.Addresses(views)
-
-        def part(first: int, last: int) -> int:
-            try:
-                workspace = self._free.pop()
-            except IndexError:  # other threads use them all
-                workspace = self.workspace()
-            vector = batches.address(workspace.words)
-            status = int(self._driver(vector, first, last, at.pointers, at.strides))
-            self._free.append(workspace)
-            return status
-
-        return batches.in_threads(states, threads or batches.thread_count(states), part)
+        try:
+            workspace = self._free.pop()
+        except IndexError:  # other threads use them all
+            workspace = self.workspace()
+        vector = batches.address(workspace.words)
+        status = int(self._driver(vector, states, at.pointers, at.strides))
+        self._free.append(workspace)
+        return status
 
     def workspace(self) -> Workspace:
         """Return memory for one call at a time."""

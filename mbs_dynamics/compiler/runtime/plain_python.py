@@ -16,7 +16,7 @@ from mbs_dynamics.compiler.runtime.buffers import Buffers
 
 
 class PlainPython(Evaluator):
-    """A program in plain Python. Threads would wait for each other, so there are none."""
+    """A program in plain Python."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -27,7 +27,6 @@ from mbs_dynamics.compiler.passes.strategy import (
     LEAST_STATES,
     LEAST_UNLOCKED,
     RECYCLED,
-    STATES_PER_THREAD,
 )
 from mbs_dynamics.compiler.runtime.native import layout, python
 from mbs_dynamics.compiler.runtime.native.dispatch import dispatch
@@ -97,7 +96,7 @@ def call(offset: int) -> Function:
             pointers[k] = ports[k].default
             strides[k] = 0
         with f.if_(states.value != ONE_STATE):
-            fast.leave_unless((states.value > 0) & (states.value < 2 * STATES_PER_THREAD))
+            fast.leave_unless(states.value > 0)
             fast.leave_if((states.value >= LEAST_STATES) & (kernel.vector == NULL))
         with f.if_(out.value != NULL):
             with f.loop(inputs, count) as k:
@@ -247,7 +246,7 @@ def evaluate_vector() -> Function:
     thread = f.variable(PTR, NULL)
     with f.if_(states >= LEAST_UNLOCKED):
         thread.value = f.call(python.SAVE_THREAD)
-    status = f.call(vector.driver.to(DRIVER), vector, 0, states, pointers, strides)
+    status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
     with f.if_(states >= LEAST_UNLOCKED):
         f.call(python.RESTORE_THREAD, thread.value)
     kernel.vector = vector
