@@ -132,6 +132,7 @@ def _optimize(llvm: Any, module: Any) -> None:
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
+    passes.add_new_gvn_pass()
     passes.run(module, llvm.create_pass_builder(_emitter(), llvm.create_pipeline_tuning_options()))
 
 
