@@ -12,21 +12,21 @@ from benchmarks import report
 from mbs_dynamics.compiler import default_backend
 
 BENCHMARKS = {
-    "suite": "Every algorithm beside Pinocchio, MuJoCo and Drake, one state and batches.",
-    "calls": "What one evaluation takes, in microseconds, beside Pinocchio from Python.",
-    "batch": "Batches of states in one call, beside loops.",
+    "suite": "Every algorithm compared with Pinocchio, MuJoCo and Drake: one state and batches.",
+    "calls": "Time of one evaluation in microseconds, compared with Pinocchio called from Python.",
+    "batch": "Batches of states in one call, compared with loops.",
     "first_torque": "From a fresh clone to the first gravity torque on a terminal.",
     "startup": "From a fresh process to compiled kernels.",
-    "compilation": "Seconds to trace and to compile every function, of arms and of 500 joints.",
+    "compilation": "Seconds to trace and to compile every function, for arms and for 500 joints.",
     "operations": "Operations of each algorithm in each representation.",
-    "kinematics_higher": "Higher-order kinematics and all bodies at once, beside Pinocchio.",
-    "large_trees": "Straight-line code beside chunks, and long chains beside Pinocchio.",
-    "passes": "What each pass of the compiler buys that could be left out.",
+    "kinematics_higher": "Higher-order kinematics and all bodies at once, compared with Pinocchio.",
+    "large_trees": "Straight-line code compared with chunks; long chains compared with Pinocchio.",
+    "passes": "Effect of each optional pass of the compiler.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
-    "view": "The page in the browser: its start, a slider, scenes per second, its cost to a node.",
-    "identification": "Held-out torques of real arms, trials on known truth, and speed.",
-    "simulation": "Simulated steps per second: one arm and a batch, beside MuJoCo's rollout.",
-    "accuracy": "The largest difference from Pinocchio.",
+    "view": "The page in the browser: start, slider, scenes per second, load on a node.",
+    "identification": "Held-out torques of real arms, trials with known parameters, and speed.",
+    "simulation": "Simulation steps per second: one arm and a batch, compared with MuJoCo.",
+    "accuracy": "Largest difference from Pinocchio.",
 }
 
 

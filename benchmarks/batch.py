@@ -34,12 +34,12 @@ COLUMNS = (
 )
 
 NOTE = (
-    f"Medians for {STATES} states, one thread. batch: one call with arrays (N, ...), into a new "
-    "array. into out: the same into an array that is there. batch last: arrays in and out of which "
-    "the batch is the last axis in memory. loop of calls: the kernel called for each state. "
-    "Pinocchio: a loop in Python that calls it for each state and keeps each result in an array "
-    "(N, ...). Pinocchio knows no forward dynamics for mimic joints, so the fingers of the Panda "
-    "move each on its own there; here one follows the other. Ratios are medians over rounds."
+    f"Medians for {STATES} states, one thread. batch: one call with arrays (N, ...), which returns "
+    "a new array. into out: the same with an existing output array. batch last: input and output "
+    "arrays in which the batch is the last axis in memory. loop of calls: one call of the kernel "
+    "for each state. Pinocchio: a loop in Python with one call for each state, which stores each "
+    "result in an array (N, ...). Pinocchio has no forward dynamics for mimic joints, so the "
+    "fingers of the Panda are independent joints there. Ratios are medians over rounds."
 )
 
 
@@ -86,7 +86,7 @@ def _rows(name: str) -> Iterator[list[Any]]:
 def _sizes(name: str) -> Table:
     """Return how the time of a state follows from how many there are in a call."""
     columns = ("nanoseconds per state", "batch", "into out", "batch last")
-    note = "Fewer states than 64 are evaluated one after the other, more as vector code."
+    note = "Below 64 states, states are evaluated one after the other; from 64 on, as vectors."
     table = Table(f"{name}: forward dynamics of fewer states", columns, note=note)
     model = mbs.Model.from_urdf(urdf(name))
     kernel = mbs.compile(mbs.forward_dynamics, model, backend="llvm")

@@ -31,9 +31,9 @@ COLUMNS = (
 )
 
 NOTE = (
-    "Blank where Pinocchio has no counterpart, or none for mimic joints. A call of Pinocchio from "
-    "Python costs about {rnea:.2g} us (rnea) or {gravity:.2g} us (computeGeneralizedGravity) even "
-    "for a model of one joint."
+    "Blank: Pinocchio has no such function, or not for mimic joints. A call of Pinocchio from "
+    "Python takes about {rnea:.2g} us (rnea) or {gravity:.2g} us (computeGeneralizedGravity) even "
+    "for a model with one joint."
 )
 
 

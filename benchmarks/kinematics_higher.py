@@ -41,12 +41,13 @@ COLUMNS = (
     "difference",
 )
 
-NOTE = """Both are called from Python, with NumPy arrays in and out. kernel: one evaluation in
-machine code, in a loop over equal states. kernel.call: the built-in function of a kernel. Kernel:
-calling the kernel object. Pinocchio: its functions as named in benchmarks/kinematics_higher.py,
-which compute and then read the result; that of all bodies becomes one array, as ours is. The mimic
-joint of the Panda's fingers is free in Pinocchio's model for Jacobians, whose Hessians know no
-mimic joints. difference: the largest one between the results, relative to the largest entry."""
+NOTE = """Both libraries are called from Python, with NumPy arrays as arguments and results.
+kernel: one evaluation in machine code, in a loop over equal states. kernel.call: the built-in
+function of a kernel. Kernel: a call of the kernel object. Pinocchio: its functions as listed in
+benchmarks/kinematics_higher.py, and the reading of the result; the results of all bodies are
+stored in one array, as here. The mimic joint of the Panda's fingers is an independent joint in
+Pinocchio's model for Jacobians, because its Hessians do not support mimic joints. difference:
+largest difference between the results, relative to the largest entry."""
 
 
 class Subject(NamedTuple):

@@ -20,7 +20,7 @@ LARGEST = 5_000
 
 NOTE = (
     "Multiplications and additions, without the sine and the cosine of each joint. The last column "
-    "is the polynomial in n that gives every count from n = 5 on, where there is one."
+    "is the polynomial in n that equals every count from n = 5 on, if one exists."
 )
 
 
@@ -32,7 +32,7 @@ def operations() -> Iterator[Table]:
     for function, name in _algorithms():
         totals = [program(function, model, name).operations.total for model in models]
         table.rows.append((function.__name__, name, *totals))
-    table.note = "Operations of all kinds. Bases are fixed; Jacobians are those of the first leaf."
+    table.note = "Operations of all kinds. Bases are fixed; Jacobians are for the first leaf."
     yield table
     yield _chains("Chains with generic placements, n joints", generic=True)
     yield _chains("Chains with a Denavit-Hartenberg table, n joints", generic=False)

@@ -8,7 +8,7 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,13 @@ def _processor() -> str:
 
 
 def write(name: str, summary: str, said: str, tables: Iterable[Table]) -> None:
-    """Write the tables of one benchmark to results/<name>.md."""
+    """Write the tables to results/<name>.md; a note of several tables stands below the last one."""
     RESULTS.mkdir(exist_ok=True)
+    tables = list(tables)
+    notes = [table.note for table in tables]
+    tables = [
+        replace(table, note="" if table.note in notes[k + 1 :] else table.note)
+        for k, table in enumerate(tables)
+    ]
     text = f"# {name}\n\n{summary}\n\n{said}\n\n" + "\n".join(str(table) for table in tables)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")

@@ -26,14 +26,14 @@ from mbs_dynamics.model.body import GROUND
 FloatArray = NDArray[np.float64]
 Calls = Mapping[str, Callable[[], Any]]
 
-NOTES = """Each library is called from Python with its model, data and arrays at hand, as its users
-write it. Pinocchio: one function, which leaves the result in its data, and halves of symmetric
+NOTES = """Each library is called from Python with existing model, data and arrays, as its users
+call it. Pinocchio: one function, which leaves the result in its data and one half of symmetric
 matrices unfilled; poses, twists and accelerations are forwardKinematics, with results not read.
-MuJoCo: the stages that lead to the result (mj_kinematics, mj_comPos and so on), which also compute
-frames and inertias of all bodies about the centre of the tree; forward dynamics is mj_forward with
-contacts and constraints switched off. Drake: setting the state, then one or two functions of
-MultibodyPlant, which caches what it computes and is given a new state each time. Ours: a call of a
-kernel, which returns a new array."""
+MuJoCo: the stages that lead to the result (mj_kinematics, mj_comPos and so on), which also
+compute frames and inertias of all bodies about the centre of mass of the tree; forward dynamics
+is mj_forward with contacts and constraints disabled. Drake: setting the state, then one or two
+functions of MultibodyPlant, which caches results and receives a new state each time.
+mbs_dynamics: a call of a kernel, which returns a new array."""
 
 
 def plain(model: mbs.Model) -> bool:

@@ -60,8 +60,8 @@ COLUMNS = (
 
 NOTE = (
     f"Steps of {STEP:g} s under constant torques, without damping, friction, stops and contacts; "
-    "all constraints of MuJoCo are switched off. Times are those of one thread, for one step of "
-    "one arm. Ours is Stepper.run, MuJoCo's its rollout in C; both return all states."
+    "all constraints of MuJoCo are disabled. Times are for one step of one arm in one thread. "
+    "Stepper.run is compared with MuJoCo's rollout in C; both return all states."
 )
 
 
@@ -125,7 +125,8 @@ def _whole() -> Table:
     table = Table(
         "One second at 1 kHz of the 7-joint arm by simulate",
         ("what", "ms", "times real time"),
-        note="With accelerations, energies and momenta of all states. A law is a Python function.",
+        note="Includes accelerations, energies and momenta of all states. A law is a Python "
+        "function.",
     )
     arm = mbs.Model.from_urdf(_file(ARMS["xArm 7"]))
     forces = JointForces.of(arm, damping=0.5, friction=0.5, stops=True)
@@ -156,8 +157,8 @@ def _without_coordinates() -> Table:
     table = Table(
         "Steps of 1 ms on SE(3): a quadruped of 12 joints on a floating base, and a body",
         ("what", "us a step", "times real time", "MuJoCo / ours"),
-        note="By simulate_floating and simulate_body, with energies and momenta of all states. "
-        "MuJoCo's rollout in C has the same scheme on quaternions, and returns states only.",
+        note="simulate_floating and simulate_body, including energies and momenta of all states. "
+        "MuJoCo's rollout in C uses the same scheme on quaternions, and returns states only.",
     )
     text = _file(QUADRUPED).read_text()
     text = text.replace("</robot>", FLOATING + "</robot>")

@@ -44,14 +44,14 @@ COLUMNS = (
 )
 
 NOTE = (
-    "In the representation that auto means; traced and compiled once, in a warm process. Pinocchio "
-    "is called from Python. forward_kinematics leaves out the reading of Pinocchio's placements."
+    "Representation auto; traced and compiled once, in a warm process. Pinocchio is called from "
+    "Python. forward_kinematics does not include the reading of Pinocchio's placements."
 )
 
 GROWTH_NOTE = (
-    "Slope of the logarithm over log n, by least squares: 1 is linear. Times are those of the "
-    "kernel alone. It reads its code once per state, and code beyond the caches of the processor "
-    "makes the slope of the time larger than that of the operations."
+    "Slope of log(time) over log(n), by least squares: 1 is linear. Times are for the kernel "
+    "alone. It reads its code once per state, so the time grows faster than the number of "
+    "operations once the code exceeds the caches of the processor."
 )
 
 

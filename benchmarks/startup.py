@@ -66,7 +66,7 @@ def _fresh(name: str, *, cached: bool) -> Table:
     table.rows += [(f"of this, to {key}", *taken[key]) for key in IN_KERNELS]
     table.note = (
         f"Medians of {PROCESSES} processes. Bytecode is cached, and files are in the operating "
-        "system's cache. The start of Python itself is left out. The kernels are those of the "
+        "system's cache. The start of Python itself is not included. The kernels are those of the "
         "dynamics node with its default parameters."
     )
     return table

@@ -202,13 +202,12 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
             "loop / ours",
             "API / ours",
         ),
-        note="Results are written into arrays that are there before. The loop of Pinocchio is one "
-        "in Python over the rows; it stores what is returned, or what is left in its data. Not "
-        "stored: the same without that. Its parallel API, run with one thread, takes (n, N) "
-        "arrays and exists for two algorithms. "
-        "One write: the time to fill an array of the size of the results with zeros, below which "
-        "no library can be. Where the results of all states would take more than a gigabyte there "
-        "are fewer states.",
+        note="Results are written into existing arrays. Pinocchio is called in a Python loop over "
+        "the rows, which stores the result that is returned or left in its data; not stored: the "
+        "same loop without storing. Its parallel API, run with one thread, takes (n, N) arrays and "
+        "exists for two algorithms. One write: the time to fill an array of the size of the "
+        "results with zeros, a lower bound for every library. There are fewer states where the "
+        "results would take more than a gigabyte.",
     )
     body = model.leaves[0]
     rng = np.random.default_rng(2)

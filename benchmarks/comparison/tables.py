@@ -39,8 +39,8 @@ def heading(versions: Versions, asked: argparse.Namespace) -> str:
     command = " ".join(["python -m benchmarks.against", asked.revision, *options])
     return (
         f"# {versions.new.name} against {versions.old.name}\n\n`{command}`: ratios are the time of "
-        f"the working tree ({versions.new.name}) divided by that of {versions.old.name}, so that "
-        "less than 1 is faster. A time is the least of all samples."
+        f"the working tree ({versions.new.name}) divided by that of {versions.old.name}. Below 1 "
+        "the working tree is faster. A time is the minimum of all samples."
     )
 
 
@@ -111,9 +111,8 @@ def _compilation(results: Sequence[Result]) -> Table:
     columns = ("mechanism", "functions", "old, s", "new, s", "ratio", "slowest, s", "function")
     table = Table("Trace, compile and call for the first time", columns)
     table.note = (
-        "Seconds of CPU time in a process that has compiled something before, without a cache. "
-        "Old and new are sums over the functions. Sensitivities are those to parameters of up to "
-        "eight joints."
+        "Seconds of CPU time in a warm process without a cache. Old and new are sums over the "
+        "functions. Sensitivities are with respect to parameters of up to eight joints."
     )
     for (mechanism, _), group in _groups(x for x in results if x.what == COMPILED):
         old, new = sum(x.old for x in group), sum(x.new for x in group)
@@ -141,8 +140,8 @@ def _starts(starts: Sequence[Start]) -> Table:
     columns = ("cache", "old, s", "new, s", "ratio", "goal, s", "")
     table = Table("From the first import to the first torque of an arm with 7 joints", columns)
     table.note = (
-        "CPU time of fresh processes, NumPy's import included, the least of all. A goal that is "
-        "not met breaks no bound."
+        "Minimum CPU time of fresh processes, the import of NumPy included. Goals are no bounds: "
+        "the comparison does not fail if one is missed."
     )
     for x in starts:
         goal = GOALS[x.cached]
@@ -162,8 +161,8 @@ def _breaking(judged: Sequence[Verdict]) -> Table:
     columns = ("bound", "function", "measured", "old", "new", "unit", "value", "limit", "noise")
     table = Table("What breaks a bound", columns)
     table.note = (
-        "Each was measured again in new processes. Noise is the time of one process of the old "
-        "version divided by that of another one, measured at the same time; 1 is none."
+        "Each was measured again in new processes. Noise is the ratio of the times of two "
+        "processes of the old version, measured together; 1 means no noise."
     )
     for verdict in judged:
         bound = verdict.bound
