@@ -19,7 +19,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.frontend import loop_trace
 from mbs_dynamics.compiler.frontend.containers import fields_of
-from mbs_dynamics.compiler.passes import strategy
 
 ALGORITHMS = (
     mbs.gravity_torques,
@@ -86,10 +85,8 @@ def test_loops_give_what_straight_code_gives(name, loops):
 @pytest.mark.parametrize(
     "name", mostly_slow(["tree in another order", "chain of 11"], ["chain of 11"])
 )
-@pytest.mark.parametrize("cache", [strategy.CACHE, 0])
-def test_batches(name, cache, loops, monkeypatch):
+def test_batches(name, loops):
     loops(True)
-    monkeypatch.setattr(strategy, "CACHE", cache)  # 0: one state after the other
     for function in (mbs.coriolis_matrix, mbs.forward_dynamics_derivatives):
         model = made(name).model
         compiled = kernel(function, model, True)

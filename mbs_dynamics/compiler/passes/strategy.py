@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.ir.nodes import SCRATCH, For
+from mbs_dynamics.compiler.ir.nodes import For
 
 # -- loops -----------------------------------------------------------------------------------------
 
@@ -65,14 +65,6 @@ C_STACK = 1 << 16
 LEAST_STATES = 64
 """States from which on several are evaluated at once, by code compiled when it is first used."""
 
-CACHE = 7 << 20
-"""Bytes that several states at once may need for their memory and their results.
-
-Measured for batches of matrices and derivatives of chains of 30 to 200: several states at once take
-0.3 to 0.9 of the time of one after the other up to 6.5 MiB, and 2.5 and 1.3 times as long with 9
-and 23 MiB.
-"""
-
 LEAST_UNLOCKED = 256
 """States from which on other threads of Python may run meanwhile."""
 
@@ -118,17 +110,13 @@ def chosen(
 
 def _stays_in_loops(program: Program, parents: Sequence[int]) -> bool:
     deep = mean_depth(parents) > DEEP
-    if has_wide_loops(program) and deep:
+    bodies = (procedure.body for procedure in program.module.procedures)
+    wide = any(isinstance(x, For) and x.parallel for body in bodies for x in body)
+    if wide and deep:
         return True
     entries = sum(port.size for port in program.outputs)
     scattered = not deep and _largest_tree(parents) < MANY
     return entries > LONG or program.operations.total > (SCATTERED if scattered else LONG)
-
-
-def has_wide_loops(program: Program) -> bool:
-    """Whether there are loops over pairs or columns, of which lanes do several at once."""
-    bodies = (procedure.body for procedure in program.module.procedures)
-    return any(isinstance(x, For) and x.parallel for body in bodies for x in body)
 
 
 def _largest_tree(parents: Sequence[int]) -> int:
@@ -145,15 +133,3 @@ def mean_depth(parents: Sequence[int]) -> float:
     for p in parents:
         depth.append(1 if p < 0 else depth[p] + 1)
     return sum(depth) / max(len(depth), 1)
-
-
-def is_worth_lanes(program: Program, lanes: int) -> bool:
-    """Whether several states at once take less time than one after the other.
-
-    Parallel loops fill the lanes with one state, and need less memory for that.
-    """
-    module = program.module
-    if not program.in_loops or not has_wide_loops(program):
-        return True
-    memory = sum(buffer.size for buffer in (*module.buffers(SCRATCH), *module.outputs))
-    return 8 * lanes * memory <= CACHE

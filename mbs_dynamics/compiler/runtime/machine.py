@@ -36,7 +36,6 @@ class Machine(batches.Evaluator):
         self.table: KernelTable | None = None
         """What calls in machine code read, if there are any: they run vector code, too."""
         self._lock = threading.Lock()
-        self._worth_lanes = strategy.is_worth_lanes(program, llvm.vector_lanes())
         self._vector: Vector | None = None
 
     def one(self, buffers: Buffers) -> int:
@@ -45,7 +44,7 @@ class Machine(batches.Evaluator):
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states; many that do not depend on each other as vector code."""
-        if in_turn or states < strategy.LEAST_STATES or not self._worth_lanes:
+        if in_turn or states < strategy.LEAST_STATES:
             return self.one_by_one(states, views)
         return self.vector(llvm.vector_lanes()).evaluate(states, views)
 
