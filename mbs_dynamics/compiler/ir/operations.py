@@ -15,7 +15,5 @@ ARITY = {
 }
 """How many operands each operation has."""
 
-EVERY = tuple(ARITY)
-
 CONDITIONS = (LESS, LESS_EQUAL)
 """Operations whose values are conditions, not numbers."""

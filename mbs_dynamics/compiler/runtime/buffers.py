@@ -25,9 +25,8 @@ class Buffers:
     def __init__(self, program: Program) -> None:
         arrays = [np.empty(port.shape) for port in (*program.inputs, *program.outputs)]
         self.inputs, self.outputs = arrays[: len(program.inputs)], arrays[len(program.inputs) :]
-        places = [array.ctypes.data for array in arrays]
-        self._words = np.array([places, [0] * len(arrays)], dtype=np.int64)
-        self.pointers, self.no_strides = (row.ctypes.data for row in self._words)
+        self._words = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
+        self.pointers = self._words.ctypes.data
 
 
 class BufferPool:
