@@ -228,6 +228,13 @@ def read_only(shape):
     return array
 
 
+def test_out_may_have_any_stride_along_an_axis_of_one_entry():
+    out = as_strided(np.zeros(2), (1, 2), (0, 8))
+    kernel = Kernel(trace(lambda x: 2.0 * x, {"x": (1, 2)}, name="f"), backend="python")
+    assert kernel(np.array([[1.0, 3.0]]), out=out) is out
+    np.testing.assert_array_equal(out, [[2.0, 6.0]])
+
+
 WRONG_OUT = [
     (np.zeros(3), "float64 (3,)"),
     (np.zeros((1, 2)), "float64 (1, 2)"),

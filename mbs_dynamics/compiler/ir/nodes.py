@@ -53,7 +53,7 @@ class Variable(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """An integer that is looked up in a table."""
+    """An integer that is looked up in a table, at an index without lookups."""
 
     table: Buffer
     at: Index
@@ -348,12 +348,8 @@ def buffers_of(statement: Statement) -> Iterator[Buffer]:
     """Yield the buffers that a statement itself refers to, tables included."""
     if isinstance(statement, (Load, Store, Fill, Sines)):
         yield statement.buffer
-    pending = [*indices_of(statement)]
-    while pending:
-        for atom, _ in pending.pop().terms:
-            if isinstance(atom, Lookup):
-                yield atom.table
-                pending.append(atom.at)
+    for at in indices_of(statement):
+        yield from (atom.table for atom, _ in at.terms if isinstance(atom, Lookup))
 
 
 def table(name: str, numbers: Any) -> Buffer:

@@ -71,11 +71,12 @@ class _Verifier:
     def index(self, at: ir.Index) -> None:
         """Verify an index."""
         for atom, _ in at.terms:
+            variables: ir.Index = ir.index(atom)
             if isinstance(atom, ir.Lookup):
                 _require(atom.table.kind == ir.TABLE, f"{atom.table} is no table")
-                self.index(atom.at)
-            else:
-                _require(atom in self.variables, f"variable {atom} is not defined")
+                variables = atom.at
+            for x, _ in variables.terms:
+                _require(x in self.variables, f"variable {x} is not defined")
 
     def statement(self, statement: ir.Statement) -> None:
         """Verify one statement, of which the indices are valid."""
