@@ -175,7 +175,7 @@ def _live() -> Table:
         ("gravity torques (default)", []),
         ("gravity torques, external torques, tool wrench", contact),
     ):
-        alone, viewed = _shares(parameters, contact=bool(parameters))
+        alone, viewed = _shares(parameters)
         cells = [median(alone), median(viewed), median(np.subtract(viewed, alone).tolist())]
         rows.append([published, *(f"{100.0 * each:.1f} %" for each in cells)])
     rclpy.shutdown()
@@ -187,7 +187,7 @@ def _live() -> Table:
     return Table("Cost of the live view to a node", head, rows, note)
 
 
-def _shares(parameters: list[str], contact: bool) -> tuple[list[float], list[float]]:
+def _shares(parameters: list[str]) -> tuple[list[float], list[float]]:
     """Return the shares of a core that the node takes, without the live view and with it."""
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
@@ -219,7 +219,6 @@ def _shares(parameters: list[str], contact: bool) -> tuple[list[float], list[flo
     for _ in range(ROUNDS):
         alone.append(share())
         view = LiveView(namespace)
-        view.contact = contact
         executor.add_node(view)
         time.sleep(1.0)
         viewed.append(share())

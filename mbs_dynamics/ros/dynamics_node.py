@@ -21,7 +21,7 @@ from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics import outputs
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
-from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
@@ -29,9 +29,6 @@ from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import Cost, InputStatistics, RateLimit
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import Gravity, Load
-
-DRAWING_RATE = 30.0
-"""Largest rate of markers in Hz."""
 
 
 class DynamicsNode(DescribedNode):
@@ -57,7 +54,7 @@ class DynamicsNode(DescribedNode):
         self._measured: Any = None
         self._payload = PayloadEstimation(self, lambda: self._manager.robot)
         self._limit = RateLimit(self._settings.max_rate)
-        self._drawing = RateLimit(DRAWING_RATE)
+        self._display = RateLimit(DISPLAY_RATE)
         self._statistics = InputStatistics(self.steady_time())
         self._state = "unconfigured"
         self._stale = False
@@ -188,11 +185,12 @@ class DynamicsNode(DescribedNode):
             stamp = self.stamp_now()
         elif reading.stamp != stamp_ns:
             stamp = messages.time_of(reading.stamp)
-        ready = self._outputs.filled(stamp, results, self._contact if observes else None)
+        display = self._display.passes(begin)
+        ready = self._outputs.filled(stamp, results, self._contact, display)
         computed = self.steady_time()
         for publisher, filled in ready:
             publisher.publish(filled)
-        if robot.settings.publish_markers and self._drawing.passes(begin):
+        if display:
             self._outputs.draw(stamp, reading, self._contact)
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""

@@ -20,13 +20,13 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.ros.dynamics.interface import THROTTLE
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
@@ -124,39 +124,21 @@ class LiveView(Node):
         """The latest robot description."""
         self.robot: LiveRobot | None = None
         """The robot that receives the messages; None before a valid description."""
-        self.contact = False
-        """Whether to receive the external torques and the tool wrench."""
         self._enabled: bool | None = None
-        self._contact: list[Subscription] = []
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)
         self.create_subscription(Bool, ENABLED, self._on_enabled, LATCHED)
         self._receive(JointState, "joint_states", LiveRobot.on_state)
-        self._receive_torques("gravity_torques")
-        self.create_timer(0.2, self._choose_contact)  # in the thread of the executor
+        for name in TORQUES:
+            store = partial(LiveRobot.on_torques, topic=name)
+            self._receive(JointState, f"dynamics_node/{name}{THROTTLE}", store)
+        self._receive(WrenchStamped, f"dynamics_node/tool_wrench{THROTTLE}", LiveRobot.on_wrench)
 
-    def _receive(
-        self, kind: Any, topic: str, method: Callable[[LiveRobot, Any], None]
-    ) -> Subscription:
+    def _receive(self, kind: Any, topic: str, method: Callable[[LiveRobot, Any], None]) -> None:
         def callback(message: Any) -> None:
             if self.robot is not None:
                 method(self.robot, message)
 
-        return self.create_subscription(kind, topic, callback, qos_profile_sensor_data)
-
-    def _receive_torques(self, topic: str) -> Subscription:
-        store = partial(LiveRobot.on_torques, topic=topic)
-        return self._receive(JointState, f"dynamics_node/{topic}", store)
-
-    def _choose_contact(self) -> None:
-        if self.contact and not self._contact:
-            wrench = "dynamics_node/tool_wrench"
-            self._contact = [
-                self._receive_torques("external_torques"),
-                self._receive(WrenchStamped, wrench, LiveRobot.on_wrench),
-            ]
-        elif not self.contact:
-            while self._contact:
-                self.destroy_subscription(self._contact.pop())
+        self.create_subscription(kind, topic, callback, qos_profile_sensor_data)
 
     def _on_description(self, message: String) -> None:
         self.description = message.data
@@ -180,8 +162,6 @@ class Live:
         self._reported = 0.0
         gui = self.page.server.gui
         with self.page.tabs.add_tab("Nodes"):
-            contact = gui.add_checkbox("external torques, tool wrench", initial_value=node.contact)
-            contact.on_update(lambda _: setattr(node, "contact", contact.value))
             self._nodes = gui.add_html("")
 
     def due(self) -> bool:

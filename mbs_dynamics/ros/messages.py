@@ -53,6 +53,22 @@ class EffortMessage:
         return self.message
 
 
+class KnownEffortsMessage:
+    """A JointState with the names and efforts of those joints that have an effort."""
+
+    def __init__(self, frame_id: str = "") -> None:
+        self._frame = frame_id
+        self._names: tuple[str, ...] = ()
+        self._message = EffortMessage((), frame_id)
+
+    def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
+        """Return the message with names and torques (k,) in N m or N."""
+        names, tau = known
+        if names != self._names:
+            self._names, self._message = names, EffortMessage(names, self._frame)
+        return self._message.fill(stamp, tau)
+
+
 class StateMessage:
     """A JointState with names, positions, velocities and efforts."""
 

@@ -26,6 +26,7 @@ from rclpy.serialization import deserialize_message
 
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.dynamics.interface import THROTTLE
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -65,7 +66,7 @@ class ReplayNode(DynamicsNode):
         return messages.time_of(self.now)
 
     def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Any:
-        """Return a stand-in that writes messages, and has a subscriber."""
+        """Return a stand-in that writes messages; topics for displays have no subscriber."""
         if not self._overridable:  # rclpy's own
             return super().create_publisher(kind, topic, qos, **options)
         name = self.resolve_topic_name(topic)
@@ -74,7 +75,10 @@ class ReplayNode(DynamicsNode):
         def publish(one: Any) -> None:
             self._write(name, f"{package}/msg/{message}", one, self.now)
 
-        return SimpleNamespace(publish=publish, get_subscription_count=lambda: 1, topic_name=name)
+        count = 0 if name.endswith(THROTTLE) else 1  # what they show is in the file at full rate
+        return SimpleNamespace(
+            publish=publish, get_subscription_count=lambda: count, topic_name=name
+        )
 
     def create_subscription(
         self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any

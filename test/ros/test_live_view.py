@@ -42,10 +42,10 @@ class Robot:
         self.description = make(String, "robot_description", LATCHED)
         self.states = make(JointState, "joint_states", qos_profile_sensor_data)
         self.torques = {
-            name: make(JointState, f"dynamics_node/{name}", 10)
+            name: make(JointState, f"dynamics_node/{name}_throttle", 10)
             for name in ("gravity_torques", "external_torques")
         }
-        self.wrench = make(WrenchStamped, "dynamics_node/tool_wrench", 10)
+        self.wrench = make(WrenchStamped, "dynamics_node/tool_wrench_throttle", 10)
         self.enabled = make(Bool, "gravity_compensation_node/enabled", LATCHED)
 
     def stamp(self, message):
@@ -106,11 +106,7 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         wrench = WrenchStamped()
         wrench.header.frame_id = "left/tool"
         wrench.wrench.force.x = 20.0
-        topics = {f"/left/dynamics_node/{name}" for name in ("external_torques", "tool_wrench")}
         own = ("mbs_dynamics_view", "/left")
-        subscribed = lambda: {x for x, _ in node.get_subscriber_names_and_types_by_node(*own)}  # noqa: E731
-        assert not subscribed() & topics
-        node.contact = True
         robot.enabled.publish(Bool(data=True))
 
         def speak():
@@ -144,8 +140,6 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         assert published <= {"/parameter_events"}
         served = [name for name, _ in node.get_service_names_and_types_by_node(*own)]
         assert all(name.endswith("/get_type_description") for name in served)
-        node.contact = False
-        assert until(lambda: not subscribed() & topics)
 
 
 def test_a_new_description_opens_a_new_page_at_the_same_address(ros):

@@ -16,7 +16,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import LARGEST, Rejection
-from mbs_dynamics.ros.messages import EffortMessage
+from mbs_dynamics.ros.messages import KnownEffortsMessage
 from mbs_dynamics.ros.node_base import message_type
 
 if TYPE_CHECKING:
@@ -198,12 +198,11 @@ class FeedForward:
         """None without a robot, or if the settings do not ask for torques."""
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
-        self._messages: dict[tuple[str, ...], EffortMessage] = {}
+        self._message = KnownEffortsMessage()
         self._asked = ("", False)
 
     def adopt(self, robot: Robot | None) -> None:
         """Compute for another robot, or for none."""
-        self._messages.clear()
         wanted = robot is not None and robot.settings.publish_desired_torques
         self.torques = DesiredTorques(robot) if wanted and robot is not None else None
 
@@ -271,6 +270,4 @@ class FeedForward:
         return answers
 
     def _publish(self, stamp: Time, names: tuple[str, ...], tau: FloatArray) -> None:
-        if names not in self._messages:
-            self._messages[names] = EffortMessage(names)
-        self._publishers[TORQUES].publish(self._messages[names].fill(stamp, tau))
+        self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))

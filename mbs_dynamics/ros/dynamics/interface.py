@@ -231,6 +231,19 @@ EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
 WRENCH, TRAJECTORY = "geometry_msgs/msg/WrenchStamped", "trajectory_msgs/msg/JointTrajectory"
 DESIRED, ESTIMATE = "publish_desired_torques", "estimate_payload"
 
+DISPLAYED = {
+    "~/gravity_torques": EFFORTS,
+    "~/external_torques": EFFORTS,
+    "~/tool_wrench": WRENCH,
+}
+"""Topics, by type, that are offered at a low rate as well."""
+
+THROTTLE = "_throttle"
+"""Suffix of their names, as topic_tools uses it."""
+
+DISPLAY_RATE = 30.0
+"""Largest rate in Hz of topics for displays."""
+
 DYNAMICS_NODE = Interface(
     "dynamics_node",
     "Publishes torques, twists, Jacobians and contact forces of a robot.",
@@ -332,8 +345,17 @@ DYNAMICS_NODE = Interface(
         Topic(
             "~/markers",
             "visualization_msgs/msg/MarkerArray",
-            "Markers for RViz, at most 30 messages per second.",
+            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second.",
             condition="publish_markers",
+        ),
+        *(
+            Topic(
+                f"{name}{THROTTLE}",
+                kind,
+                f"{name}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
+                condition=f"publish_{name[2:]}",
+            )
+            for name, kind in DISPLAYED.items()
         ),
         Topic(
             "~/payload_estimate",

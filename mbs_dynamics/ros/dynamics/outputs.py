@@ -15,7 +15,12 @@ from mbs_dynamics.compiler import way_of_calling
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
-from mbs_dynamics.ros.dynamics.interface import DYNAMICS_NODE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import (
+    DISPLAYED,
+    DYNAMICS_NODE,
+    THROTTLE,
+    DynamicsSettings,
+)
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.performance import Cost, Report
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.markers import Markers
 
 MARKERS = "~/markers"
-EXTERNAL, WRENCH = "~/external_torques", "~/tool_wrench"
 
 
 class Channel(NamedTuple):
@@ -34,8 +38,13 @@ class Channel(NamedTuple):
     """Name in the interface, with placeholders."""
     name: str
     message: Any
-    select: Callable[[Results], Any]
+    select: Callable[[Results, Contact], Any]
     """Returns what the message holds; None if there is nothing to publish."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Names of the topic, and of the one for displays if there is one."""
+        return (self.name, self.name + THROTTLE) if self.name in DISPLAYED else (self.name,)
 
 
 class Outputs:
@@ -47,23 +56,23 @@ class Outputs:
 
     def arrange(self, robot: Robot) -> None:
         """Create the publishers and messages for this robot and its settings."""
-        settings, prefix = robot.settings, robot.settings.frame_prefix
-        self._root = prefix + robot.root
         on = {
             topic.name
             for topic in DYNAMICS_NODE.published
-            if getattr(settings, topic.condition, False)
+            if getattr(robot.settings, topic.condition, False)
         }
-        self._channels = [one for one in _channels(robot) if one.declared in on]
-        wanted = {one.name: one.declared for one in self._channels}
-        wanted |= {name: name for name in (EXTERNAL, WRENCH, MARKERS) if name in on}
+        channels = [one for one in _channels(robot) if one.declared in on]
+        wanted = {name: name for one in channels for name in one.topics[1:]}
+        wanted |= {one.name: one.declared for one in channels}
+        wanted |= {MARKERS: MARKERS} if MARKERS in on else {}
         for name in set(self._publishers) - set(wanted):
             self._node.destroy_publisher(self._publishers.pop(name))
         for name, declared in wanted.items():
             if name not in self._publishers:
                 self._publishers[name] = self._node.advertise(declared, name)
-        self._external = messages.EffortMessage(robot.model.joint_names, self._root)
-        self._tool_wrench = messages.wrench_message(prefix + robot.tool_body)
+        self._channels = [
+            (one, [self._publishers[name] for name in one.topics]) for one in channels
+        ]
         self._markers: Markers | None = None
         if MARKERS in on:
             from mbs_dynamics.ros.dynamics.markers import Markers  # rarely needed, and not small
@@ -71,39 +80,25 @@ class Outputs:
             self._markers = Markers(robot)
 
     def filled(
-        self, stamp: Time, results: Results, contact: Contact | None = None
+        self, stamp: Time, results: Results, contact: Contact, display: bool = False
     ) -> list[tuple[Publisher, Any]]:
         """Return publishers with the messages to publish, for topics with subscribers.
 
-        ``contact`` is what the momentum observer has found, if it runs.
+        ``display`` includes the topics for displays.
         """
         ready: list[tuple[Publisher, Any]] = []
-        for channel in self._channels:
-            value = channel.select(results)
+        for channel, publishers in self._channels:
+            due = publishers if display else publishers[:1]
+            heard = [one for one in due if one.get_subscription_count()]
+            value = channel.select(results, contact) if heard else None
             if value is not None:
-                publisher = self._publishers[channel.name]
-                if publisher.get_subscription_count():
-                    ready.append((publisher, channel.message.fill(stamp, value)))
-        if contact is not None:
-            ready += self._filled_contact(stamp, contact)
+                message = channel.message.fill(stamp, value)
+                ready += [(one, message) for one in heard]
         return ready
-
-    def _filled_contact(self, stamp: Time, contact: Contact) -> Iterator[tuple[Publisher, Any]]:
-        if contact.torques is not None and self._has_subscribers(EXTERNAL):
-            if tuple(self._external.message.name) != contact.joints:
-                self._external = messages.EffortMessage(contact.joints, self._root)
-            yield self._publishers[EXTERNAL], self._external.fill(stamp, contact.torques)
-        wrench = contact.wrench if self._has_subscribers(WRENCH) else None
-        if wrench is not None:
-            yield self._publishers[WRENCH], self._tool_wrench.fill(stamp, wrench.W)
-
-    def _has_subscribers(self, topic: str) -> bool:
-        publisher = self._publishers.get(topic)
-        return publisher is not None and publisher.get_subscription_count() > 0
 
     def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
         """Publish markers, if the topic has subscribers."""
-        if self._markers is not None and self._has_subscribers(MARKERS):
+        if self._markers is not None and self._publishers[MARKERS].get_subscription_count():
             drawn = self._markers.message(stamp, reading.q, reading.qd, contact.wrench)
             self._publishers[MARKERS].publish(drawn)
 
@@ -136,17 +131,32 @@ def _channels(robot: Robot) -> Iterator[Channel]:
     for k, (joint, i) in enumerate(zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)):
         wrench = messages.wrench_message(prefix + model.bodies[i].name)
         yield _row("~/joint_wrench/<joint>", names[joint], "joint_wrenches", k, wrench)
+    yield _of_contact(
+        "~/external_torques",
+        messages.KnownEffortsMessage(root),
+        lambda contact: None if contact.torques is None else (contact.joints, contact.torques),
+    )
+    yield _of_contact(
+        "~/tool_wrench",
+        messages.wrench_message(prefix + robot.tool_body),
+        lambda contact: None if contact.wrench is None else contact.wrench.W,
+    )
+
+
+def _of_contact(name: str, message: Any, select: Callable[[Contact], Any]) -> Channel:
+    """Return the channel of a result of the momentum observer."""
+    return Channel(name, name, message, lambda _, contact: select(contact))
 
 
 def _whole(field: str, message: Any) -> Channel:
     """Return the channel of one of the results."""
-    return Channel(f"~/{field}", f"~/{field}", message, lambda results: getattr(results, field))
+    return Channel(f"~/{field}", f"~/{field}", message, lambda results, _: getattr(results, field))
 
 
 def _row(declared: str, owner: str, field: str, k: int, message: Any) -> Channel:
     """Return the channel of one entry of the results."""
 
-    def select(results: Results) -> Any:
+    def select(results: Results, _: Contact) -> Any:
         rows = getattr(results, field)
         return None if rows is None else rows[k]
 

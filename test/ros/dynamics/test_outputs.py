@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
@@ -45,7 +46,7 @@ def test_topics_without_subscribers_are_not_filled():
     results = robot.evaluate(reading(np.full(7, 0.3), np.zeros(7)))
 
     def filled():
-        return [message for _, message in outputs.filled(Time(sec=1), results)]
+        return [message for _, message in outputs.filled(Time(sec=1), results, Contact())]
 
     assert filled() == []
     heard = node.create_subscription(JointState, "~/gravity_torques", lambda _: None, 10)
@@ -78,14 +79,14 @@ NOTHING = {
     if item.name.startswith("publish_") and item.default
 }
 TOPICS = {
-    "publish_gravity_torques": ["~/gravity_torques"],
+    "publish_gravity_torques": ["~/gravity_torques", "~/gravity_torques_throttle"],
     "publish_bias_torques": ["~/bias_torques"],
     "publish_twists": ["~/twist/link7", "~/twist/tool"],
     "publish_jacobians": ["~/jacobian/link7", "~/jacobian/tool"],
     "publish_mass_matrix": ["~/mass_matrix"],
     "publish_energy": ["~/energy"],
-    "publish_external_torques": ["~/external_torques"],
-    "publish_tool_wrench": ["~/tool_wrench"],
+    "publish_external_torques": ["~/external_torques", "~/external_torques_throttle"],
+    "publish_tool_wrench": ["~/tool_wrench", "~/tool_wrench_throttle"],
     "publish_velocities": ["~/velocity/link7", "~/velocity/tool"],
     "publish_center_of_mass": ["~/center_of_mass"],
     "publish_markers": ["~/markers"],
@@ -113,7 +114,7 @@ def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
     outputs = Outputs(PublishersOnly())
     outputs.arrange(robot)
     results = robot.evaluate(reading(np.full(7, 0.3), np.full(7, 0.2)))
-    messages = outputs.filled(Time(sec=1), results)
+    messages = outputs.filled(Time(sec=1), results, Contact())
     assert [publisher.topic for publisher, _ in messages] == [
         "~/joint_wrench/joint6",
         "~/joint_wrench/joint2",
@@ -140,6 +141,15 @@ def test_external_torques_are_published_for_the_joints_that_have_them():
     np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
     assert wrench.header.frame_id == Robot(model, DynamicsSettings(**asked)).tool_body
     assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
+    none = Results(None, None, None, ())
+    shown = outputs.filled(Time(sec=1), none, contact, display=True)
+    assert [publisher.topic for publisher, _ in shown] == [
+        "~/external_torques",
+        "~/external_torques_throttle",
+        "~/tool_wrench",
+        "~/tool_wrench_throttle",
+    ]
+    assert shown[0][1] is shown[1][1]
 
 
 def test_messages_hold_what_was_computed():
@@ -149,7 +159,8 @@ def test_messages_hold_what_was_computed():
     outputs.arrange(robot)
     q, qd = np.full(7, 0.3), np.full(7, 0.2)
     results = robot.evaluate(reading(q, qd))
-    messages = {publisher.topic: one for publisher, one in outputs.filled(Time(sec=1), results)}
+    ready = outputs.filled(Time(sec=1), results, Contact(), display=True)
+    messages = {publisher.topic: one for publisher, one in ready}
     assert sorted(messages) == sorted(
         topic
         for name, topics in TOPICS.items()
