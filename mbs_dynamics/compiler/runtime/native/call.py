@@ -94,16 +94,16 @@ def call(offset: int) -> Function:
             pointers[k] = array.data
         with f.loop(given, inputs) as k:
             pointers[k] = ports[k].default
-            strides[k] = 0
         with f.if_(states.value != ONE_STATE):
             fast.leave_unless(states.value > 0)
             fast.leave_if((states.value >= LEAST_STATES) & (kernel.vector == NULL))
+            with f.loop(given, count) as k:
+                strides[k] = f.select(k < inputs, 0, ports[k].size * 8)
         with f.if_(out.value != NULL):
             with f.loop(inputs, count) as k:
                 array = targets.value[k - inputs].to(Pointer(ARRAY))
                 fast.leave_unless(f.call(CHECKED, array, ports[k], OUTPUT) == states.value)
                 pointers[k] = array.data
-                strides[k] = ports[k].size * 8
             fast.leave_unless(f.call(APART, kernel, pointers, strides, states.value))
         with f.block() as attempt:
             with f.if_(out.value == NULL), f.loop(inputs, count) as k:
@@ -112,7 +112,6 @@ def call(offset: int) -> Function:
                 results[k - inputs] = array
                 made.value = k - inputs + 1
                 pointers[k] = array.data
-                strides[k] = ports[k].size * 8
             _evaluate(f, attempt, kernel, pointers, strides, states.value)
             with f.if_(out.value != NULL):
                 f.call(python.INC_REF, out.value)
