@@ -13,6 +13,7 @@ import pinocchio as pin
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import ARMS, FRAMES, HUMANOIDS, FloatArray, Twins, robot
 from benchmarks.report import Table
+from mbs_dynamics.model.orders import leaves
 
 STATES = 200
 
@@ -65,7 +66,7 @@ def _results(
         V = [pin.getVelocity(model, data, joint, frame).vector for joint in joints]
         found = mbs.twists(ours, q, qd, representation=name)
         yield f"twists, {name}", found, np.array(V)[:, ANGULAR_FIRST]
-    body = ours.leaves[0]
+    body = leaves(ours)[0]
     for name, frame in FRAMES.items():
         J = pin.computeFrameJacobian(model, data, p, model.getFrameId(body), frame)
         found = mbs.jacobian(ours, q, body, representation=name)

@@ -14,6 +14,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, median, ratio
+from mbs_dynamics.model.orders import leaves
 
 STATES = 10_000
 ROUNDS = 15
@@ -62,12 +63,12 @@ def batch() -> Iterator[Table]:
 def _rows(name: str) -> Iterator[list[Any]]:
     model = mbs.Model.from_urdf(urdf(name))
     theirs = pin.buildModelFromUrdf(str(urdf(name)))
-    data, frame = theirs.createData(), theirs.getFrameId(model.leaves[0])
+    data, frame = theirs.createData(), theirs.getFrameId(leaves(model)[0])
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.normal(size=(3, STATES, model.n))
     states = [pin.randomConfiguration(theirs) for _ in range(STATES)]
     rates = list(rng.normal(size=(2, STATES, theirs.nv)))
-    body = {"body": model.leaves[0], "representation": "hybrid"}
+    body = {"body": leaves(model)[0], "representation": "hybrid"}
     aligned = pin.LOCAL_WORLD_ALIGNED
 
     def jacobian(model: Any, data: Any, q: Any) -> Any:

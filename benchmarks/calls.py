@@ -14,6 +14,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import ARMS, FRAMES, Twins, panda_without_fingers, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
 
 COLUMNS = (
@@ -84,7 +85,7 @@ def _row(twins: Twins, subject: Subject) -> list[Any]:
 
 def _together(twins: Twins) -> Table:
     """Return what one kernel for several algorithms takes beside one for each."""
-    model, body = twins.model, twins.model.leaves[0]
+    model, body = twins.model, leaves(twins.model)[0]
     q, qd, _ = model.random_state(1)
     hybrid = {"representation": "hybrid"}
     choices: dict[str, list[tuple[Any, dict[str, Any]]]] = {
@@ -150,7 +151,7 @@ def _motions(twins: Twins) -> Iterator[Subject]:
     computed = Call(pin.forwardKinematics, (model, data, p))
     yield Subject("forward_kinematics", poses, (q,), {}, Call(_placements, (model, data, p)))
     yield Subject("the same, theirs not read", poses, (q,), {}, computed)
-    body = twins.model.leaves[0]
+    body = leaves(twins.model)[0]
     link = model.getFrameId(body)
     for name in REPRESENTATIONS:
         frame, theirs = FRAMES.get(name), None

@@ -21,6 +21,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import arms, chain
 from benchmarks.report import Table
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.model.orders import leaves
 
 JOINTS = 500
 ARM = 6
@@ -121,6 +122,6 @@ def _options(function: Callable[..., Any], model: mbs.Model) -> dict[str, Any]:
         joints = (joints[model.n // 2], joints[-1])
     elif algorithm_of(function).name.endswith("sensitivity"):
         joints = joints[-1:]
-    values = {"body": model.leaves[-1], "joints": joints, "order": ORDER}
+    values = {"body": leaves(model)[-1], "joints": joints, "order": ORDER}
     parameters = inspect.signature(function).parameters.values()
     return {x.name: values[x.name] for x in parameters if x.name in values and x.default is x.empty}

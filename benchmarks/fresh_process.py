@@ -60,6 +60,7 @@ def main(urdf: str) -> None:
     watch.lap("load the URDF")
     from mbs_dynamics.algorithms import kernels
     from mbs_dynamics.compiler import Kernel, trace
+    from mbs_dynamics.model.orders import leaves
 
     Kernel(trace(lambda x: x, {"x": (1,)}, name="nothing"), backend="llvm")
     watch.lap("import llvmlite, compile nothing")
@@ -72,9 +73,9 @@ def main(urdf: str) -> None:
     watch.lap("gravity_torques")
     mbs.bias_torques(model, rest, rest)
     watch.lap("bias_torques")
-    mbs.twists(model, rest, rest, bodies=model.leaves, **frame)
+    mbs.twists(model, rest, rest, bodies=leaves(model), **frame)
     watch.lap("twists of the leaves")
-    for leaf in model.leaves:
+    for leaf in leaves(model):
         mbs.jacobian(model, rest, leaf, **frame)
     watch.lap("jacobian of each leaf")
     watch.book("all", BEGIN)

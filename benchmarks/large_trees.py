@@ -23,6 +23,7 @@ from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.compiler.passes import pipeline
+from mbs_dynamics.model.orders import leaves
 
 LENGTHS = (10, 30, 60, 100, 200)
 
@@ -128,7 +129,7 @@ def _form(program: Program, model: mbs.Model) -> list[Any]:
 
 
 def _compiled(program: Any, model: mbs.Model) -> tuple[Kernel, float]:
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     with patch.dict(os.environ, MBS_CACHE="0"):  # compile, whatever is kept on disk
         begin = thread_time()
         kernel = Kernel(program, backend="llvm", defaults=defaults)
@@ -184,7 +185,7 @@ def _subjects(twins: Twins) -> Iterator[tuple[Any, tuple[Any, ...], Call]]:
     model, data = twins.pin_model, twins.pin_data
     q, qd, qdd = twins.model.random_state(1)
     p, pd, pdd = twins.configuration(q), twins.velocity(qd), twins.velocity(qdd)
-    frame = model.getFrameId(twins.model.leaves[0])
+    frame = model.getFrameId(leaves(twins.model)[0])
     theirs = (
         ((q, qd, qdd), Call(pin.rnea, (model, data, p, pd, pdd))),
         ((q, qd, qdd), Call(pin.aba, (model, data, p, pd, pdd))),

@@ -21,6 +21,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.resources import robot_path
 
@@ -47,7 +48,7 @@ FRAMES = {
 """Pinocchio's name of a representation; it has none for the mixed one."""
 
 OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
-    "body": lambda model: model.leaves[0],
+    "body": lambda model: leaves(model)[0],
     "joints": lambda model: (model.joint_names[0], model.joint_names[model.n // 2]),
     "order": lambda model: 3,
 }

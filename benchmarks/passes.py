@@ -104,7 +104,7 @@ def _compared(each: Pass, name: str, algorithm: str, states: int) -> tuple[float
     traced = program(getattr(mbs, algorithm), model, AUTO)
     batch = (states,) if states > 1 else ()
     rng = np.random.default_rng(0)
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
 
     def compiled() -> tuple[float, Call]:
         begin = thread_time()

@@ -40,6 +40,7 @@ from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
 from benchmarks.timing import Call, interleaved, median
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
@@ -53,7 +54,7 @@ def outputs(model: mbs.Model) -> dict[str, Any]:
         "gravity_torques": EffortMessage(model.joint_names).fill(Time(), np.zeros(model.n)),
         "bias_torques": EffortMessage(model.joint_names).fill(Time(), np.zeros(model.n)),
     }
-    for link, name in topic_names(model.leaves).items():
+    for link, name in topic_names(leaves(model)).items():
         made[f"twist/{name}"] = TwistStamped()
         made[f"twist/{name}"].header.frame_id = link
         made[f"jacobian/{name}"] = JacobianMessage(model.joint_names, name, "hybrid").fill(

@@ -17,6 +17,7 @@ from benchmarks.mechanisms import HUMANOIDS, Twins, chain_twins, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, kernel_alone, median, ratio
 from mbs_dynamics.compiler import Kernel, Program
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import AUTO
 
 LENGTHS = (10, 30, 60)
@@ -86,7 +87,7 @@ def _subjects(twins: Twins) -> Iterator[tuple[Any, tuple[Any, ...], Call]]:
     derivatives = Call(pin.computeABADerivatives, motion)
     yield mbs.forward_dynamics_derivatives, (q, qd, qdd), derivatives
     yield mbs.forward_kinematics, (q,), Call(pin.forwardKinematics, (model, data, p))
-    frame = model.getFrameId(twins.model.leaves[0])
+    frame = model.getFrameId(leaves(twins.model)[0])
     jacobian = Call(pin.computeFrameJacobian, (model, data, p, frame, pin.LOCAL))
     yield mbs.jacobian, (q,), jacobian
 
@@ -114,7 +115,7 @@ def _row(twins: Twins, function: Any, arrays: tuple[Any, ...], theirs: Call) -> 
 
 
 def _kernel(program: Program, model: mbs.Model) -> Kernel:
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     return Kernel(program, backend="llvm", defaults=defaults)
 
 

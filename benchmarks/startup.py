@@ -75,7 +75,7 @@ def _fresh(name: str, *, cached: bool) -> Table:
 def _kernels(name: str) -> Table:
     """Time what makes a kernel, for each algorithm and representation."""
     model = robot(name).model
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     columns = ("milliseconds", "representation", "operations", "trace", "compile", "of this: IR")
     table = Table(f"{name}: what each kernel takes", columns)
     for function in TIMED:

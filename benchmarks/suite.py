@@ -26,6 +26,7 @@ from benchmarks.report import RESULTS, Table
 from benchmarks.rivals import LIBRARIES, NOTES, Pinocchio
 from benchmarks.timing import Call, interleaved, median, ratio
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.model.orders import leaves
 
 FloatArray = NDArray[np.float64]
 
@@ -128,7 +129,7 @@ def _one_state(name: str, model: mbs.Model) -> tuple[Table, dict[str, dict[str, 
     ratios = [f"{library.name} / ours" for library in LIBRARIES]
     table = Table(f"{name}: {model.n} coordinates", (*columns, "Pinocchio", *ratios))
     state = model.random_state(1)
-    body = model.leaves[0]
+    body = leaves(model)[0]
     others = {library.name: library(model).calls(body, *state) for library in LIBRARIES}
     gains: dict[str, dict[str, float]] = {library: {} for library in others}
     for subject in subjects(body):
@@ -209,7 +210,7 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
         "results with zeros, a lower bound for every library. There are fewer states where the "
         "results would take more than a gigabyte.",
     )
-    body = model.leaves[0]
+    body = leaves(model)[0]
     rng = np.random.default_rng(2)
     states = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
     library = Pinocchio(model)

@@ -133,7 +133,7 @@ class _Library:
                 ("char *const", "joint_names", self.model.n),
                 ("char *const", "body_names", self.model.nb),
                 (self.kind, "gravity", 3),
-                (self.kind, "payload", 10 * len(self.model.loaded_bodies)),
+                (self.kind, "payload", 10 * len(self.model.payloads.bodies)),
             )
             if size
         ]
@@ -151,7 +151,7 @@ class _Library:
         """Return the source."""
         model = self.model
         names = {"joint_names": model.joint_names, "body_names": model.body_names}
-        constants = {"gravity": model.gravity, "payload": model.payload_parameters}
+        constants = {"gravity": model.gravity, "payload": model.payloads.parameters}
         return "\n".join(
             [
                 f'#include "{self.prefix}.h"\n\n#include <math.h>\n',

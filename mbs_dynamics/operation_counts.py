@@ -18,6 +18,7 @@ from mbs_dynamics.compiler import Operations
 from mbs_dynamics.errors import SingularError
 from mbs_dynamics.model.dh import DHRow, from_dh
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
 
 
@@ -91,7 +92,7 @@ def algorithm_counts(
     model: Model, functions: Sequence[Callable[..., Any]] = ALGORITHMS
 ) -> list[Row]:
     """Return the operations of algorithms, by default all, for a model in each representation."""
-    tip, middle = (*model.leaves, *model.frames)[0], model.n // 2
+    tip, middle = (*leaves(model), *model.frames)[0], model.n // 2
     joint = model.joint_names[middle] if model.n else ""
     chosen: dict[str, tuple[Any, str]] = {
         "body": (tip, f" of {tip}"),

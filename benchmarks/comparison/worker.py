@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.orders import leaves
 
 FloatArray = NDArray[np.float64]
 Answer = dict[str, Any]
@@ -125,7 +126,7 @@ class PinocchioWorker(Worker):
         if function == "jacobian":
             label += f", {options.get('representation', 'body_fixed')}"
         q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, model.n))
-        self.kernel = _rival(json.dumps(mechanism)).calls(model.leaves[0], q, qd, qdd).get(label)
+        self.kernel = _rival(json.dumps(mechanism)).calls(leaves(model)[0], q, qd, qdd).get(label)
         return {}
 
     def call(self, states: int) -> Answer:
@@ -204,7 +205,7 @@ def _options(function: str, model: mbs.Model) -> dict[str, Any]:
     """Return values of the options that a function cannot do without."""
     names = model.joint_names
     some = np.linspace(0, len(names) - 1, min(MOST_JOINTS, len(names))).astype(int)
-    body = {"body": model.leaves[0]}
+    body = {"body": leaves(model)[0]}
     if function == "jacobian_derivative":
         return {**body, "joints": (names[len(names) // 2], names[-1])}
     if function == "twist_derivatives":

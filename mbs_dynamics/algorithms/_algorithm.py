@@ -19,8 +19,9 @@ import numpy as np
 
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
-    attributes_taken,
+    Property,
     kernel_of,
+    properties_taken,
     shapes_of_model_inputs,
     traced_on,
 )
@@ -33,6 +34,7 @@ from mbs_dynamics.compiler import (
 )
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -114,7 +116,7 @@ class Algorithm(Dispatcher):
         shortcut = self, args[required:], tuple(named.items()) if named else ()
         if len(args) >= required:
             try:  # most calls: the arrays first, and options known from before
-                kernel, properties = model.compiled.calls[shortcut]
+                kernel, properties = compiled(model).calls[shortcut]
             except (KeyError, TypeError, AttributeError):
                 pass
             else:
@@ -131,13 +133,13 @@ class Algorithm(Dispatcher):
             arrays = self.by_body(model, arrays, named)
         given = tuple([x is not None for x in arrays])
         try:
-            kernel, takes = model.compiled.kernels[
-                self, given, model.loaded_bodies, rest, tuple(named.items())
+            kernel, takes = compiled(model).kernels[
+                self, given, model.payloads.bodies, rest, tuple(named.items())
             ]
         except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
             kernel, takes = self._prepared(model, given, rest, named)
-        properties = tuple([getattr(model, name) for name in takes])
-        calls = model.compiled.calls
+        properties = tuple([take(model) for take in takes])
+        calls = compiled(model).calls
         if len(args) >= required == sum(given) and len(calls) < MOST_CALLS:
             # the model keeps the kernel alive: none of these calls is ever forgotten
             with contextlib.suppress(TypeError):  # an option that cannot be hashed
@@ -160,7 +162,7 @@ class Algorithm(Dispatcher):
 
     def _prepared(
         self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[Kernel, tuple[str, ...]]:
+    ) -> tuple[Kernel, tuple[Property, ...]]:
         self.check_model(model)
         positional = dict(zip(self.positional, rest, strict=False))
         twice = [name for name in positional if name in named]
@@ -180,14 +182,14 @@ class Algorithm(Dispatcher):
             if name not in chosen:
                 raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
         options = self.complete({**positional, **named})
-        key = self, given, model.loaded_bodies, tuple(options.items())  # whatever the loads are
-        kernels = model.compiled.kernels
+        key = self, given, model.payloads.bodies, tuple(options.items())  # whatever the loads are
+        kernels = compiled(model).kernels
         found = kernels.get(key)
         if found is None:
             kernel = self.kernel(model, chosen, options)
-            found = kernels[key] = kernel, attributes_taken(kernel)
+            found = kernels[key] = kernel, properties_taken(kernel)
         with contextlib.suppress(TypeError):  # a list in the options: found by the key above
-            kernels[self, given, model.loaded_bodies, rest, tuple(named.items())] = found
+            kernels[self, given, model.payloads.bodies, rest, tuple(named.items())] = found
         return found
 
     def kernel(
@@ -256,7 +258,7 @@ class Algorithm(Dispatcher):
             return straight()
         parents: Sequence[int] = model.parents
         if "body" in options:  # of the bodies on the path to it
-            parents = range(-1, len(path(model, model.frame(options["body"]).body)) - 1)
+            parents = range(-1, len(path(model, model.frames[options["body"]].body)) - 1)
 
         def looped() -> Program:
             from mbs_dynamics.representation.generic_tree import traced_in_loops
@@ -285,9 +287,9 @@ class Algorithm(Dispatcher):
         """Return the model that is traced: with other frames and inertias if none can tell."""
         if not self.joint_space_only:
             return model
-        keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.loaded_bodies)
-        found: Model = model.compiled.once(
-            (equivalent, keep, model.loaded_bodies), lambda: equivalent(model, keep_frames=keep)
+        keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.payloads.bodies)
+        found: Model = compiled(model).once(
+            (equivalent, keep, model.payloads.bodies), lambda: equivalent(model, keep_frames=keep)
         )
         return found
 

@@ -5,18 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.values import Recent
 from mbs_dynamics.representation.tree import Tree
 
-MODEL_INPUTS = {"gravity": "gravity", "payload": "payload_parameters"}
-"""The last inputs of a kernel and the attributes of the model that they are, if it takes them."""
+Property = Callable[[Model], FloatArray]
+
+MODEL_INPUTS: dict[str, Property] = {
+    "gravity": attrgetter("gravity"),
+    "payload": attrgetter("payloads.parameters"),
+}
+"""The last inputs of a kernel, if it takes them: properties of the model."""
 
 MOST_LOADS = 16
 """So many kernels are kept that differ in nothing but the gravity and loads they default to."""
@@ -64,16 +71,16 @@ def compiled_on(
 
 def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the inputs that are properties of the model."""
-    return {"gravity": (3,), "payload": (len(model.loaded_bodies), 10)}
+    return {"gravity": (3,), "payload": (len(model.payloads.bodies), 10)}
 
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
     """Return gravity (3,) and loads (k, 10) of a model, as far as the kernel takes them."""
-    return tuple(getattr(model, name) for name in attributes_taken(kernel))
+    return tuple(take(model) for take in properties_taken(kernel))
 
 
-def attributes_taken(kernel: Kernel) -> tuple[str, ...]:
-    """Return the attributes of a model that a kernel takes."""
+def properties_taken(kernel: Kernel) -> tuple[Property, ...]:
+    """Return the properties of a model that a kernel takes."""
     return tuple(MODEL_INPUTS[port.name] for port in kernel.inputs if port.name in MODEL_INPUTS)
 
 
@@ -90,13 +97,13 @@ def kernel_of(
     With ``defaults`` its last inputs default to the gravity and loads of the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept = model.compiled
-    key = key, model.loaded_bodies
+    kept = compiled(model)
+    key = key, model.payloads.bodies
     with kept.lock:
         traced: Program = kept.once(key, program)
         values: dict[str, FloatArray] = {}
         if defaults:
-            values = {name: getattr(model, of) for name, of in MODEL_INPUTS.items()}
+            values = {name: take(model) for name, take in MODEL_INPUTS.items()}
         used = [values[port.name] for port in traced.inputs if port.name in values]
         loads = b"".join(np.asarray(x).tobytes() for x in used)
         kernels = kept.once((key, backend, defaults), lambda: Recent(MOST_LOADS))

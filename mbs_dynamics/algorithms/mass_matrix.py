@@ -15,6 +15,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import (
     BodyFixed,
@@ -184,7 +185,7 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
 def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
     own = model.model
-    locked = own.compiled.once(_locked, lambda: _locked(Tree(own.without_payloads())))
+    locked = compiled(own).once(_locked, lambda: _locked(Tree(own.without_payloads())))
     said = [
         f"the mass matrix is singular: joint {name!r} moves no inertia"
         for name in model.joint_names

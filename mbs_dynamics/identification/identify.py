@@ -28,6 +28,7 @@ from mbs_dynamics.identification.torque_model import (
 )
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.payloads import Payloads
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
 """Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
@@ -82,7 +83,7 @@ class Identification:
                 found = own[joint.name]
                 joint = replace(joint, damping=found["viscous"], friction=found["coulomb"])
             bodies.append(replace(body, joint=joint, inertia=Inertia.from_parameters(parameters)))
-        return replace(model, bodies=tuple(bodies), payloads=())
+        return replace(model, bodies=tuple(bodies), payloads=Payloads())
 
     @property
     def inertial(self) -> FloatArray:

@@ -67,7 +67,7 @@ def identify_payload(
     Raises UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings
     that cannot be used.
     """
-    frame = model.with_payload(link, 0.0).frame(link)  # or an error
+    frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
     torque_model, equations, _ = equations_of(model, recording, speed)

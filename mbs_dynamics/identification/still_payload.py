@@ -45,7 +45,7 @@ class StillPoses:
 
     def __init__(self, model: Model, link: str) -> None:
         self.model, self.link = model, link
-        frame = model.with_payload(link, 0.0).frame(link)  # or an error
+        frame = model.with_payload(link, 0.0).frames[link]  # or an error
         self._body, self._to_body = frame.body, to_body(frame)[:, :4]
         self._rows: list[FloatArray] = []
         self._torques: list[FloatArray] = []

@@ -25,6 +25,7 @@ from mbs_dynamics.integrate.results import (
 from mbs_dynamics.integrate.states import check_joints
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import leaves
 
 FIGURES = (".png", ".svg", ".pdf")
 """Kinds of files of figures."""
@@ -160,7 +161,7 @@ def _segments(model: Model, C: FloatArray, base: int = GROUND) -> FloatArray:
     """
     names = [model.bodies[i].name for i in range(model.nb)]
     ends = [frame for frame in model.frames.values() if frame.name not in names]
-    ends = [frame for frame in ends if frame.body != GROUND and names[frame.body] in model.leaves]
+    ends = [frame for frame in ends if frame.body != GROUND and names[frame.body] in leaves(model)]
     origins = C[..., :3, 3]
     ground = np.zeros((len(C), 3))
     lines = []

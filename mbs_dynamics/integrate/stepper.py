@@ -45,6 +45,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.joint_forces import Features, JointForces, Stiff, stiff_forces
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
@@ -232,12 +233,12 @@ class Stepper:
     def model(self, model: Model) -> None:
         if (
             not isinstance(model, Model)
-            or model.compiled.kernels is not self._model.compiled.kernels
+            or compiled(model).kernels is not compiled(self._model).kernels
         ):
             raise ArgumentError(
                 "model must be one made from the stepper's own by with_gravity or with_payload"
             )
-        if model.loaded_bodies != self._model.loaded_bodies:
+        if model.payloads.bodies != self._model.payloads.bodies:
             raise ArgumentError("the same bodies must carry payloads; make another Stepper")
         self._model = model
         self._constants = self._parameters()

@@ -1,15 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies, the frames fixed to them, and the loads they carry."""
+"""Bodies, and the frames fixed to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import UnknownBodyError
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.values import Value
@@ -46,24 +47,26 @@ class Frame(NamedTuple):
     """(4, 4) pose in the frame of that body."""
 
 
-class Payload(NamedTuple):
-    """A load fixed to a link, in addition to the inertia of the body."""
+class Frames(Mapping[str, Frame]):
+    """Frames by name; a name that does not exist raises UnknownBodyError, which lists the valid."""
 
-    link: str
-    """Name of the frame to which it is fixed; a link carries at most one load."""
-    body: int
-    """Index of the body that moves with it."""
-    parameters: FloatArray
-    """(10,) :attr:`Inertia.parameters` in the frame of that body."""
+    def __init__(self, frames: Mapping[str, Frame]) -> None:
+        self._frames = dict(frames)
 
+    def __getitem__(self, name: str) -> Frame:
+        try:
+            return self._frames[name]
+        except (KeyError, TypeError):
+            raise UnknownBodyError(name, self._frames) from None
 
-def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
-    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
-    found = list(bodies)
-    for i, parameters in loads:
-        inertia = found[i].inertia + Inertia.from_parameters(parameters)
-        found[i] = replace(found[i], inertia=inertia)
-    return tuple(found)
+    def __contains__(self, name: object) -> bool:
+        return name in self._frames
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
 
 
 def preorder(parents: Sequence[int]) -> list[int]:

@@ -32,3 +32,8 @@ class Compiled:
             if found is None:
                 found = self.kernels[key] = make()
             return found
+
+
+def compiled(model: Any) -> Compiled:
+    """Return the kernels of a model, which those that differ in gravity or loads alone share."""
+    return model._compiled  # type: ignore[no-any-return]

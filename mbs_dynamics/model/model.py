@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,15 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.body import GROUND, Body, Frame, Payload, loaded
+from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import CoordinateLimits, bounded, limits_of
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.payloads import Payload, Payloads, loaded
 from mbs_dynamics.model.values import Value
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -56,17 +56,19 @@ class Model(Value):
     gravity: FloatArray = STANDARD_GRAVITY  # type: ignore[assignment]
     """(3,) free-fall acceleration in the inertial frame, m/s^2."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
-    """Frames by name: those of the bodies, of links merged into bodies, and added ones."""
+    """Frames by name: those of the bodies, of links merged into bodies, and added ones.
+
+    ``frames[name]`` raises UnknownBodyError, which lists the valid names."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Warnings about implausible physics, and notes on incomplete descriptions."""
-    payloads: tuple[Payload, ...] = ()
-    """Loads, at most one per link, sorted by the bodies that carry them."""
+    payloads: Payloads = field(default_factory=Payloads)
+    """Loads, at most one per link, and what bodies carry of them in sum."""
     joints: tuple[Joint, ...] = field(init=False)
     """The n joints that own a coordinate, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
     """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
-    compiled: Compiled = field(init=False)
-    """Compiled kernels, shared with the models that differ in gravity or loads alone."""
+    _compiled: Compiled = field(init=False)
+    """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
     # -- constructors ----------------------------------------------------------------------------
 
@@ -218,10 +220,10 @@ class Model(Value):
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        object.__setattr__(self, "frames", MappingProxyType(self.frames))
+        object.__setattr__(self, "frames", Frames(self.frames))
         object.__setattr__(self, "joints", tuple(owners))
         object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        object.__setattr__(self, "compiled", Compiled())
+        object.__setattr__(self, "_compiled", Compiled())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields that define the model, without compiled kernels."""
@@ -259,22 +261,6 @@ class Model(Value):
     def body_names(self) -> tuple[str, ...]:
         """Names of the nb moving bodies, which are those of the joints' child links, in order."""
         return tuple(body.name for body in self.bodies)
-
-    @property
-    def leaves(self) -> tuple[str, ...]:
-        """Names of the bodies without children."""
-        parents = set(self.parents)
-        return tuple(body.name for i, body in enumerate(self.bodies) if i not in parents)
-
-    def frame(self, name: str) -> Frame:
-        """Return the frame of a body, merged link or added frame by its name.
-
-        Raises UnknownBodyError, which lists the valid names.
-        """
-        try:
-            return self.frames[name]
-        except (KeyError, TypeError):
-            raise UnknownBodyError(name, self.frames) from None
 
     def joint(self, name: str) -> Joint:
         """Return a joint by its name, mimic joints included.
@@ -377,7 +363,7 @@ class Model(Value):
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""
-        frame = self.frame(link)
+        frame = self.frames[link]
         if frame.body == GROUND:
             raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
         return frame
@@ -416,11 +402,11 @@ class Model(Value):
         load = Payload(link, frame.body, checks.snap(parameters))
         others = [payload for payload in self.payloads if payload.link != link]
         loads = sorted([*others, load], key=lambda load: (load.body, load.link))
-        return self._sharing_kernels(payloads=tuple(loads))
+        return self._sharing_kernels(payloads=Payloads(loads))
 
     def without_payloads(self) -> Model:
         """Return this model without loads."""
-        return self._sharing_kernels(payloads=())
+        return self._sharing_kernels(payloads=Payloads())
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
@@ -431,7 +417,7 @@ class Model(Value):
         """
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"name must be that of a frame; got {name!r}")
-        base, C = self.frame(parent), checks.pose("pose", checks.numbers("pose", pose, (4, 4)))
+        base, C = self.frames[parent], checks.pose("pose", checks.numbers("pose", pose, (4, 4)))
         if name in self.frames:
             raise ModelError(f"there is a frame {name!r} already; choose another name")
         frame = Frame(name, base.body, base.placement @ C)
@@ -440,26 +426,13 @@ class Model(Value):
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with gravity or loads replaced, which are inputs of its kernels."""
         model = replace(self, **changes)
-        object.__setattr__(model, "compiled", Compiled(self.compiled))
+        object.__setattr__(model, "_compiled", Compiled(self._compiled))
         return model
-
-    @cached_property
-    def loaded_bodies(self) -> tuple[int, ...]:
-        """Indices of the k bodies that carry loads, in order; kernels are compiled per such set."""
-        return tuple(sorted({load.body for load in self.payloads}))
-
-    @property
-    def payload_parameters(self) -> FloatArray:
-        """(k, 10) summed parameters of the loads of :attr:`loaded_bodies`, an input of kernels."""
-        sums = {i: np.zeros(10) for i in self.loaded_bodies}
-        for load in self.payloads:
-            sums[load.body] += load.parameters
-        return np.array(list(sums.values())).reshape(-1, 10)
 
     def loaded(self) -> Model:
         """Return the model with its loads merged into the bodies that carry them."""
-        loads = zip(self.loaded_bodies, self.payload_parameters, strict=True)
-        return replace(self, bodies=loaded(self.bodies, loads), payloads=())
+        loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
+        return replace(self, bodies=loaded(self.bodies, loads), payloads=Payloads())
 
 
 def _builder(file: str, function: str) -> Callable[..., Model]:

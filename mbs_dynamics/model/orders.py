@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.payloads import Payloads
 
 
 def depth_first(model: Model) -> tuple[Model, list[int]]:
@@ -15,7 +16,13 @@ def depth_first(model: Model) -> tuple[Model, list[int]]:
     order = preorder(model.parents)
     new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
     bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
-    return replace(model, bodies=tuple(bodies), frames={}, payloads=()), order
+    return replace(model, bodies=tuple(bodies), frames={}, payloads=Payloads()), order
+
+
+def leaves(model: Model) -> tuple[str, ...]:
+    """Return the names of the bodies without children, in order."""
+    parents = set(model.parents)
+    return tuple(body.name for i, body in enumerate(model.bodies) if i not in parents)
 
 
 def path(model: Model, i: int) -> list[int]:
@@ -32,11 +39,11 @@ def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
 
     Each has a coordinate of its own in the chain; the caller assigns those of q.
     """
-    frame = model.frame(name)
+    frame = model.frames[name]
     chain = path(model, frame.body)
     bodies = tuple(
         replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
         for k, body in enumerate(model.bodies[i] for i in chain)
     )
     own = {name: frame._replace(body=len(chain) - 1)} if chain else {}
-    return replace(model, bodies=bodies, frames=own, payloads=()), chain
+    return replace(model, bodies=bodies, frames=own, payloads=Payloads()), chain

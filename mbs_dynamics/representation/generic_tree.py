@@ -59,7 +59,7 @@ def traced_in_loops(
     coordinates = [joint.coordinate for joint in joints if joint.ratio == 1.0]
     if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
         raise NoLoopNest
-    loads = {i: k for k, i in enumerate(model.loaded_bodies)} if whole else {}
+    loads = {i: k for k, i in enumerate(model.payloads.bodies)} if whole else {}
     loaded = {k for k, i in enumerate(order) if i in loads}
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:

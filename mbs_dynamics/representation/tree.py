@@ -14,16 +14,17 @@ import numpy as np
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
-from mbs_dynamics.model.body import GROUND, Frame, loaded
+from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
+from mbs_dynamics.model.payloads import loaded
 
 
 class Tree:
     """The bodies of a model with their loads, and the loops and containers of the equations.
 
-    Gravity (3,) and loads, (10,) for each of :attr:`Model.loaded_bodies`, are numbers or symbols;
-    by default those of the model. A :class:`mbs_dynamics.representation.generic_tree.GenericTree`
+    Gravity (3,) and loads, (10,) for each body that carries some, are numbers or symbols; by
+    default those of the model. A :class:`mbs_dynamics.representation.generic_tree.GenericTree`
     has one body in place of all of its kind.
     """
 
@@ -31,8 +32,8 @@ class Tree:
         self.model = model
         self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
         self.gravity: Any = model.gravity if gravity is None else gravity
-        self.loads: Any = model.payload_parameters if loads is None else loads
-        self.bodies: Any = loaded(model.bodies, zip(model.loaded_bodies, self.loads, strict=True))
+        self.loads: Any = model.payloads.parameters if loads is None else loads
+        self.bodies: Any = loaded(model.bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
 
     def under(self, gravity: Any) -> Tree:
@@ -43,7 +44,7 @@ class Tree:
 
     def frame(self, name: str) -> Frame:
         """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
-        return self.model.frame(name)
+        return self.model.frames[name]
 
     def path(self, i: Any) -> list[Any]:
         """Return the bodies from the root to body i, both included."""

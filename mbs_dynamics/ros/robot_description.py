@@ -182,7 +182,7 @@ def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
     vector = check_gravity("gravity", gravity.vector)
     if not gravity.link:
         return vector
-    frame = model.frame(gravity.link)
+    frame = model.frames[gravity.link]
     if frame.body != GROUND:
         raise ModelError(
             f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "

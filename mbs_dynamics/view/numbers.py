@@ -67,7 +67,7 @@ def as_python(scene: Scene, model_code: str) -> str:
     lines = ["import numpy as np", "", "import mbs_dynamics as mbs", "", f"model = {model_code}"]
     lines.append(f"model = model.with_gravity({_list(model.gravity)})")
     for load in model.payloads:
-        placement = model.frame(load.link).placement
+        placement = model.frames[load.link].placement
         mass = float(load.parameters[0])
         com = placement[:3, :3].T @ (load.parameters[1:4] / mass - placement[:3, 3])
         lines.append(f"model = model.with_payload({load.link!r}, {mass!r}, {_list(com)})")

@@ -21,6 +21,7 @@ from mbs_dynamics.colours import Colour
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Canvas, Robot
 from mbs_dynamics.view.layers import LAYERS, Layer
@@ -249,7 +250,7 @@ _MESSAGE = (
 
 def _last_link(model: Model) -> str:
     """Return the link at the end of the first branch."""
-    leaf = model.frame(model.leaves[0]).body
+    leaf = model.frames[leaves(model)[0]].body
     return [frame.name for frame in model.frames.values() if frame.body == leaf][-1]
 
 

@@ -21,6 +21,7 @@ from robots import robot_files
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.model.orders import leaves
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
 
@@ -49,7 +50,7 @@ def test_machine_code_is_what_plain_python_is(name):
     defaults = {"gravity": model.gravity}
     for function, arrays in FUNCTIONS.items():
         algorithm = algorithm_of(function)
-        options = {"body": model.leaves[-1]} if function is mbs.jacobian else {}
+        options = {"body": leaves(model)[-1]} if function is mbs.jacobian else {}
         for representation in mbs.REPRESENTATIONS:
             chosen = {**algorithm.options, **options, "representation": representation}
             program = algorithm.program(model, arrays, chosen)

@@ -26,6 +26,7 @@ from urdf_reference import load
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.compiler import derivative_of, series_of
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
@@ -344,11 +345,11 @@ def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
     ]
     for function, arrays in calls:
         function(empty, *arrays)  # compiled for any gravity and any load on that body
-    kernels = set(model.compiled.kernels)
+    kernels = set(compiled(model).kernels)
     for function, arrays in calls:
         found, expected = function(model, *arrays), function(heavy, *arrays)
         assert_close(found, expected, 1e-10, function.__name__)
-    assert set(model.compiled.kernels) == kernels
+    assert set(compiled(model).kernels) == kernels
 
 
 # -- models without joints ------------------------------------------------------------------------

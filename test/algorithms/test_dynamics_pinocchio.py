@@ -139,7 +139,7 @@ def assert_agrees(robot, algorithm, arrays, *expected, **options):
         options["representation"] = "body_fixed"
     kernels = {"python": mbs.compile(algorithm, model, backend="python", **options)}
     if model.nb <= FEW:
-        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
         program = kernels["python"].program  # what compile(..., backend="llvm") would trace again
         kernels["llvm"] = mbs.Kernel(program, backend="llvm", defaults=defaults)
     for backend, kernel in kernels.items():

@@ -38,6 +38,8 @@ from robots import robot as robot_file
 from urdf_reference import STATED, chain, load, pin_positions
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.orders import leaves
 
 pytestmark = pytest.mark.backend_independent  # all is evaluated by both, whatever is set
 
@@ -139,14 +141,14 @@ def assert_agrees(robot, algorithm, arrays, expected, backends=BACKENDS, **optio
     model = robot.model
     kernels = {"python": mbs.compile(algorithm, model, backend="python", **options)}
     if "llvm" in backends:
-        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
         program = kernels["python"].program  # what compile(..., backend="llvm") would trace again
         kernels["llvm"] = mbs.Kernel(program, backend="llvm", defaults=defaults)
     for backend, kernel in kernels.items():
         assert_close(kernel(*arrays), expected, TOLERANCE, backend)
         single = kernel(*[array[0] for array in arrays])
         assert_close(single, expected[0], TOLERANCE, f"{backend}, one state")
-    model.compiled.kernels.clear()  # or what was traced for a large robot stays in memory
+    compiled(model).kernels.clear()  # or what was traced for a large robot stays in memory
 
 
 def test_poses_of_all_links(robot):
@@ -183,7 +185,7 @@ def test_jacobians_of_leaves_and_a_merged_link(robot, representation):
         for name, frame in robot.model.frames.items()
         if frame.body >= 0 and not np.array_equal(frame.placement, np.eye(4))
     ]
-    links = (*robot.model.leaves, (merged or list(robot.model.frames))[-1])
+    links = (*leaves(robot.model), (merged or list(robot.model.frames))[-1])
     for link in links:
         expected = np.zeros((STATES, 6, robot.model.n))
         for k in range(STATES if robot.model.n else 0):  # without columns, Pinocchio crashes

@@ -15,6 +15,7 @@ from reference import assert_close
 from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.orders import leaves
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 ARMS = {
@@ -106,7 +107,7 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
     model = mechanism(name)
     q, qd, qdd, qddd = motion_at(model, -0.4, 3)
-    link = model.leaves[-1] if name != "arm" else "tool"
+    link = leaves(model)[-1] if name != "arm" else "tool"
     options = {"representation": representation}
     J = mbs.jacobian(model, q, link, **options)
     Jd = mbs.jacobian_rate(model, q, qd, link, **options)
@@ -122,7 +123,7 @@ def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
 def test_partial_derivatives_are_derivatives_of_lower_ones(name, representation):
     model = mechanism(name)
     q = motion_at(model, 0.1, 0)[0]
-    link = model.leaves[-1] if name != "arm" else "tool"
+    link = leaves(model)[-1] if name != "arm" else "tool"
     options = {"representation": representation}
     rng = np.random.default_rng(3)
     for joints in [(), *(tuple(rng.integers(model.n, size=k)) for k in (1, 1, 2))]:
@@ -141,12 +142,12 @@ def test_the_order_of_differentiation_does_not_matter(representation):
     model = MECHANISMS["tree"].model
     q = motion_at(model, 0.1, 0)[0]
     first = mbs.jacobian_derivative(
-        model, q, model.leaves[-1], (0, 2, 3), representation=representation
+        model, q, leaves(model)[-1], (0, 2, 3), representation=representation
     )
     for joints in itertools.permutations((0, 2, 3)):
         named = [model.joint_names[k] for k in joints]
         other = mbs.jacobian_derivative(
-            model, q, model.leaves[-1], named, representation=representation
+            model, q, leaves(model)[-1], named, representation=representation
         )
         assert np.array_equal(first, other)
 
@@ -156,14 +157,14 @@ def test_the_order_of_differentiation_does_not_matter(representation):
 def test_the_hessian_contracts_to_the_jacobian_rate(name, representation):
     model = mechanism(name)
     q, qd = motion_at(model, 0.6, 1)
-    link = model.leaves[0]
+    link = leaves(model)[0]
     H = mbs.kinematic_hessian(model, q, link, representation=representation)
     assert_close(H @ qd, mbs.jacobian_rate(model, q, qd, link, representation=representation))
 
 
 def test_bad_orders_and_joints_are_refused():
     model = MECHANISMS["tree"].model
-    q, link = np.zeros(model.n), model.leaves[0]
+    q, link = np.zeros(model.n), leaves(model)[0]
     with pytest.raises(mbs.ArgumentError, match="order must be an integer of at least 0; got -1"):
         mbs.twist_derivatives(model, np.zeros((1, model.n)), -1)
     with pytest.raises(mbs.ArgumentError, match=r"order must be an integer .* got 1\.5"):

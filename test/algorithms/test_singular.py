@@ -213,7 +213,7 @@ def test_a_leaf_without_mass_under_a_payload(backend):
     assert_close(mbs.inverse_dynamics(model, x, x, qdd), x)
     with pytest.raises(mbs.SingularError, match=r"joint 'joint2' moves no inertia$"):
         kernel(x, x, x, model.gravity, np.zeros((1, 10)))
-    loads = np.array([1.0, 0.5, 0.0])[:, None, None] * model.payload_parameters
+    loads = np.array([1.0, 0.5, 0.0])[:, None, None] * model.payloads.parameters
     with pytest.raises(mbs.SingularError, match=r"'joint2' moves no inertia at state \[2\]"):
         kernel(x, x, x, payload=loads)
 

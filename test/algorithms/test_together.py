@@ -82,7 +82,7 @@ def test_without_defaults_every_call_gives_gravity_and_payloads(arm):
     assert mbs.compile_together(functions, held) is not kernel
     q, _, _ = arm.random_state(3)
     for model in (held, other):
-        g, J = kernel(q, model.gravity, model.payload_parameters)
+        g, J = kernel(q, model.gravity, model.payloads.parameters)
         np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
         np.testing.assert_allclose(J, mbs.jacobian(model, q, "tool"), atol=1e-14)
     with pytest.raises(mbs.ArgumentError, match="gravity"):

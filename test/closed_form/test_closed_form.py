@@ -15,7 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.closed_form import MovingSystem, System, sums
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie.se3 import Ad, inverse
-from mbs_dynamics.model.orders import path
+from mbs_dynamics.model.orders import leaves, path
 
 LETTERS = {"body_fixed": "b", "spatial": "s", "hybrid": "h", "mixed": "m"}
 INVERSES = {
@@ -200,7 +200,7 @@ def test_twists_and_accelerations_are_those_of_the_recursions(name, representati
 def test_jacobians_and_their_rates_are_those_of_the_recursions(name, representation):
     mechanism, system, q, (qd, *_), _ = state(name)
     J, Jd = of_form(system, "J", representation), of_form(system, "Jd", representation)
-    for body in mechanism.model.leaves:
+    for body in leaves(mechanism.model):
         i = mechanism.model.body_names.index(body)
         rows = slice(6 * i, 6 * i + 6)
         same = {"representation": representation}
@@ -263,7 +263,7 @@ def test_second_rate_of_the_hybrid_jacobian(name):
     """(30), and J qddd + 2 Jd qdd + Jdd qd, which is (31), (32)."""
     mechanism, system, q, (qd, qdd, qddd), _ = state(name)
     Jdd = sums.hybrid_jacobian_second_rate(system)
-    for body in mechanism.model.leaves:
+    for body in leaves(mechanism.model):
         i = mechanism.model.body_names.index(body)
         expected = mbs.jacobian_second_rate(
             mechanism.model, q, qd, qdd, body, representation="hybrid"

@@ -129,7 +129,7 @@ def test_exported_functions_are_the_kernels(tmp_path, precision):
     random = np.random.default_rng(0)
     q, qd, qdd = random.uniform(-1.5, 1.5, (3, model.n))
     tau = mbs.inverse_dynamics(model, q, qd, qdd)
-    carried = model.payload_parameters
+    carried = model.payloads.parameters
     dynamics = (model.gravity, carried)
     for name, inputs, expected in (
         ("gravity_torques", (q, *dynamics), mbs.gravity_torques(model, q)),
@@ -158,7 +158,7 @@ def test_constants_of_the_model(tmp_path, arm):
     payload = (ctypes.c_double * 10).in_dll(library, "held_payload")
     names = (ctypes.c_char_p * arm.n).in_dll(library, "held_joint_names")
     np.testing.assert_array_equal(gravity, held.gravity)
-    np.testing.assert_array_equal(payload, held.payload_parameters.ravel())
+    np.testing.assert_array_equal(payload, held.payloads.parameters.ravel())
     assert [name.decode() for name in names] == list(arm.joint_names)
     text = header.read_text()
     assert "#define HELD_JOINTS 7" in text
@@ -178,7 +178,7 @@ def test_a_failed_guard_is_returned_and_listed(tmp_path):
     source, header = mbs.export_c(loaded_model, [mbs.forward_dynamics], tmp_path)
     library = loaded(source, tmp_path)
     zeros = np.zeros(1)
-    inputs = (zeros, zeros, zeros, model.gravity, loaded_model.payload_parameters)
+    inputs = (zeros, zeros, zeros, model.gravity, loaded_model.payloads.parameters)
     status, _ = evaluate(library.thin_forward_dynamics, inputs, (1,))
     assert status == 1
     assert "Returns 1 if the mass matrix is singular: joint 'j'" in header.read_text()
@@ -242,7 +242,7 @@ def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
     function = loaded(source, tmp_path).held_forward_dynamics
     (room,) = re.findall(r"#define HELD_FORWARD_DYNAMICS_WORKSPACE (\d+)", header.read_text())
     zeros, workspace, result = np.zeros(chain.n), np.empty(int(room)), np.empty(chain.n)
-    load = massless.payload_parameters.copy()
+    load = massless.payloads.parameters.copy()
     for mass, expected in ((0.0, 0), (-1e6, 1)):
         load[0, 0] = mass
         arrays = (zeros, zeros, zeros, chain.gravity, load, result, workspace)

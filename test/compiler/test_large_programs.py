@@ -43,7 +43,7 @@ def program_of(function: Any, model: mbs.Model, **options: Any) -> Program:
 
 
 def kernel_of(program: Program, model: mbs.Model, backend: str = "llvm") -> Kernel:
-    defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+    defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     return Kernel(program, backend=backend, defaults=defaults)
 
 
@@ -91,7 +91,7 @@ def test_chunks_give_what_straight_code_gives(name, large):
     for function, options in ALGORITHMS:
         large(False)
         program = program_of(function, model, **options)
-        defaults = {"gravity": model.gravity, "payload": model.payload_parameters}
+        defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
         plain = Kernel(program, backend="python", defaults=defaults)
         straight = flat(plain(*arrays_of(program, model, 5)))
         large(True)

@@ -182,7 +182,7 @@ def test_payloads_are_inputs_of_loops(name, loops):
         looped = kernel(function, model, True)
         assert kernel(function, other, True).program is looped.program
         arguments = arrays(function, model, 40)
-        for load in (model.payload_parameters, other.payload_parameters):
+        for load in (model.payloads.parameters, other.payloads.parameters):
             named = {"payload": load}
             for rows in ([x[0] for x in arguments], arguments):
                 expected, found = straight(*rows, **named), looped(*rows, **named)

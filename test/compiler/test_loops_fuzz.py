@@ -21,6 +21,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.model.compiled import compiled
 
 CASES = int(os.environ.get("MBS_FUZZ_LOOPS", "40"))
 SEED = 57 if CASES == 40 else int(np.random.default_rng().integers(1 << 32))
@@ -69,7 +70,7 @@ def test_loops_give_what_straight_code_gives(loops):
         kernels = []
         for on in (False, True):
             loops(on)
-            model.compiled.kernels.clear()
+            compiled(model).kernels.clear()
             backend = None if on else "python"
             kernels.append(mbs.compile(function, model, backend=backend, **options))
         straight, kernel = kernels

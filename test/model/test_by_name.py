@@ -114,7 +114,7 @@ def test_a_frame_that_is_added_is_one_of_its_body(parent):
     np.testing.assert_allclose(hessian, expected, atol=1e-12)
     again = model.with_frame("tip", "tcp", se3.inverse(pose))
     np.testing.assert_allclose(
-        again.frame("tip").placement, ARM.frame(parent).placement, atol=1e-14
+        again.frames["tip"].placement, ARM.frames[parent].placement, atol=1e-14
     )
     loaded = model.with_payload("tcp", 2.0)
     moved = ARM.with_payload(parent, 2.0, com=pose[:3, 3])

@@ -17,6 +17,7 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, positive, trace
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
@@ -50,12 +51,12 @@ def test_copies_of_models_are_equal(name, how):
     assert other == model
     assert hash(other) == hash(model)
     assert other is not model
-    assert not other.compiled.kernels
-    assert not other.compiled.calls
-    assert other.compiled.lock is not model.compiled.lock
+    assert not compiled(other).kernels
+    assert not compiled(other).calls
+    assert compiled(other).lock is not compiled(model).lock
     assert other.joint_names == model.joint_names
-    assert other.loaded_bodies == model.loaded_bodies
-    arrays = [model.gravity, *(b.home_rel for b in model.bodies), *model.payload_parameters[:0]]
+    assert other.payloads.bodies == model.payloads.bodies
+    arrays = [model.gravity, *(b.home_rel for b in model.bodies), *model.payloads.parameters[:0]]
     arrays += [f.placement for f in other.frames.values()] + [b.joint.screw for b in other.bodies]
     assert not any(array.flags.writeable for array in arrays)
     q = model.random_state(1).q
@@ -157,12 +158,11 @@ def test_kernels_for_many_loads_are_not_all_kept():
         loaded = arm.with_payload("tool", 1.0 + 0.01 * k)
         kernel = mbs.compile(mbs.gravity_torques, loaded, backend="python")
         mbs.compile_together([mbs.gravity_torques], loaded, backend="python")
-    kept = [
-        x for held in arm.compiled.kernels.values() if isinstance(held, dict) for x in held.values()
-    ]
+    held = [x for x in compiled(arm).kernels.values() if isinstance(x, dict)]
+    kept = [kernel for kernels in held for kernel in kernels.values()]
     assert kernel in kept
     assert len(kept) <= 2 * 16
-    assert len(arm.compiled.kernels) < 20
+    assert len(compiled(arm).kernels) < 20
 
 
 def test_calls_with_many_options_are_not_all_kept():
@@ -170,9 +170,9 @@ def test_calls_with_many_options_are_not_all_kept():
     q = arm.random_state(1).q
     expected = mbs.gravity_torques(arm, q)
     for order in range(600):
-        arm.compiled.kernels["something", order] = order
-        arm.compiled.calls["something", order] = order
-    assert len(arm.compiled.kernels) <= 500
-    remembered = len(arm.compiled.calls)
+        compiled(arm).kernels["something", order] = order
+        compiled(arm).calls["something", order] = order
+    assert len(compiled(arm).kernels) <= 500
+    remembered = len(compiled(arm).calls)
     np.testing.assert_allclose(mbs.bias_torques(arm, q, 0.0 * q), expected, atol=1e-12)
-    assert len(arm.compiled.calls) == remembered  # the last call is not among them
+    assert len(compiled(arm).calls) == remembered  # the last call is not among them

@@ -134,7 +134,7 @@ def test_frames_are_the_product_of_the_elementary_transformations(seed):
         np.testing.assert_allclose(C[:3, 3], along_Z, atol=1e-13)  # at O_i
         frame = frame @ Rz(theta) @ T(0, 0, b) @ T(row.a, 0, 0) @ Rx(row.alpha)
         np.testing.assert_allclose(C[:3, 0], frame[:3, 0], atol=1e-13)  # and along X_{i+1}
-    tool = model.frame("tool")
+    tool = model.frames["tool"]
     assert tool.body == model.nb - 1
     np.testing.assert_allclose(C @ tool.placement, frame, atol=1e-13)
     assert [joint.kind for joint in model.joints] == [row.kind for row in table.rows]
@@ -251,7 +251,7 @@ def test_puma_of_table_2(puma):
 
 def test_puma_stretched_out(puma):
     # At q = 0 all X are parallel: the links add up along X_1 and, where Z_i is not Z_1, along Y_1.
-    C = configuration(puma, np.zeros(6))[-1] @ puma.frame("tool").placement
+    C = configuration(puma, np.zeros(6))[-1] @ puma.frames["tool"].placement
     expected = [[1, 0, 0, 0.452], [0, 1, 0, 0.149], [0, 0, 1, 0.20 + 0.432 + 0.056], [0, 0, 0, 1]]
     np.testing.assert_allclose(C, expected, atol=1e-15)
 

@@ -14,6 +14,7 @@ from reference import Reference, assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, UnknownBodyError
 from mbs_dynamics.model import Frame, Model
+from mbs_dynamics.model.compiled import compiled
 
 MECHANISM = random_mechanism(21, TREE)
 STATE = MECHANISM.model.random_state(3)
@@ -29,11 +30,11 @@ def test_gravity_changes_without_compiling():
         lambda m: mbs.forward_kinematics(m, q, bodies=["tool"]),
     ]
     before = [call(model) for call in calls]
-    count = len(model.compiled.kernels)
+    count = len(compiled(model).kernels)
     turned = model.with_gravity(g)
     found = [call(turned) for call in calls]
-    assert turned.compiled.kernels is model.compiled.kernels
-    assert len(model.compiled.kernels) == count
+    assert compiled(turned).kernels is compiled(model).kernels
+    assert len(compiled(model).kernels) == count
     fresh = Model.from_urdf(ARM_URDF, gravity=g)
     for call, result, old in zip(calls, found, before, strict=True):
         assert_close(result, call(fresh), 1e-14)
@@ -98,12 +99,12 @@ def test_payloads_change_without_compiling():
     empty = mbs.gravity_torques(model, q)
     first = model.with_payload("tool", **LOAD)
     one = mbs.gravity_torques(first, q)
-    count = len(model.compiled.kernels)
+    count = len(compiled(model).kernels)
     double = mbs.gravity_torques(model.with_payload("tool", 5.0, LOAD["com"]), q)
     assert_close(double - empty, 2 * (one - empty), 1e-13)
     assert_close(mbs.gravity_torques(model.with_payload("tool", 0.0), q), empty, 1e-13)
     assert_close(mbs.gravity_torques(first.with_gravity((0, 0, 0)), q), 0 * q, 1e-13)
-    assert len(model.compiled.kernels) == count
+    assert len(compiled(model).kernels) == count
     np.testing.assert_array_equal(mbs.gravity_torques(model, q), empty)
 
 
@@ -118,14 +119,14 @@ def test_one_payload_per_link():
     both = tool.with_payload("lower", 1.0)
     assert [load.link for load in both.payloads] == ["lower", "tool"]
     assert both == lower.with_payload("tool", **LOAD)
-    assert both.loaded_bodies == tool.loaded_bodies
+    assert both.payloads.bodies == tool.payloads.bodies
     each = [mbs.gravity_torques(one, q) - empty for one in (tool, lower)]
     assert_close(mbs.gravity_torques(both, q) - empty, each[0] + each[1], 1e-13)
     assert_close(mbs.gravity_torques(both.loaded(), q), mbs.gravity_torques(both, q), 1e-13)
     pair = model.with_payload("lower", **LOAD).with_payload("upper", 1.0)
     riap = model.with_payload("upper", 1.0).with_payload("lower", **LOAD)
-    assert pair.loaded_bodies == riap.loaded_bodies == (0, 1)
-    np.testing.assert_array_equal(pair.payload_parameters, riap.payload_parameters)
+    assert pair.payloads.bodies == riap.payloads.bodies == (0, 1)
+    np.testing.assert_array_equal(pair.payloads.parameters, riap.payloads.parameters)
     alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
     upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)
     assert_close(mbs.gravity_torques(pair, q), upper + lower - empty, 1e-13)
@@ -140,12 +141,12 @@ def test_payloads_are_inputs_of_kernels():
     q = model.random_state(1).q
     kernel = mbs.compile(mbs.gravity_torques, model)
     assert [port.name for port in kernel.inputs] == ["q", "gravity", "payload"]
-    assert kernel.inputs[2].shape == model.payload_parameters.shape == (2, 10)
+    assert kernel.inputs[2].shape == model.payloads.parameters.shape == (2, 10)
     np.testing.assert_array_equal(kernel(q), mbs.gravity_torques(model, q))
     nothing = kernel(q, payload=np.zeros((2, 10)))
     assert_close(nothing, mbs.gravity_torques(Model.from_urdf(ARM_URDF), q), 1e-13)
     scales = np.array([0.0, 1.0, 2.0])[:, None, None]
-    batch = kernel(q, payload=scales * model.payload_parameters)
+    batch = kernel(q, payload=scales * model.payloads.parameters)
     assert_close(batch[2] - batch[1], batch[1] - batch[0], 1e-13)
 
 

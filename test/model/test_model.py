@@ -17,7 +17,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
 from mbs_dynamics.model.diagnostics import diagnose
-from mbs_dynamics.model.orders import path
+from mbs_dynamics.model.orders import leaves, path
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
@@ -42,7 +42,7 @@ def test_numbers_and_names():
     assert model.parents == TREE
     assert model.body_names == tuple(f"body{k}" for k in range(1, 8))
     assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
-    assert model.leaves == ("body5", "body6", "body7")
+    assert leaves(model) == ("body5", "body6", "body7")
     assert [path(model, i) for i in (0, 3, 5, 6)] == [[0], [0, 2, 3], [0, 1, 5], [0, 2, 3, 6]]
     assert path(model, GROUND) == []
     tree = Tree(model)
@@ -56,7 +56,7 @@ def test_numbers_and_names():
 
 def test_leaves_and_paths_of_several_roots():
     model = random_mechanism(22, FOREST).model
-    assert model.leaves == ("body6", "body7", "body8")
+    assert leaves(model) == ("body6", "body7", "body8")
     assert [path(model, i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
 
 
@@ -67,9 +67,9 @@ def test_frames_are_bodies_and_merged_links():
     assert owners == {"base": GROUND, "upper": 0, "bracket": 0, "lower": 1, "tool": 1}
     assert all(name == frame.name for name, frame in model.frames.items())
     for name in model.body_names:
-        np.testing.assert_array_equal(model.frame(name).placement, np.eye(4))
-    assert_close(model.frame("tool").placement, model.frame("bracket").placement, 1e-15)
-    np.testing.assert_allclose(model.frame("tool").placement[:3, 3], [0.3, -0.1, 0.2])
+        np.testing.assert_array_equal(model.frames[name].placement, np.eye(4))
+    assert_close(model.frames["tool"].placement, model.frames["bracket"].placement, 1e-15)
+    np.testing.assert_allclose(model.frames["tool"].placement[:3, 3], [0.3, -0.1, 0.2])
 
 
 @pytest.mark.parametrize("name", ["body8", "", None, 3, ["body1"]])
@@ -77,7 +77,7 @@ def test_unknown_frames_and_joints(name):
     model = MECHANISM.model
     bodies = ", ".join(model.body_names)
     with pytest.raises(UnknownBodyError, match=rf"no body .*; the bodies are: {bodies}$"):
-        model.frame(name)
+        model.frames[name]
     joints = ", ".join(model.joint_names)
     with pytest.raises(UnknownJointError, match=rf"no joint .*; the joints are: {joints}$"):
         model.joint(name)
@@ -178,8 +178,8 @@ def test_models_do_not_change():
         "screw": one.joint.screw,
         "moment": one.inertia.moment,
         "tensor": one.inertia.tensor,
-        "placement of a body": model.frame("upper").placement,
-        "placement of a link": model.frame("tool").placement,
+        "placement of a body": model.frames["upper"].placement,
+        "placement of a link": model.frames["tool"].placement,
         "payload": loaded.payloads[0].parameters,
     }
     assert [name for name, array in arrays.items() if array.flags.writeable] == []

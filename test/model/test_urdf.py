@@ -197,7 +197,7 @@ def test_root_becomes_the_ground_and_the_rest_is_noted():
     assert model.parents == (GROUND, GROUND)
     assert set(model.frames) == set("cdefgh")
     for name in "cdh":
-        assert model.frame(name).body == GROUND
+        assert model.frames[name].body == GROUND
     assert "link 'a': left out, as is all that is not below 'c': 4 kg (a 2, b 2)" in notes(model)
     assert "link 'c': 2 kg fixed to the ground" in notes(model)
     whole, q = load(tree()), np.array([0.3, 0.5, 0.7, -0.4])
@@ -216,8 +216,8 @@ def test_tip_keeps_the_bodies_on_the_way_whole():
     assert model.body_names == ("b", "c", "e")
     assert set(model.frames) == set("abcdeh")
     for name in model.body_names:
-        ours = model.bodies[model.frame(name).body].inertia
-        theirs = whole.bodies[whole.frame(name).body].inertia
+        ours = model.bodies[model.frames[name].body].inertia
+        theirs = whole.bodies[whole.frames[name].body].inertia
         np.testing.assert_array_equal(ours.matrix(), theirs.matrix())
 
 

@@ -106,7 +106,7 @@ class TestRealRobot:
             mass = link.find("inertial/mass")
             stated[link.get("name")] = 0.0 if mass is None else float(mass.get("value"))
         moving = sum(body.inertia.mass for body in model.bodies)
-        grounded = sum(m for name, m in stated.items() if model.frame(name).body == GROUND)
+        grounded = sum(m for name, m in stated.items() if model.frames[name].body == GROUND)
         assert moving + grounded == pytest.approx(sum(stated.values()), rel=1e-12)
         own = set(model.body_names)
         said = " ".join(notes(model))

@@ -38,7 +38,7 @@ def every_file(expected: set[str]) -> str:
 def kinematics(expected: set[str]) -> None:
     """Twists, Jacobians and their rates, points, frames, derivatives, sensitivity."""
     q, qd, qdd, _ = state()
-    last = arm().frame("tool").body
+    last = arm().frames["tool"].body
     J = mbs.jacobian(arm(), q, "tool")
     close(J @ qd, mbs.twists(arm(), q, qd, bodies=["tool"])[0])
     close(

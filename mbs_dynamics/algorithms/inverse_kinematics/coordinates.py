@@ -81,7 +81,7 @@ class Coordinates(NamedTuple):
 
 def reach(model: Model, body: str) -> float:
     """Return the length in m of the path from the first joint to a body; 1 if that is zero."""
-    frame = model.frame(body)
+    frame = model.frames[body]
     links = [model.bodies[i].home_rel[:3, 3] for i in path(model, frame.body)[1:]]
     length = sum(float(np.linalg.norm(r)) for r in (*links, frame.placement[:3, 3]))
     return length if length > 0.0 else 1.0

@@ -368,7 +368,7 @@ class CompensatedArm:
         for load in loads:
             carrying = under_load(carrying, load)
         goal = np.zeros((self.model.nb, 10))
-        goal[list(carrying.loaded_bodies)] = carrying.payload_parameters
+        goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
         return goal
 
     def overload(

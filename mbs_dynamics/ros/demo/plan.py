@@ -18,7 +18,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model import GROUND, Model
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.orders import path
+from mbs_dynamics.model.orders import leaves, path
 
 CANDIDATES = 200
 """Number of postures from which the one to hold is selected."""
@@ -115,7 +115,7 @@ class Plan:
 
 def _tip(model: Model) -> str:
     """Return the last body on the longest branch that turns, or the last one if none does."""
-    branch = max((path(model, model.frame(name).body) for name in model.leaves), key=len)
+    branch = max((path(model, model.frames[name].body) for name in leaves(model)), key=len)
     bodies = [model.bodies[i] for i in branch]
     turning = [body for body in bodies if body.joint.kind == "revolute"]
     return (turning or bodies)[-1].name

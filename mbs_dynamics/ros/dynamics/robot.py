@@ -20,6 +20,7 @@ from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJoin
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.interface import check_gravity
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
@@ -95,14 +96,14 @@ class Robot:
     def __init__(self, model: Model, settings: DynamicsSettings) -> None:
         self.model = model
         self.settings = settings
-        self.bodies = settings.bodies or model.leaves
+        self.bodies = settings.bodies or leaves(model)
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         for body in self.bodies:
-            if model.frame(body).body == GROUND:
+            if model.frames[body].body == GROUND:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
         self.tool_body = settings.tool_body or self.bodies[0]
-        if model.frame(self.tool_body).body == GROUND:
+        if model.frames[self.tool_body].body == GROUND:
             raise ModelError(
                 f"tool_body {self.tool_body!r} does not move: no joint torque shows a wrench on it"
             )
@@ -186,7 +187,7 @@ class Robot:
 
         It compiles only if other bodies carry loads than before.
         """
-        if model.loaded_bodies != self.model.loaded_bodies:
+        if model.payloads.bodies != self.model.payloads.bodies:
             return Robot(model, self.settings)
         changed = copy.copy(self)
         changed.model = model

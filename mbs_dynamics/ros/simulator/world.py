@@ -16,6 +16,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJoin
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.ros.joint_input import LARGEST, Rejection
 from mbs_dynamics.ros.performance import Cost
@@ -53,7 +54,7 @@ class World:
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        for leaf in model.leaves:  # an input for a load there, so that a new load compiles nothing
+        for leaf in leaves(model):  # an input for a load there, so that a new load compiles nothing
             model = model.with_payload(leaf, 0.0)
         n = model.n
         self.settings = settings
@@ -184,7 +185,7 @@ class World:
         :func:`~mbs_dynamics.ros.robot.under_load`.
         """
         model = under_load(self.model, load)
-        if model.loaded_bodies == self.model.loaded_bodies:
+        if model.payloads.bodies == self.model.payloads.bodies:
             stepper = copy.copy(self._stepper)
             stepper.model = model
             return stepper

@@ -19,6 +19,7 @@ from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
@@ -80,7 +81,7 @@ def test_all_outputs_equal_pinocchio(own, name, bodies):
     own.describe(text)
     if bodies:
         assert own.set(bodies=list(bodies)) == ""
-    links = bodies or model.leaves
+    links = bodies or leaves(model)
     topics = [*TORQUES, *(f"twist/{link}" for link in links), *(f"jacobian/{k}" for k in links)]
     own.hear(*topics)
     for seed, representation in enumerate(("hybrid", "spatial", "body_fixed", "auto")):

@@ -12,6 +12,7 @@ from readings import reading
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results
@@ -39,9 +40,9 @@ def results(made, q=0.3, qd=-0.2):
     return made.robot.evaluate(reading(np.full(n, q), np.full(n, qd)))
 
 
-def compiled(made):
+def kept_by(made):
     """Return the kernels that a model keeps: those that differ in loads stand together."""
-    kept = made.robot.model.compiled.kernels.values()
+    kept = compiled(made.robot.model).kernels.values()
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
@@ -97,7 +98,7 @@ def test_switched_off_is_not_computed():
         publish_jacobians=False,
     )
     assert results(made) == Results(None, None, None, ())
-    assert not made.robot.model.compiled.kernels
+    assert not compiled(made.robot.model).kernels
 
 
 EXTRAS = {
@@ -286,23 +287,23 @@ def test_one_kernel_gives_what_separate_ones_give(loaded):
 
 def test_all_that_a_message_takes_is_one_kernel():
     made = manager(**ALL)
-    kernels = compiled(made)
+    kernels = kept_by(made)
     assert len(kernels) == 1
     made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
     results(made)
-    assert compiled(made) == kernels
+    assert kept_by(made) == kernels
 
 
 def test_gravity_changes_without_compiling():
     made = manager(PENDULUM)
     results(made)
-    kernels = compiled(made)
+    kernels = kept_by(made)
     made.set_gravity(Gravity("", (-1.0, 0.0, 0.0)))
     found = results(made, q=0.0, qd=0.0)
     # 2 kg at 0.5 m below the hinge: pulled to -x, it needs -1 N m about y against that
     np.testing.assert_allclose(found.gravity_torques, [-1.0], rtol=1e-12)
     np.testing.assert_allclose(found.bias_torques, [-1.0], rtol=1e-12)
-    assert compiled(made) == kernels
+    assert kept_by(made) == kernels
 
 
 @pytest.mark.parametrize(
@@ -365,11 +366,11 @@ def test_another_mass_at_a_loaded_body_compiles_nothing():
     made = manager(PENDULUM)
     made.set_load(Load("rod", 1.0, (0.0, 0.0, 0.0), NO_INERTIA))
     results(made)
-    kernels = compiled(made)
+    kernels = kept_by(made)
     made.set_load(Load("rod", 3.0, (0.1, 0.0, 0.0), NO_INERTIA))
     found = results(made, q=0.0)
     np.testing.assert_allclose(found.gravity_torques, [-3.0 * 0.1 * 9.81], rtol=1e-12)
-    assert compiled(made) == kernels
+    assert kept_by(made) == kernels
 
 
 def test_loads_at_links_of_one_body_add_up():

@@ -1,0 +1,55 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loads that bodies carry in addition to their own inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.inertia import Inertia
+
+
+class Payload(NamedTuple):
+    """A load fixed to a link, in addition to the inertia of the body."""
+
+    link: str
+    """Name of the frame to which it is fixed; a link carries at most one load."""
+    body: int
+    """Index of the body that moves with it."""
+    parameters: FloatArray
+    """(10,) :attr:`Inertia.parameters` in the frame of that body."""
+
+
+class Payloads(tuple[Payload, ...]):
+    """The loads of a model, at most one per link, sorted by the bodies that carry them."""
+
+    @cached_property
+    def bodies(self) -> tuple[int, ...]:
+        """Indices of the k bodies that carry loads, in order; kernels are compiled per such set."""
+        return tuple(sorted({load.body for load in self}))
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """(k, 10) summed parameters of the loads of :attr:`bodies`: ``payload`` of kernels."""
+        sums = {i: np.zeros(10) for i in self.bodies}
+        for load in self:
+            sums[load.body] += load.parameters
+        found = np.array(list(sums.values())).reshape(-1, 10)
+        found.flags.writeable = False
+        return found
+
+
+def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
+    """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
+    found = list(bodies)
+    for i, parameters in loads:
+        inertia = found[i].inertia + Inertia.from_parameters(parameters)
+        found[i] = replace(found[i], inertia=inertia)
+    return tuple(found)
