@@ -104,7 +104,7 @@ def test_chunks_give_what_straight_code_gives(name, large):
 @pytest.mark.parametrize("name", ["tree", "mimics"])
 def test_chunks_in_c_give_what_straight_code_gives(name, large, tmp_path):
     model = MECHANISMS[name].model
-    constants = {"gravity": model.gravity, "payload": model.payload_parameters}
+    constants = {"gravity": model.gravity, "payload": model.payloads.parameters}
     for function, options in ALGORITHMS:
         program = program_of(function, model, **options)
         state = [x[0] for x in arrays_of(program, model, 1)]
