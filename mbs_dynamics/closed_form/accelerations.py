@@ -21,7 +21,7 @@ from mbs_dynamics.model.model import Model
 
 
 class MovingSystem(System):
-    """The system matrices and their rates, for a model that moves: q, qd, qdd, qddd (n,).
+    """The system matrices and their rates for a model in motion: q, qd, qdd, qddd (n,).
 
     qdd and qddd are zero if they are not given. V and Vd are (6 nb,), J and Jd (6 nb, n), a and b
     (6 nb, 6 nb); letters as in :class:`System`.
@@ -161,7 +161,7 @@ class MovingSystem(System):
 
     @property
     def to_mixed(self) -> Array:
-        """diag(R_1^T, I, ..., R_n^T, I), which takes hybrid twists to mixed ones: (100)."""
+        """diag(R_1^T, I, ..., R_n^T, I), which maps hybrid twists to mixed ones: (100)."""
         return self.diagonal([turn(R.T, np.eye(3)) for R in self.R])
 
     def bodies(self, V: Array) -> Array:

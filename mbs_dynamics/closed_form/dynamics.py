@@ -28,10 +28,10 @@ from mbs_dynamics.model.model import Model
 class DynamicSystem(MovingSystem):
     """The equations of motion of a model at q, qd, qdd (n,), under applied wrenches (nb, 6).
 
-    The wrenches are body-fixed, moment first, and act on the bodies from outside; None is nothing.
-    They are numbers, all else may be traced symbols. qdd is zero if it is not given. Payloads of
-    the model count. Torques, Q in the paper, are (n,) and matrices (n, n). With joints that share
-    coordinates, X N stands for X.
+    The wrenches are body-fixed external loads, moment first; None means zero. They are numbers; all
+    other arguments may be traced symbols. qdd defaults to zero. Payloads of the model are included.
+    Torques, Q in the paper, are (n,) and matrices (n, n). If joints share coordinates, X N replaces
+    X.
 
     Raises ArgumentError if an array has another shape or is not finite.
     """
@@ -81,9 +81,9 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def W_joints(self) -> Array:
-        """(6 nb,) wrenches that the joints exert on each body, drives and constraints: (77).
+        """(6 nb,) wrenches of the joints on each body, drives and constraints included: (77).
 
-        It is the wrench that the body's own joint transmits, less those which it passes on.
+        The wrench that the body's own joint transmits, minus those transmitted to its children.
         """
         return self.W_b - self.W_gravity - self.W_app
 
@@ -91,7 +91,7 @@ class DynamicSystem(MovingSystem):
     def torques(self) -> Array:
         """tau = (J^b)^T (M Vd - ad_V^T M V - W^gravity - W^app): (78).
 
-        In print it is zero, because the wrenches of the drives are among the applied ones there.
+        The printed left-hand side is zero, because W^app includes the drives there.
         """
         return self.J_b.T @ self.W_joints
 
@@ -157,7 +157,7 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def gravity_torques(self) -> Array:
-        """g(q) = -(J^b)^T W^gravity, which (80) counts among the forces on its right."""
+        """g(q) = -(J^b)^T W^gravity, which is part of the right-hand side of (80)."""
         return -(self.J_b.T @ self.W_gravity)
 
     @cached_property
@@ -171,8 +171,8 @@ class DynamicSystem(MovingSystem):
     def C_b(self) -> Array:
         """C = -(J^b)^T (M^b A^b a^b + (b^b)^T M^b) J^b: (84).
 
-        C qd is right, but d/dt M - 2 C is not skew, and C is not the matrix of the Christoffel
-        symbols: for these see C_skew and C_christoffel.
+        C qd is correct, but d/dt M - 2 C is not skew-symmetric, and C is not the matrix of the
+        Christoffel symbols; see C_skew and C_christoffel.
         """
         K = self.M_b @ self.A_b @ self.a_b + self.b_b.T @ self.M_b
         return -(self.J_b.T @ K @ self.J_b)
@@ -250,14 +250,14 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def _columns(self) -> list[dict[int, Array]]:
-        """For each body l the columns J_l,j^b (6,) of the joints j on the path to it."""
+        """For each body l, the columns J_l,j^b (6,) of the joints j on its path."""
         J = self.A_b @ self.X_b
         return [{j: J[6 * l : 6 * l + 6, j] for j in path} for l, path in enumerate(self.paths)]
 
     def _symbols(self, term: Callable[[int, int, int, int], Array]) -> Array:
         """Return the sum over bodies l of ``term(l, i, j, k)``, given for j <= k on the path to l.
 
-        The joints' symbols are taken to the coordinates by N, once for each index.
+        N transforms each index from joints to coordinates.
         """
         n, N = self.model.n, self.N
         slices: list[Array] = [np.zeros((n, n)) for _ in range(n)]

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system matrices of section 3 of Mueller, Screw and Lie group theory in multibody kinematics.
 
-From chains to trees: body i - 1 becomes the parent of body i, and j <= i becomes "joint j lies on
-the path to body i". A has a block wherever j <= i, and D where j is the parent of i. If nb joints
-share n coordinates, the constant matrix N (nb, n) takes coordinate rates to joint rates, and
-V = A X N qd. Without mimic joints N is the identity, up to the order of the coordinates.
+The equations are generalised from chains to trees: body i - 1 becomes the parent of body i, and
+j <= i means that joint j lies on the path to body i. A has a block wherever j <= i, and D where j
+is the parent of i. If nb joints share n coordinates, the constant matrix N (nb, n) maps coordinate
+rates to joint rates, and V = A X N qd. Without mimic joints N is a permutation.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from mbs_dynamics.representation.tree import Tree
 class System:
     """All system matrices of a model at positions q (n,), by their names in the paper.
 
-    The letter behind the underscore is that of the representation of twists: b body-fixed, s
-    spatial, h hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, nb), J (6 nb, n). All
-    but :meth:`joint_rates` also works on traced symbols.
+    The letter after the underscore is the representation of twists: b body-fixed, s spatial, h
+    hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, nb), J (6 nb, n). All methods
+    except :meth:`joint_rates` accept traced symbols.
 
     Raises ArgumentError if q is not n finite numbers.
     """
@@ -145,7 +145,7 @@ class System:
 
     @cached_property
     def J_s(self) -> Array:
-        """J^s = A^s Y^s N = A^sb X^b N = A^sh X^h N, here the first of them: (32)."""
+        """J^s = A^s Y^s N = A^sb X^b N = A^sh X^h N, computed in the first form: (32)."""
         return self.A_s @ self.Y @ self.N
 
     # -- hybrid ----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class System:
     def A_m(self) -> Array:
         """A^m, with [[R_i^T, 0], [r_i,j~, I]] of (50) for j <= i: (53).
 
-        The diagonal is diag(R_i^T, I), not I: A^m is not (44) with other blocks under it.
+        The diagonal blocks are diag(R_i^T, I) and not I as in (44).
         """
         zero, eye = np.zeros((3, 3)), np.eye(3)
         return self.over_paths(
@@ -205,13 +205,13 @@ class System:
         """J^m = A^m X^m N with X^m = X^h: (53)."""
         return self.A_m @ self.X_h @ self.N
 
-    # -- by geometry, and back to the joints -------------------------------------------------------
+    # -- from geometry, and joint rates ------------------------------------------------------------
 
     def geometric_jacobian(self, representation: str) -> Array:
         """Return J (6 nb, n) from the joint axes as lines in space: (13), (27), (36), (46).
 
-        The column of joint j for body i is (e_j, b x e_j + h_j e_j), or (0, e_j) if prismatic: the
-        axis e_j, the pitch h_j, and b from the point of reference to some point on the axis.
+        The column of joint j for body i is (e_j, b x e_j + h_j e_j), or (0, e_j) if prismatic, with
+        the axis e_j, the pitch h_j, and b from the reference point to any point on the axis.
 
         Raises UnknownRepresentationError.
         """
@@ -236,11 +236,11 @@ class System:
     def joint_rates(self, V: Array, representation: str) -> Array:
         """Return qd (n,) from the twists V (6 nb,) of all bodies: (26).
 
-        qd = (X^T X)^-1 X^T A^-1 V, with X N for X where joints share coordinates. A^-1 is I - D^b
+        qd = (X^T X)^-1 X^T A^-1 V, with X N for X if joints share coordinates. A^-1 is I - D^b
         in (26), (34) in Remark 14, and I - T^h for hybrid twists.
 
-        If V is not J qd for any qd, this minimises the sum of squares of A^-1 V - X N qd, not that
-        of V - J qd as Remark 9 says. Raises UnknownRepresentationError.
+        If no qd satisfies V = J qd, the result minimises the norm of A^-1 V - X N qd, not of
+        V - J qd as stated in Remark 9. Raises UnknownRepresentationError.
         """
         forms: Mapping[str, Callable[[], tuple[Array, Array]]] = {
             "body_fixed": lambda: (self.X_b, self.A_b_inverse),
@@ -285,7 +285,7 @@ class System:
     def resolvent(self, D: Array) -> Array:
         """Return (I - D)^-1 as its von Neumann series, for a D as of :meth:`over_parents`: (25).
 
-        The power k of D leads from k-fold grandparents: it vanishes from the longest path on.
+        D^k has blocks for ancestors of order k only, and is zero for k above the depth of the tree.
         """
         power = total = self.identity
         for _ in range(max(map(len, self.paths)) - 1):
@@ -300,7 +300,7 @@ class System:
 
 
 def shift(r: Array) -> Array:
-    """Return Ad_r (6, 6), which moves the point of reference by -r: (75)."""
+    """Return Ad_r (6, 6), which shifts the reference point by -r: (75)."""
     return se3.Ad(se3.pose(np.eye(3), r))
 
 
@@ -311,7 +311,7 @@ def turn(angular: Array, linear: Array) -> Array:
 
 
 def vector(name: str, value: ArrayLike, n: int) -> Array:
-    """Return n finite numbers, or traced symbols as they are; ArgumentError for anything else."""
+    """Return n finite numbers, or traced symbols unchanged; raise ArgumentError otherwise."""
     if isinstance(value, np.ndarray) and any(isinstance(x, Symbol) for x in value.flat):
         return value
     return checks.numbers(name, value, (n,))

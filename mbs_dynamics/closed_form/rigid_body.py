@@ -1,16 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Newton-Euler equations of one rigid body, in every form that the papers give.
+"""The Newton-Euler equations of one rigid body, in every form of the papers.
 
 Equations are those of section 3 of Mueller, ... in multibody dynamics; BK stands for Bongardt and
 Kirchner, Newton-Euler equations in general coordinates. Where a printed equation is wrong, the
 docstring states the correction.
 
-The wrench on the body is W = (t, f) (6,), the moment first. It goes with a twist V (6,) and the
-rate Vd (6,) of its components. Inertia matrices M are (6, 6). Where the papers write moment and
-force by themselves, a function takes an :class:`Inertia` about the origin of the body frame, for
-mass, first moment m d and tensor Theta, or, about the centre of mass, the mass and the tensor
-Theta_c (3, 3). Floats and traced symbols may be mixed.
+The wrench on the body is W = (t, f) (6,), moment first; V (6,) is the twist, and Vd (6,) the time
+derivative of its components. Inertia matrices M are (6, 6). For equations that separate moment and
+force, a function takes an :class:`Inertia` about the origin of the body frame (mass, first moment
+m d, tensor Theta), or the mass and the tensor Theta_c (3, 3) about the centre of mass. Floats and
+traced symbols may be mixed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def body_fixed_wrench(M_b: Array, V_b: Array, Vd_b: Array) -> Array:
 
 
 def body_fixed_components(inertia: Inertia, V_b: Array, Vd_b: Array) -> Array:
-    """Return t^b and f^b by themselves: (42), (43).
+    """Return t^b and f^b separately: (42), (43).
 
     t = Theta wd + w~ Theta w + m d~ (vd + w~ v), f = m (vd + w~ v + (wd~ + w~ w~) d). Corrected:
     the sign and the order of the last term of t.
@@ -87,7 +87,7 @@ def body_fixed_components_at_com(mass: Any, Theta_c: Array, V_c: Array, Vd_c: Ar
 def hybrid_wrench_at_com(M_c: Array, V_c: Array, Vd_c: Array) -> Array:
     """Return W_c^h = M_c^h Vd_c^h + ad_w M_c^h (omega^s, 0), w = (omega^s, 0): (48).
 
-    For a frame at the centre of mass. Corrected: the angular part alone of the last V.
+    For a frame at the centre of mass. Corrected: only the angular part of the last V.
     """
     w = angular(V_c)
     return M_c @ Vd_c + ad(w) @ M_c @ w
@@ -103,7 +103,7 @@ def hybrid_wrench_from_momentum(Pi_h: Array, Pid_h: Array, V_h: Array) -> Array:
     """Return W^h = d/dt Pi^h - ad_{rd}^T Pi^h, rd = (0, d/dt r), with Pi^h = M^h V^h: (52).
 
     Corrected: the second term, (rd cross P, 0), is missing in print. Without it the equation holds
-    only where the point of reference is the centre of mass.
+    only if the reference point is the centre of mass.
     """
     return moving_reference.wrench_rate(Pi_h, Pid_h, linear(V_h))
 
@@ -174,10 +174,10 @@ def inertia_at_and_in(M_s: Array, C_j: Array, R_jk: Array) -> Array:
 def wrench_at_and_in(M: Array, V: Array, Vd: Array, V_j: Array, omega_k: Array) -> Array:
     """Return kW_i^j, at frame j and in the axes of frame k: (62), (63).
 
-    kW = kM (kVd_i + (ad_{kV_j} + ad_{omega_k - omega_j}) kV_i) - ad_{kV_i}^T kM kV_i. All is
-    measured at frame j and resolved in frame k: kM_i^j, kV_i^j, its rate, the twist V_j of frame j,
-    and the absolute angular velocity omega_k (3,) of frame k. Corrected: omega_k - omega_j for
-    omega_k; and R_j,k, C_j in (62).
+    kW = kM (kVd_i + (ad_{kV_j} + ad_{omega_k - omega_j}) kV_i) - ad_{kV_i}^T kM kV_i. All arguments
+    are measured at frame j and resolved in frame k: kM_i^j, kV_i^j and its rate, the twist V_j of
+    frame j, and the absolute angular velocity omega_k (3,) of frame k. Corrected: omega_k - omega_j
+    for omega_k; R_j,k and C_j in (62).
     """
     turning = np.concatenate([omega_k - V_j[:3], np.zeros(3)])
     return M @ (Vd + (ad(V_j) + ad(turning)) @ V) - ad(V).T @ M @ V
@@ -187,7 +187,7 @@ def wrench_at_and_in(M: Array, V: Array, Vd: Array, V_j: Array, omega_k: Array) 
 
 
 def general_wrench(M: Array, Md: Array, V: Array, Vd: Array, V_P: Array) -> Array:
-    """Return [W]_P in a frame P that moves in any way: BK (3.1), (3.2), (3.5).
+    """Return [W]_P in an arbitrarily moving frame P: BK (3.1), (3.2), (3.5).
 
     [W]_P = d/dt [Delta M V]_P + ad_{V_P} [Delta M V]_P, "absolute = relative + observer". M, V and
     the rates of their components Md, Vd are those of the body in P, V_P is the body-fixed twist of
@@ -209,8 +209,8 @@ def own_wrench(M: Array, V: Array, Vd: Array) -> Array:
 def own_wrench_at_com(mass: Any, Theta_c: Array, V: Array, Vd: Array) -> Array:
     """Return (Theta_c wd + w cross Theta_c w, m vd + w cross m v): BK, below (3.3) and (3.4).
 
-    At the centre of mass, in the axes of V. In space, below (3.3), V is the twist about the point
-    of space where the centre of mass is at the moment, and vd not the acceleration of that centre.
-    Corrected: two vectors, printed as a matrix.
+    At the centre of mass, in the axes of V. In the spatial form, below (3.3), V is the twist at the
+    point of space that coincides with the centre of mass, and vd is not the acceleration of the
+    centre of mass. Corrected: two vectors, printed as a matrix.
     """
     return body_fixed_components_at_com(mass, Theta_c, V, Vd)

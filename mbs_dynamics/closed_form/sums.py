@@ -1,7 +1,7 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations and jerks as sums of screw brackets, body by body, as section 2 of Mueller, ... in
-multibody dynamics, writes them out.
+"""Accelerations and jerks of each body as sums of screw brackets: section 2 of Mueller, ... in
+multibody dynamics.
 
 All functions take a :class:`MovingSystem` and return one column (6 nb,) of all bodies, or a matrix
 (6 nb, n). A sum over j <= i runs over the joints j on the path to body i, and j < k means that
@@ -111,8 +111,8 @@ def spatial_jerk_nested(moving: MovingSystem) -> Array:
 def hybrid_jacobian_rate(moving: MovingSystem) -> Array:
     """Jd_i,j = [J_i,j, v(V_i - Ad_{r_i,j-1} V_j-1)] + [w V_j-1, J_i,j], all hybrid: (26).
 
-    v keeps the linear part of a twist and w the angular one. Corrected: the second bracket, for the
-    joints before j, which turn the whole screw, is missing in print, as it is in (25) and (28).
+    v and w select the linear and the angular part of a twist. Corrected: the second bracket, for
+    the joints before j, which rotate the whole screw, is missing in print, as in (25) and (28).
     """
     V, r = _with_ground(moving.bodies(moving.V_h)), _with_ground(moving.r)
     J = moving.A_h @ moving.X_h
@@ -202,7 +202,7 @@ def bracket(X: Array, Y: Array) -> Array:
 
 
 def _columns(moving: MovingSystem, J: Array, i: int) -> dict[int, Array]:
-    """Return the columns of body i of a matrix (6 nb, nb), by joint on the path to it."""
+    """Return the columns of body i of a matrix (6 nb, nb), by joint on its path."""
     return {j: J[6 * i : 6 * i + 6, j] for j in moving.paths[i]}
 
 
@@ -218,7 +218,7 @@ def _relative(moving: MovingSystem, i: int, j: int) -> tuple[Array, Array, Array
 
 
 def _with_ground(rows: Array) -> Array:
-    """Return the rows with one more of zeros, so that index GROUND (-1) is the ground."""
+    """Return the rows with a row of zeros appended, for the index GROUND (-1)."""
     return np.concatenate([rows, np.zeros((1, rows.shape[1]))])
 
 

@@ -2,20 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time derivatives with respect to a moving reference frame: Bongardt and Kirchner.
 
-Two derivatives of a quantity stand in coordinates of a moving frame P. The *local* one, d/dt [x]_P,
-is what an observer fixed to P sees: the derivative of the components. The *global* one, [d/dt x]_P,
-is the derivative that the inertial frame sees, resolved in P. They differ by the motion of the
-observer, "absolute = relative + observer", Bongardt and Kirchner, eqs. (2.11) and (2.12).
+A quantity resolved in a moving frame P has two derivatives. The *local* one, d/dt [x]_P, is the
+derivative of its components. The *global* one, [d/dt x]_P, is the derivative with respect to the
+inertial frame, resolved in P. They differ by the motion of P, "absolute = relative + observer":
+Bongardt and Kirchner, eqs. (2.11) and (2.12).
 
-Every function here takes a quantity in P, its local derivative and the twist of P, and returns the
-global derivative. The twist V_P (..., 6) of P is its body-fixed one, measured and resolved in P;
-with ``-V_P`` in its place a function takes the global derivative and returns the local one. Floats
-with leading batch axes, and arrays of traced symbols, may be mixed freely.
+Every function takes a quantity in P, its local derivative and the body-fixed twist V_P (..., 6) of
+P, and returns the global derivative. With ``-V_P`` it takes the global derivative and returns the
+local one. Floats with leading batch axes and arrays of traced symbols may be mixed.
 
-Derivatives change from one frame to another as the quantities do, eq. (2.13): a point's rate turns
-as a vector, a twist's moves with Ad, a wrench's with Ad^-T. The paper has twists (omega, v) and
-wrenches (f, tau), both in ray order, so that power is W^T Delta V. This package has the moment
-first, and power is W^T V: :func:`swapped` is the border between the two.
+Derivatives transform between frames like the quantities, eq. (2.13): those of points rotate like
+vectors, those of twists transform with Ad, those of wrenches with Ad^-T. The paper has twists
+(omega, v) and wrenches (f, tau), both in ray order, so that power is W^T Delta V. This package has
+the moment first, and power is W^T V; :func:`swapped` converts between the two.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from mbs_dynamics.lie.arrays import Array
 def vector_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
     """Return [d/dt x]_P (..., 3) of a free vector x: xdot + omega_P cross x.
 
-    A force, an angular velocity, the difference of two points. Raises ArgumentError for a wrong
-    shape, as all functions of this module do.
+    Free vectors are forces, angular velocities and differences of points. Raises ArgumentError
+    for a wrong shape, as do all functions of this module.
     """
     x, x_rate, V_P = _shaped(x=(x, (3,)), x_rate=(x_rate, (3,)), V_P=(V_P, (6,)))
     return x_rate + _on_vector(so3.hat(V_P[..., :3]), x)
@@ -40,7 +39,7 @@ def vector_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
 def point_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
     """Return [d/dt x]_P (..., 3) of a point x: xdot + v_P + omega_P cross x, eqs. (2.11), (2.12).
 
-    The velocity of a point is that relative to P, and that of the point of P where it is.
+    The sum of its velocity relative to P and of the velocity of the coincident point of P.
     """
     return vector_rate(x, x_rate, V_P) + np.asarray(V_P)[..., 3:]
 
@@ -70,8 +69,8 @@ def wrench_rate(W: Array, W_rate: Array, V_P: Array) -> Array:
 def inertia_rate(M: Array, M_rate: Array, V_P: Array) -> Array:
     """Return [d/dt M]_P (..., 6, 6) of an inertia: Mdot - ad_{V_P}^T M - M ad_{V_P}, eq. (A 5).
 
-    With the inertia that is constant in P, and P the body, this is the rate of the spatial inertia
-    resolved in the body, eq. (A 3).
+    If P is the body frame, in which the inertia is constant, this is the derivative of the spatial
+    inertia resolved in the body frame, eq. (A 3).
     """
     M, M_rate, V_P = _shaped(M=(M, (6, 6)), M_rate=(M_rate, (6, 6)), V_P=(V_P, (6,)))
     ad = se3.ad(V_P)

@@ -30,7 +30,7 @@ def pose(R: Array, r: Array) -> Array:
 
 
 def inverse(C: Array) -> Array:
-    """Return C^-1 = (R^T, -R^T r): Mueller (kinematics), eq. (62), its superscripts restored."""
+    """Return C^-1 = (R^T, -R^T r): Mueller (kinematics), eq. (62), with superscripts restored."""
     R = np.swapaxes(C[..., :3, :3], -1, -2)
     return pose(R, -(R @ C[..., :3, 3:])[..., 0])
 
@@ -63,7 +63,7 @@ def ad(X: Array) -> Array:
 
 
 def ad_dual(P: Array) -> Array:
-    """Return the matrix (6, 6) that takes a twist X to -ad_X^T P, for a co-screw P (6,)."""
+    """Return the matrix (6, 6) that maps a twist X to -ad_X^T P, for a co-screw P (6,)."""
     h, p = so3.hat(P[:3]), so3.hat(P[3:])
     return blocks([[-h, -p], [-p, np.zeros((3, 3))]])
 
@@ -71,14 +71,14 @@ def ad_dual(P: Array) -> Array:
 class InverseAdjoint(NamedTuple):
     """Ad_C^-1 for C = (R, r), applied to a twist without forming the matrix.
 
-    It expresses a twist in the frame whose pose is C. Its transpose ``.T`` takes a wrench the other
-    way. This needs fewer operations than the products with the (6, 6) matrices.
+    It transforms a twist to the frame with pose C. The transpose ``.T`` transforms a wrench in the
+    opposite direction. This needs fewer operations than products with (6, 6) matrices.
     """
 
     R: Array
     r: Array
     factors: tuple[Array, ...] = ()
-    """Rotation matrices whose product is R, to be applied one after another; none for R itself."""
+    """Rotation matrices with product R, applied in succession; empty if R is applied itself."""
 
     @property
     def rotations(self) -> tuple[Array, ...]:
@@ -107,12 +107,12 @@ class InverseAdjoint(NamedTuple):
         return np.concatenate([self.rotated(omega), self.rotated(v - so3.hat(self.r) @ omega)])
 
     def undone(self, V: Array) -> Array:
-        """Ad_C V = (R omega, R v + r cross R omega) of a twist V (6,): the way back."""
+        """Ad_C V = (R omega, R v + r cross R omega) of a twist V (6,): the inverse map."""
         omega = self.back(V[:3])
         return np.concatenate([omega, self.back(V[3:]) + so3.hat(self.r) @ omega])
 
     def congruence(self, M: Array) -> Array:
-        """Ad_C^-T M Ad_C^-1 of a symmetric M (6, 6): an inertia seen from where C is the pose."""
+        """Ad_C^-T M Ad_C^-1 of a symmetric M (6, 6): transforms an inertia out of the frame."""
         r = so3.hat(self.r)
         A, B, D = self.conjugate(M[:3, :3]), self.conjugate(M[:3, 3:]), self.conjugate(M[3:, 3:])
         B_moved = B + r @ D
@@ -127,7 +127,7 @@ class InverseAdjoint(NamedTuple):
 
     @property
     def T(self) -> InverseAdjointTranspose:
-        """Ad_C^-T, which takes a wrench back to the frame in which C is the pose."""
+        """Ad_C^-T, which transforms a wrench out of the frame with pose C."""
         return InverseAdjointTranspose(self)
 
 
@@ -152,10 +152,10 @@ def exp(X: Array) -> Array:
 def exp_screw(X: Array, q: Any) -> Array:
     """Return the pose exp(X^ q) of a joint with constant unit screw X (6,) and position q.
 
-    Entries of X may be symbols; what is known to be zero is then a float.
+    Entries of X may be symbols; entries that are always zero must be floats.
 
-    Mueller (kinematics), eq. (69) for finite pitch, eq. (70) for a prismatic joint. Written with
-    e e^T = I + e~ e~, so that for an axis along a coordinate axis the zeros and ones stay exact.
+    Mueller (kinematics), eq. (69) for finite pitch, eq. (70) for a prismatic joint. The form with
+    e e^T = I + e~ e~ keeps zeros and ones exact if the axis is a coordinate axis.
     """
     e, m = np.asarray(X[:3]), np.asarray(X[3:])
     if not any(isinstance(x, Symbol) or x for x in e):
@@ -170,7 +170,7 @@ def exp_screw(X: Array, q: Any) -> Array:
 
 
 def log(C: Array) -> Array:
-    """Return the screw X (..., 6) of an angle of at most pi with exp(X^) = C."""
+    """Return the screw X (..., 6) with exp(X^) = C and an angle of at most pi."""
     C = np.asarray(C)
     x = so3.log(C[..., :3, :3])
     return np.concatenate([x, (so3.dexp_inv(x) @ C[..., :3, 3:])[..., 0]], axis=-1)
@@ -179,8 +179,8 @@ def log(C: Array) -> Array:
 def dexp(X: Array) -> Array:
     """Return dexp_X = sum ad_X^m / (m + 1)! (..., 6, 6), so that V^s = dexp_X Xdot for C = exp(X^).
 
-    Mueller (dynamics), eq. (89), for which V^s needs C to be exp(X^) itself and not an increment on
-    the right of another pose.
+    Mueller (dynamics), eq. (89). It holds for C = exp(X^), not if exp(X^) is an increment on the
+    right of another pose.
     """
     X = np.asarray(X)
     return _lower(so3.dexp(X[..., :3]), _dexp_block(X))

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the squared rotation angle that stand in exp, dexp and their inverses.
+"""Functions of the squared rotation angle in exp, dexp and their inverses.
 
-Each is 0/0 at angle zero. Below a threshold its power series is used, above it the closed form;
-both sides of the threshold are accurate to rounding. On floats and symbols, elementwise on arrays.
+Each is 0/0 at angle zero. Below a threshold the power series is used, above it the closed form;
+both are accurate to rounding at the threshold. Arguments are floats, symbols or arrays of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _joined(
 
     def function(x: Scalar) -> Scalar:
         small = less(x, threshold)
-        safe = select(small, 1.0, x)  # keeps the closed form finite where it is not taken
+        safe = select(small, 1.0, x)  # keeps the closed form finite where it is not selected
         power = series[-1] + 0.0 * x
         for c in reversed(series[:-1]):
             power = power * x + c

@@ -3,8 +3,8 @@
 """The rotation group SO(3): hat, exp, log, dexp and its inverse.
 
 Rotation vectors x (..., 3) are axis times angle, in rad; matrices R (..., 3, 3). All functions take
-floats, with leading batch axes, and arrays of traced symbols. All are exact to rounding at angles
-zero, tiny, generic and pi.
+floats, with leading batch axes, and arrays of traced symbols. All are accurate to rounding at every
+angle, also near zero and near pi.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def exp(x: Array) -> Array:
 
 
 def log(R: Array) -> Array:
-    """Return the rotation vector of a rotation matrix, of an angle of at most pi.
+    """Return the rotation vector of a rotation matrix, with an angle of at most pi.
 
-    At pi either sign of the axis is a logarithm, and one of them is returned. Computed through the
-    unit quaternion that is read off the largest of four candidates (Shepperd), because the trace
-    alone loses half the digits near zero and near pi.
+    At pi both signs of the axis are logarithms; one of them is returned. Computed from the unit
+    quaternion by its largest component (Shepperd), because the trace alone loses half the digits
+    near zero and near pi.
     """
     w, v = _quaternion(np.asarray(R))
     n2 = square(v)
@@ -81,7 +81,7 @@ def dexp_inv(x: Array) -> Array:
 def symmetric(A: Array) -> Array:
     """Return A (3, 3) with its lower triangle replaced by the upper one.
 
-    For a product known to be symmetric: the lower triangle is then never computed.
+    For products that are symmetric: their lower triangle is then never computed.
     """
     A = np.array(A)
     for i, j in ((1, 0), (2, 0), (2, 1)):
@@ -99,7 +99,7 @@ def conjugate(R: Array, A: Array) -> Array:
 
     If R turns about a coordinate axis by an angle with cosine c and sine s, the block
     [[a, b], [b', d]] across it becomes [[a - s u, c u - b'], [c u - b, d + s u]] with
-    u = s (a - d) + c (b + b'). That takes half the operations of the two products.
+    u = s (a - d) + c (b + b'). This takes half the operations of the two products.
     """
     k = _axis(R)
     if k is None:
@@ -116,7 +116,7 @@ def conjugate(R: Array, A: Array) -> Array:
 
 
 def _axis(R: Array) -> int | None:
-    """Return the coordinate axis that a rotation matrix turns about, by no multiple of pi/2."""
+    """Return the coordinate axis of a rotation matrix, unless its angle is a multiple of pi/2."""
     for k in range(3):
         others = [R[k, j] for j in range(3) if j != k] + [R[j, k] for j in range(3) if j != k]
         if _is(R[k, k], 1.0) and all(_is(x, 0.0) for x in others):
@@ -130,10 +130,10 @@ def _is(x: Any, value: float) -> bool:
 
 
 def sparse_factors(A: Array, B: Array) -> tuple[Array, ...]:
-    """Return rotation matrices to be applied one after another, or none if A B is better.
+    """Return the rotation matrices to apply in succession, or none if A B is cheaper.
 
     A rotation about a coordinate axis has four zeros, and a permutation of axes six. Two rotations
-    about the same axis are better as one.
+    about the same axis are cheaper as one.
     """
     a, b, product = (sum(_is(x, 0.0) for x in R.flat) for R in (A, B, A @ B))
     return (A, B) if min(a, b) >= 4 and (a == 6 or product < 4) else ()
@@ -154,7 +154,7 @@ def _quaternion(R: Array) -> tuple[Array, Array]:
         R[..., 0, 2] + R[..., 2, 0],
         R[..., 1, 2] + R[..., 2, 1],
     )
-    # 4 q_k times the quaternion, for k = w, x, y, z; the largest pivot is the accurate one
+    # 4 q_k times the quaternion, for k = w, x, y, z; the largest pivot is the most accurate
     candidates = [
         (1.0 + a + b + c, x, y, z),
         (x, 1.0 + a - b - c, xy, xz),
