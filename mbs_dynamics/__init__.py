@@ -213,7 +213,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is left for later when it is first asked for."""
+    """Import names of slow modules on first access."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(_LATER[name])

@@ -91,7 +91,7 @@ class BackendError(MbsError, RuntimeError):
 
 
 class SingularError(MbsError, ArithmeticError):
-    """The equations have no solution at this state: a quantity is not positive that must be."""
+    """The equations have no solution at this state: a quantity that must be positive is not."""
 
     trajectory: Any = None
     """For iterated kernels, the states (k, ...) up to the one without a solution."""
@@ -105,7 +105,7 @@ class SimulationError(MbsError, ArithmeticError):
         self.time = time
         """Time of the failure in s."""
         self.motion = motion
-        """Result up to the failure; None if there is none."""
+        """Result up to the failure, or None."""
 
 
 class ControllerError(MbsError, RuntimeError):

@@ -100,7 +100,7 @@ class Algorithm(Dispatcher):
         self.positional = tuple(p.name for p in options if p.kind is not p.KEYWORD_ONLY)
 
     def __get__(self, instance: Any, owner: Any = None) -> Algorithm:
-        """Return the algorithm: help() and its like take what has this for a function."""
+        """Return the algorithm: help() and similar tools recognize functions by ``__get__``."""
         return self
 
     def __reduce__(self) -> str:
@@ -212,12 +212,12 @@ class Algorithm(Dispatcher):
         )
 
     def check_model(self, model: object) -> None:
-        """Raise ArgumentError for what is no model."""
+        """Raise ArgumentError if the argument is not a Model."""
         if not isinstance(model, Model):
             raise ArgumentError(f"{self.name}: model must be a Model; got {type(model).__name__}")
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all options, those left out with their defaults, or raise what is wrong."""
+        """Return all options, with defaults for those that are absent; raise for invalid ones."""
         complete = {name: options.get(name, default) for name, default in self.options.items()}
         missing = [k for k, v in complete.items() if v is inspect.Parameter.empty]
         if missing:
@@ -240,7 +240,7 @@ class Algorithm(Dispatcher):
         return min(programs, key=lambda program: program.operations.total)
 
     def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:
-        """Return the options with the representations that auto may stand for."""
+        """Return the options with each representation that ``"auto"`` may select."""
         if options.get("representation") != AUTO:
             return [options]
         cheapest = self.joint_space_only  # body-fixed it takes the fewest: test_operation_counts.py
@@ -284,7 +284,7 @@ class Algorithm(Dispatcher):
         return {name: shape_of(name, model, options) for name in arrays}
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
-        """Return the model that is traced: with other frames and inertias if none can tell."""
+        """Return the model to trace, with other frames and inertias if results do not change."""
         if not self.joint_space_only:
             return model
         keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.payloads.bodies)
@@ -330,7 +330,7 @@ def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, 
 
 
 def _constant(name: str, option: Any) -> Any:
-    """Return an option as what a kernel can be found by: lists become tuples."""
+    """Return an option as part of the key of a kernel: lists become tuples."""
     if isinstance(option, (list, np.ndarray)):
         option = tuple(option)
     try:
@@ -403,7 +403,7 @@ def compile(
     Raises UnknownAlgorithmError for an unknown name, ArgumentError for other objects that are no
     algorithm and for unknown options, UnknownBodyError,
     UnknownRepresentationError, UnknownBackendError; BackendError if the back end needs llvmlite or
-    a C compiler, and there is none.
+    a C compiler, and it is missing.
     """
     found, arrays, chosen = asked_of(function, options)
     return found.kernel(model, arrays, chosen, backend)

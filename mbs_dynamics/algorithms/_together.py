@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Several algorithms in one kernel, which computes what they share once."""
+"""Several algorithms in one kernel, which computes common subexpressions once."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _cheapest(
 def _trace(
     parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model: Model, own: bool
 ) -> Program:
-    """Return the parts as one program, each on the equivalent model of its own or on the given."""
+    """Return the parts as one program, each on its own equivalent model or on the given one."""
 
     def equations(tree: Tree, **symbols: Any) -> dict[str, Any]:
         results: dict[str, Any] = {}

@@ -28,7 +28,7 @@ from mbs_dynamics.representation import (
 from mbs_dynamics.representation.tree import Tree
 
 PIVOT_TOLERANCE = 1e-14
-"""Pivots of the mass matrix this small, beside its diagonal at q = 0, count as rounding."""
+"""Pivots of the mass matrix below this share of its diagonal at q = 0 count as rounding."""
 
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
@@ -170,8 +170,8 @@ def inverted(U: Array, D: list[Any]) -> Array:
 def pivots(model: Tree) -> Callable[[int, Any], Any]:
     """Return a function of a coordinate k and its pivot that returns the pivot, guarded.
 
-    The pivot is the inertia that the motor of the joint feels while all joints beyond give way. One
-    that is rounding beside the inertia it feels while they are locked counts as none.
+    The pivot is the articulated-body inertia about the joint: the joints beyond it are free. It
+    counts as zero if it is rounding compared with the inertia for locked joints.
     """
     said, bounds = bounds_of_pivots(model)
     messages, least = model.per_coordinate(said), model.per_coordinate(bounds)

@@ -88,7 +88,7 @@ def changes(
 ) -> tuple[Array, Array]:
     """Return the derivatives of a first column by a second one's joint, and vice versa.
 
-    Of each, the column and what its angular part is composed of; the first joint precedes the
+    Each argument is a column and the screw of its angular part; the first joint precedes the
     second one.
     """
     (S, own), (S_k, own_k) = first, second
@@ -102,7 +102,7 @@ def changes(
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
-    """Return the indices of coordinates, given as such or by the names of their joints."""
+    """Return the indices of coordinates, given as indices or by the names of their joints."""
     if isinstance(joints, (str, int)):
         raise ArgumentError(f"joints must be a sequence of indices or names; got {joints!r}")
     found = []
@@ -133,7 +133,7 @@ class Columns:
         self.rep = moves("hybrid" if turning else self.kind, model, q)
         self.S = self._per_unit(self.rep)
         self.of_turning = moves("body_fixed", model, q) if self.kind == "mixed" else self.rep
-        """The representation of what the angular part is made of."""
+        """The representation of the screws of the angular part."""
         self.turning = self._per_unit(self.of_turning) if self.kind == "mixed" else self.S
 
     def _per_unit(self, rep: Representation) -> Any:

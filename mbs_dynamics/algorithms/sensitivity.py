@@ -5,7 +5,7 @@
 Mueller (dynamics), section 6.2. The pose of a body relative to its parent at q = 0 depends on
 parameters pi by B_i(pi) = B_i exp(U_1 pi_1) ... exp(U_m pi_m). The derivatives are those at pi = 0,
 where the order of the factors does not matter. The relative pose is B_i exp(U pi) exp(X_i q_i), so
-that U acts as a joint inserted before joint i that stands at zero. The sensitivity of a pose is a
+that U acts as a joint inserted before joint i, at rest at zero. The sensitivity of a pose is a
 column of a Jacobian, and that of a Jacobian a bracket of columns.
 
 A screw U (6,), angular part first, is given in the frame that body i has at q_i = 0. U = (0, e)
@@ -28,7 +28,7 @@ from mbs_dynamics.representation import moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
 FEW = 2
-"""To carry so many parameters from body to body takes fewer operations than to join the moves."""
+"""Up to this many parameters, carrying them from body to body takes the fewest operations."""
 
 
 @algorithm(invariant=False)

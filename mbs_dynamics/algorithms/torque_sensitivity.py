@@ -36,7 +36,7 @@ def torque_sensitivity(
     ``q``, ``qd``, ``qdd`` (..., n). ``screws`` (..., m, 6) are the U_k, each in the frame that the
     body moved by ``joints[k]`` has at position zero.
 
-    A parameter acts as a joint before joint i that stands still at zero, so that dtau/dpi is the
+    A parameter acts as a joint before joint i, at rest at zero, so that dtau/dpi is the
     column of dtau/dq for that joint: Mueller (dynamics), section 6.2; derivations.md, (16) and
     (17).
 

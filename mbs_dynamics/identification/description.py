@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what was identified: into the URDF, and as parameters of the nodes."""
+"""Writes identified parameters into the URDF, and as parameters of the nodes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SHORTEST = 50
 """Smallest number of samples of a recording."""
 
 STILL = 1e-3
-"""Motion in rad or m below which a joint stands still."""
+"""Motion in rad or m below which a joint is at rest."""
 
 GAP = 5.0
 """Pause, in periods, that ends a stretch of samples."""
@@ -143,7 +143,7 @@ def merged(
     """Return a recording of samples (time, {joint: (q, qd, tau)}), joints in any combination.
 
     Joints that are reported in separate messages are interpolated linearly to the times of the
-    joint reported most often. NaN stands for unknown values.
+    joint reported most often. Unknown values are NaN.
     """
     series: dict[str, list[tuple[float, float, float, float]]] = {}
     for t, joints in samples:

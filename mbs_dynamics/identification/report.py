@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A page that shows what was identified. It stands alone: no network, light and dark."""
+"""A page with the results of identification, in one file without network access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABEL = 14
 """Height of a label in pixels."""
 
 POINTS = 1500
-"""A curve has at most so many points."""
+"""Largest number of points of a curve."""
 
 WELL = 0.1
 """A parameter is well known if its standard deviation is below this share of it."""
@@ -72,7 +72,7 @@ def report(found: Identification, title: str) -> str:
         ),
         "<h2>Links: what changed</h2>",
         _links(found),
-        "<h2>What the data tell</h2>",
+        "<h2>Identifiable parameters</h2>",
         _knowledge(found),
         "<h2>What to record next</h2>",
         _advice(found),
@@ -171,16 +171,16 @@ def _knowledge(found: Identification) -> str:
         )
     )
     return (
-        f"<p>Torques depend on {len(base.values)} combinations of parameters; the data show "
+        f"<p>Torques depend on {len(base.values)} combinations of parameters; the data identify "
         f"{base.rank} of them, with a condition number of {base.condition:.3g}. Each is named by "
-        "its first parameter; values are those of weighted least squares, without regard to what "
-        "can exist.</p>"
+        "its first parameter; values are from weighted least squares, without physical "
+        "consistency.</p>"
         + _table(("combination", "value (SI)", "standard deviation", "well known"), rows)
     )
 
 
 def _advice(found: Identification) -> str:
-    """Return which joints should move more, by what the data do not show."""
+    """Return the joints that should move more, from parameters that are not identified."""
     base = found.base
     poor = [
         name.rsplit(".", 1)[0]

@@ -225,7 +225,7 @@ class BodyStepper:
 # -- simulation ------------------------------------------------------------------------------------
 
 ADAPTIVE = "dormand_prince"
-"""The scheme of :func:`simulate_body` that has no fixed step, beside :data:`BODY_METHODS`."""
+"""The scheme of :func:`simulate_body` with variable steps, in addition to :data:`BODY_METHODS`."""
 
 
 def simulate_body(

@@ -126,7 +126,7 @@ class Run:
             raise SimulationError(said, time=t) from error
 
     def _advance(self, scheme: Scheme, count: int) -> None:
-        """Make some steps, record them as far as they are finite, and look for events."""
+        """Make some steps, record the finite ones, and search for events."""
         before = scheme.x
         states, acted = scheme.advance(count)
         good = len(states)

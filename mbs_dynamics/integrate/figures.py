@@ -93,7 +93,7 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
 
 
 def _panels(motion: Trajectory) -> list[tuple[FloatArray, str, Sequence[str]]]:
-    """Return what is drawn beside the energies: arrays, what they are, and their columns."""
+    """Return the arrays that are drawn with the energies, their labels, and their columns."""
     if isinstance(motion, Motion):
         return [
             (motion.q, "position, rad or m", motion.joint_names),

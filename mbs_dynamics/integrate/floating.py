@@ -10,11 +10,11 @@ coordinates. Each step begins with the coordinates of the free joint at zero, Mu
 Remark 4, and ends by taking them into C, so that their singularity is never near. The order is that
 of the scheme. On request the twist of the base then follows from the spatial momentum of the whole,
 by the momentum form of the equations of motion, Mueller (dynamics), eq. (79): M_i^s J_i^s qd =
-Pi_i^s, projected by the columns of J^s that belong to the base. Nothing but gravity acts from
-outside, so that this momentum is known in advance.
+Pi_i^s, projected by the columns of J^s that belong to the base. Gravity is the only external load,
+so this momentum is known in advance.
 
 **Munthe-Kaas steps.** runge_kutta and dormand_prince integrate the increment X of the pose, C = C_0
-exp(X), with Xdot = dexp_{-X}^-1 V, eqs. (88), (89), beside q, V and qd.
+exp(X), with Xdot = dexp_{-X}^-1 V, eqs. (88), (89), in addition to q, V and qd.
 
 **The implicit midpoint rule** has the spatial momentum Pi of the whole and the momenta p of the
 joints as its state, and finds V and the rates v of the joints in the middle of the step:
@@ -107,7 +107,7 @@ class Local(NamedTuple):
     """A state in local coordinates of the base, which are zero."""
 
     model: Tree
-    """Under gravity as it is seen from G."""
+    """With gravity resolved in G."""
     q: Array
     qd: Array
     G: Array
@@ -125,7 +125,7 @@ def has_floating_base(model: Model) -> bool:
 class Base:
     """The free joint at the root of a model.
 
-    Raises ModelError if there is none, or another root.
+    Raises ModelError if the model has no such joint, or another root.
     """
 
     def __init__(self, model: Model) -> None:

@@ -19,7 +19,7 @@ Runge-Kutta scheme, eqs. (88), (89), from X = 0:
     right increments  C = C_0 exp(X),    Xdot = dexp_{-X}^-1 V^b
     left increments   C = exp(X) C_0,    Xdot = dexp_X^-1 V^s
 
-The paper prints V^s = dexp_X Xdot beside right increments; it holds for left ones. dexp^-1 is
+The paper prints V^s = dexp_X Xdot for right increments; it holds for left ones. dexp^-1 is
 exact, or its series is cut off after ad^(p - 2), which is enough for order p. The twist, or the
 spatial momentum, is integrated by the same scheme.
 

@@ -176,7 +176,7 @@ def tanhc(x: Any) -> Any:
 
 
 class Stiff(NamedTuple):
-    """Joint forces -D v - K (q - bound) as they are linearised for one step; lists of n scalars."""
+    """Joint forces -D v - K (q - bound), linearised for one step; lists of n scalars."""
 
     D: list[Any]
     K: list[Any]

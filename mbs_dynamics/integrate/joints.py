@@ -66,7 +66,7 @@ METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 
 
 class Problem(NamedTuple):
-    """A model, and what acts on it."""
+    """A model and its loads."""
 
     model: Model
     forces: JointForces | None
@@ -117,7 +117,7 @@ class Problem(NamedTuple):
     def acceleration(
         self, model: Tree, q: Array, qd: Array, effort: Array, wrenches: Any, joints: Any
     ) -> Array:
-        """Return qdd (n,) under all forces as they are at a state."""
+        """Return qdd (n,) under all forces at a state."""
         if joints is not None:
             effort = effort + passive_torques(joints, self.features, q, qd)
         found: Array = forward_dynamics(
@@ -234,7 +234,7 @@ def applied_force(
 
 
 def inertial_force(model: Tree, q: Array, v: Array) -> Array:
-    """Return C^T v (n,): with what is applied, the rate of the momenta M v."""
+    """Return C^T v (n,); plus the applied forces it is the rate of the momenta M v."""
     return np.asarray(coriolis_matrix(model, q, v)).T @ v
 
 

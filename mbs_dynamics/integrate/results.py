@@ -234,7 +234,7 @@ class Event(NamedTuple):
     qd: FloatArray
     """(n,) rates at t."""
     C: FloatArray | None = None
-    """Pose or rotation of a body or floating base at t; None if there is none."""
+    """Pose or rotation of a body or floating base at t; None for other results."""
     V: FloatArray | None = None
     """Its body-fixed twist or angular velocity at t."""
     member: tuple[int, ...] = ()

@@ -103,7 +103,7 @@ def macro_joint(
     axes: ArrayLike | None = None,
     pitch: float | None = None,
 ) -> MacroJoint:
-    """Return the joint of a kind as a series of joints; see the table in this module.
+    """Return a joint of this kind as a series of joints; see the table in this module.
 
     :param kind: one of :data:`KINDS`.
     :param axis: (3,) unit vector in the joint frame, its z axis if None.
@@ -197,8 +197,8 @@ def from_joints(
     The two joint frames of a connection coincide at q = 0, and the body moves by
     S_parent exp(Z_1 q_1) ... exp(Z_nu q_nu) S_body^-1: Mueller (kinematics), eq. (3) and Remark 4.
 
-    A joint with several degrees of freedom becomes a series of joints with one, each with a
-    coordinate of its own, named ``<name>/x`` and so on as in the table of this module. Between them
+    A joint with several degrees of freedom becomes a series of joints with one coordinate each,
+    named ``<name>/x`` and so on as in the table of this module. Between them
     are massless bodies of the same names; the last factor moves the body. Bodies and coordinates
     are numbered in the order of ``connections``, in which a parent precedes its children.
 

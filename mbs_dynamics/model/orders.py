@@ -37,7 +37,7 @@ def path(model: Model, i: int) -> list[int]:
 def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
     """Return the bodies from the root to a frame as a chain, and their numbers in the model.
 
-    Each has a coordinate of its own in the chain; the caller assigns those of q.
+    Each has its own coordinate in the chain; the caller assigns those of q.
     """
     frame = model.frames[name]
     chain = path(model, frame.body)

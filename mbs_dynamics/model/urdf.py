@@ -51,20 +51,18 @@ def from_urdf(
       ``axis``. There x, y and ``axis`` are right-handed, and x is the projection onto the plane of
       the axis of the joint frame that follows, cyclically, the one nearest to ``axis``: for the
       axis z they are x and y, for the axis x they are y and z. ``limit`` and ``dynamics`` of such
-      joints are left out, since they mean no one coordinate.
-    - A ``mimic`` joint shares the coordinate of the joint that it follows in the end. If it names
-      a joint that does not exist, but does with the prefix of the mimic joint's own name before it
-      (as where a macro is used twice), that one is meant, and a warning says so.
+      joints are ignored, since they do not refer to a single coordinate.
+    - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If it
+      names a joint that does not exist, the prefix of its own name is tried before that name (as
+      for a macro that is used twice), and a warning reports it.
 
-    With ``root`` the tree begins at that link, and what is not below it is left out. With ``tip``
-    only the bodies on the way from there to that link are kept, each whole, that is with all links
-    fixed to it; what moves relative to them is dropped.
+    With ``root`` the tree begins at that link, and only links below it are kept. With ``tip`` only
+    the bodies on the path from the root to that link are kept, each with all links fixed to it.
 
-    Raises UrdfError, naming the source and the link or joint, for what cannot be read or is no
-    tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
+    Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
+    no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
     for a ``tip`` that is not below ``root``. Implausible physics is reported by link and joint
-    as one ModelWarning; ``Model.diagnostics`` holds the same, and notes on what was merged or left
-    out.
+    as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
     """
     where, robot = read(source)
     tree = tree_of(where, robot)
@@ -194,7 +192,7 @@ class _Assembly:
         self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in found]
 
     def say_what_is_left_out(self) -> None:
-        """Say the mass of what ``root`` and ``tip`` cut off."""
+        """Report the mass of the links that ``root`` and ``tip`` exclude."""
         part = self.part
         if part.outside:
             message = (

@@ -28,7 +28,7 @@ class Driver(NamedTuple):
 
 
 def factors(where: str, joint: Any) -> dict[str, FloatArray]:
-    """Return the joint screws X (6,) of a joint that moves, by what is put after its name.
+    """Return the joint screws X (6,) of a movable joint, by the suffix of its name.
 
     See :func:`mbs_dynamics.model.urdf.from_urdf` for the directions of the macro joints.
     """
@@ -62,7 +62,7 @@ def limits(where: str, joint: Any) -> Limits:
 def driver(tree: LinkTree, joint: Any) -> Driver:
     """Return the joint whose coordinate drives this one: itself, or the end of a chain of mimics.
 
-    Raises UrdfError for a mimic of what is missing, has not one coordinate, or goes in a circle.
+    Raises UrdfError if that joint does not exist or has not one coordinate, and for a cycle.
     """
     ratio, offset = 1.0, 0.0
     names = [joint.name]
@@ -99,7 +99,7 @@ def mimicked(tree: LinkTree, joint: Any) -> Any:
 
 
 def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
-    """Return diagnostics of what a joint states that is implausible or left out."""
+    """Return diagnostics of implausible or ignored entries of a joint."""
     subject = f"joint {joint.name!r}"
     ignored = {
         "fixed": ("mimic",),

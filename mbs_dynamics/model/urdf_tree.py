@@ -43,7 +43,7 @@ class LinkTree(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is kept of a tree, from a root link on, and what is left out."""
+    """The part of a tree that is kept, from a root link on, and the links that are not."""
 
     root: str
     joints: list[Any]
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 def tree_of(where: str, robot: Any) -> LinkTree:
-    """Return the tree of a robot as it was read, or raise UrdfError if it is not one tree."""
+    """Return the tree of the elements of a robot; raise UrdfError if they are not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
     links = _by_name(where, "link", robot.links)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The visual shapes of a URDF. Faulty ones are reported and left out, never raised."""
+"""The visual shapes of a URDF. Faulty shapes are reported and omitted; they raise nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Visuals(NamedTuple):
 
     visuals: tuple[Visual, ...]
     problems: tuple[str, ...]
-    """One message for each faulty shape, which is left out."""
+    """One message for each faulty shape, which is omitted."""
 
 
 def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:

@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading URDF files: from a path or text to elements of which every one has been checked.
+"""Reading URDF files: from a path or text to checked elements.
 
-It is done by the standard library: ``urdf_parser_py`` and lxml take three times as long to import
-as a robot takes to be read, and accept NaN, lose the difference between "0" and "not stated", and
-reject real robots for textures and transmissions. They are what the tests compare with.
+This uses the standard library. The import of ``urdf_parser_py`` and lxml takes three times as long
+as reading a robot; they accept NaN, do not distinguish "0" from an absent value, and reject real
+robots because of textures and transmissions. The tests compare with them.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class _Form(NamedTuple):
-    """What is read of an element. If that is one attribute, its value stands for the element."""
+    """The parts of an element that are read. A single attribute replaces its element."""
 
     names: tuple[str, ...] = ()
     """Attributes of text, all required."""
     numbers: tuple[str, ...] = ()
     """Attributes of numbers."""
     each: int = 1
-    """How many numbers each holds."""
+    """Count of numbers in each."""
     absent: Any = "required"
-    """What an absent attribute of ``numbers`` means; the text "required" if there must be one."""
+    """Default of absent attributes of ``numbers``; "required" if there is none."""
     children: tuple[str, ...] = ()
-    """Child elements, each at most once; None stands for an absent one."""
+    """Child elements, each at most once; None if absent."""
 
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -84,12 +84,12 @@ class Element:
 
 
 def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
-    """Return what to call the source in messages, and its robot: ``name``, ``links``, ``joints``.
+    """Return the name of the source for messages, and its robot: ``name``, ``links``, ``joints``.
 
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
-    Links and joints have what :data:`_FORMS` names as attributes, such as ``link.inertial.mass``
-    and ``joint.limit.lower``; every name is there and every number is finite, and None stands for
-    what the file does not state. Nothing is said yet about how links and joints hang together.
+    Links and joints have the attributes in :data:`_FORMS`, such as ``link.inertial.mass`` and
+    ``joint.limit.lower``. Every required name is present, every number is finite, and optional
+    parts that are absent are None. The connections of links and joints are not checked.
 
     Raises UrdfError, naming the source, the element and the attribute.
     """
@@ -179,7 +179,7 @@ def _parsed(where: str, data: bytes, encoding: str | None) -> Element:
 
 
 def _checked(element: Element, owner: str) -> Any:
-    """Return what an element states; ``owner`` is the link or joint, for messages."""
+    """Return the contents of an element; ``owner`` is the link or joint, for messages."""
     tag = element.tag
     form = _FORMS[tag]
     found: dict[str, Any] = {}

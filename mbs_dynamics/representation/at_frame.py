@@ -91,7 +91,7 @@ def _now(rep: Representation, i: int, U: Array) -> Array:
 
 
 def _from_spatial(S: Array, C: Array, representation: str) -> Array:
-    """Return a spatial screw as it is measured at a frame with pose C: K Table 3."""
+    """Return a spatial screw in a representation at a frame with pose C: K Table 3."""
     if representation == "spatial":
         return S
     R, e = C[:3, :3], S[:3]

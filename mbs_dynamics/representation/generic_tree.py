@@ -1,13 +1,13 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree in loops that are traced once: one body stands for all of its kind.
+"""The tree in loops that are traced once: one body represents all bodies of its kind.
 
-It has what equations ask of a :class:`Tree`, with tables in place of the constants of the bodies
-and containers in place of lists. Bodies are of one kind if they have the same kind of joint and the
-same zeros and ones, and so the same operations. See :mod:`mbs_dynamics.compiler.frontend.loops`.
+It has the interface of :class:`Tree`, with tables instead of the constants of the bodies and
+containers instead of lists. Bodies are of one kind if they have the same kind of joint and the same
+zeros and ones, and therefore the same operations. See :mod:`mbs_dynamics.compiler.frontend.loops`.
 """
 
-# ruff: noqa: D102 (what a method does is said once, in the base class)
+# ruff: noqa: D102 (methods are documented once, in the base class)
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def traced_in_loops(
 def forest_of(model: Model, loaded: Collection[int]) -> Forest:
     """Return the bodies, numbered depth first, as rows with their kinds.
 
-    Those that carry a payload are of kinds of their own.
+    Bodies with a payload have separate kinds.
     """
     keys: list[Any]
     keys = [(b.parent == GROUND, b.joint.kind, i in loaded) for i, b in enumerate(model.bodies)]
@@ -100,7 +100,7 @@ def _constants(model: Model) -> Any:
 class GenericTree(Tree):
     """A model numbered depth first, or the path to a frame of one, within loops.
 
-    The position of each joint is a coordinate of its own. ``payload`` has an entry for each body
+    The position of each joint is a separate coordinate. ``payload`` has an entry for each body
     that carries one.
     """
 
@@ -118,7 +118,7 @@ class GenericTree(Tree):
         self._known: dict[Row, Any] = {}
 
     def _body(self, i: Row) -> Any:
-        """Return what equations ask of a body; its coordinate is known by the body."""
+        """Return the properties of a body that equations use; it also identifies the coordinate."""
         if i.kind is None:
             raise NoLoopNest
         if i not in self._known:
@@ -176,7 +176,7 @@ class GenericTree(Tree):
         return self.nb
 
     def path(self, i: Any) -> list[Any]:
-        """Return the body alone: within a loop those before it are done with."""
+        """Return the body alone: within a loop, those before it are already processed."""
         return [i]
 
     # -- containers ------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moves in which the four representations differ.
 
-An algorithm is written once over these moves; each representation supplies them with the equations
-of its own. ``K`` stands for Mueller (kinematics), ``D`` for Mueller (dynamics).
+An algorithm is written once over these moves, and each representation implements them by its own
+equations. ``K`` means Mueller (kinematics), ``D`` means Mueller (dynamics).
 """
 
 # ruff: noqa: D102 (moves are described once, in the base class)
@@ -36,7 +36,7 @@ Operator = Any
 
 
 class Identity:
-    """The map that leaves twists and wrenches as they are."""
+    """The identity map of twists and wrenches."""
 
     def __matmul__(self, V: Array) -> Array:
         return V
@@ -47,7 +47,7 @@ class Identity:
         return self
 
     def back(self, x: Array) -> Array:
-        """A vector (3,) as it is."""
+        """The same vector (3,)."""
         return x
 
     rotated = back
@@ -158,7 +158,7 @@ class Representation(ABC):
 
     @abstractmethod
     def bias(self, i: int, V: Array) -> Array:
-        """The wrench (6,) that body i needs at twist V beside M_i Vdot_i."""
+        """The velocity-dependent wrench (6,) of body i at twist V, in addition to M_i Vdot_i."""
 
     @abstractmethod
     def at(self, frame: Frame) -> Operator:

@@ -108,7 +108,7 @@ class Onward:
         self._seen: dict[int, tuple[Array, Array]] = {}
 
     def __call__(self, j: int, turn: Array, V: Array) -> tuple[Array, Array]:
-        """Return a vector (3,) and a twist (6,) of the first body, as they are seen from body j."""
+        """Return a vector (3,) and a twist (6,) of the first body, transformed to body j."""
         known = self._seen.get(self._meet.rep.model.parents[j])
         if known:
             carry = self._meet.carry(j)
@@ -136,7 +136,7 @@ class MeetingInGround(Meeting):
         return self._pose(i).back(m)
 
     def _pose(self, i: int) -> InverseAdjoint:
-        """Take a twist from the ground to the origin of body i, resolved in it if it is so here."""
+        """Return the map of twists from the ground to the origin of body i, or to its frame."""
         turned = isinstance(self.rep, BodyFixed)
         return InverseAdjoint(self.rep.R(i) if turned else np.eye(3), self.rep.r(i))
 
@@ -163,6 +163,6 @@ def meeting(rep: Representation) -> Meeting:
     times, the derivatives 1.3 to 1.4 times and the regressor 1.2 to 1.3 times. In the bodies, for
     a chain of 30 joints, they take 1.5, 1.6, 1.2 and 2.4 times the operations.
     """
-    if isinstance(rep, Spatial):  # they are there already
+    if isinstance(rep, Spatial):  # they are in the ground already
         return Meeting(rep)
     return MeetingInGround(rep) if rep.model.mean_depth(2) > DEEP else Meeting(rep)

@@ -102,7 +102,7 @@ class Tree:
 
     @property
     def positions_are_coordinates(self) -> bool:
-        """Whether the position of each joint is a coordinate of its own, up to an offset."""
+        """Whether the position of each joint is a separate coordinate, up to an offset."""
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == self.nb
 
@@ -115,7 +115,7 @@ class Tree:
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
 
-        Raises ArgumentError for what is no sequence of names, UnknownJointError.
+        Raises ArgumentError if ``joints`` is not a sequence of names, UnknownJointError.
         """
         if isinstance(joints, str) or not isinstance(joints, Sequence):
             raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
@@ -141,7 +141,7 @@ class Tree:
         """Yield columns, of which there is one for each body.
 
         ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
-        Those of other trees may be left out: a body is in no relation to what these hold.
+        Columns of other trees may be omitted, since they do not depend on the body.
         """
         if domain != BEYOND:
             return range(0 if domain == ALL else i, self.nb)
@@ -172,11 +172,11 @@ class Tree:
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
     ) -> Any:
-        """Return what joints have, (nb,) or more ``axes`` of nb, for the n coordinates.
+        """Return values of joints, (nb,) or more ``axes`` of nb, for the n coordinates.
 
-        Those of one coordinate are added up; ``weighted`` by the ratios of the joints. Vectors
-        (..., size) become (size, ...). None stands for zeros, and what the ground has, which may
-        come last, is ignored. A ``symmetric`` matrix is exactly so also where joints share a
+        Values of joints that share a coordinate are summed, ``weighted`` by the ratios of the
+        joints. Vectors (..., size) become (size, ...). None means zero, and a last value, of the
+        ground, is ignored. A ``symmetric`` matrix is exactly symmetric also where joints share a
         coordinate.
         """
         joints = [body.joint for body in self.bodies]

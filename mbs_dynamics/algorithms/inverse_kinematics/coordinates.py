@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinates of a model as a search for the poses of one body sees them."""
+"""The coordinates of a model, as used in the search for poses of one body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TURN = 2.0 * np.pi
 
 
 class Coordinates(NamedTuple):
-    """Which coordinates move a body, and what is known of each one of all n."""
+    """The coordinates that move a body, and the properties of all n."""
 
     moved: list[int]
     """The p coordinates that move the body."""

@@ -85,7 +85,7 @@ class Task(NamedTuple):
     upper: FloatArray
     """(p,)"""
     metric: FloatArray
-    """(p,) the square of what a unit of each moves the body, in order of size: 1 or reach^-2."""
+    """(p,) order of magnitude of the squared motion of the body per unit: 1 or reach^-2."""
     tolerance: FloatArray
     """(2,) of the gap, in rad and m."""
     max_iterations: int

@@ -131,7 +131,7 @@ def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
 def _search(
     task: Task, coordinates: Coordinates, targets: FloatArray, first: FloatArray, random: FloatArray
 ) -> tuple[Found, FloatArray]:
-    """Return what was found for each target, and solutions beyond the limits (T, n), else NaN.
+    """Return the result for each target, and solutions beyond the limits (T, n), else NaN.
 
     The starts, first (T, n) and then random (s, p), are tried in blocks of 1, 1, 2, 4, ... that
     step together, because most targets need few. Each block is tried within the limits and then
@@ -173,7 +173,7 @@ def _search(
 
 
 def _keep_better(found: Found, ended: Found, at: Array) -> None:
-    """Replace what was found for the targets ``at`` by what ended better, of several for each."""
+    """Replace results of the targets ``at`` by the best of several descents if it is better."""
     cost = np.where(ended.converged, -1.0, ended.cost).reshape(len(at), -1)
     best = np.arange(len(at)) * cost.shape[1] + np.argmin(cost, axis=1)
     better = cost.min(axis=1) < found.cost[at]
