@@ -65,7 +65,7 @@ SPEED, DAMPING, RAMP = 1.0, 20.0, 0.3
 """Of the guided joint, rad/s and N m s/rad, and of the node, s."""
 
 EVENTS: dict[str, Calls] = {
-    "joint_states fall silent": [("inject", "silence")],
+    "joint_states stop": [("inject", "silence")],
     "NaN": [("inject", "position", 3, NAN)],
     "~/enable false": [("enable", False)],
     "deactivate": [("transition", "deactivate")],
@@ -131,7 +131,7 @@ def heavier(text: str) -> str:
 def rows(text: str) -> dict[str, Calls]:
     """Return what can happen while torques are commanded, as the documentation lists it."""
     return {
-        "joint_states fall silent": [("inject", "silence")],
+        "joint_states stop": [("inject", "silence")],
         "the same stamp again and again": [("inject", "stamp_repeated")],
         "stamps go back by 1 s": [("inject", "stamp_back", 1.0)],
         "no stamps": [("inject", "stamp_zero")],
@@ -141,7 +141,7 @@ def rows(text: str) -> dict[str, Calls]:
         "a position is NaN": [("inject", "position", 3, NAN)],
         "a velocity is NaN": [("inject", "velocity", 3, NAN)],
         "no velocities": [("inject", "no_velocity")],
-        "a velocity reads zero for ever": [("inject", "stuck")],
+        "a velocity reads zero permanently": [("inject", "stuck")],
         "a position reads beyond its limit": [("inject", "position", 5, 2.2)],
         "a velocity reads 6 rad/s": [("inject", "velocity", 1, 6.0)],
         "a velocity reads 2.6 rad/s once": [("inject", "glitch", 1, 2.6)],
@@ -160,7 +160,7 @@ def rows(text: str) -> dict[str, Calls]:
 
 
 IMU_ROWS: dict[str, Calls] = {
-    "the imu falls silent": [("inject", "imu_silence")],
+    "imu messages stop": [("inject", "imu_silence")],
     "the imu sends NaN": [("inject", "imu_nan")],
 }
 
@@ -402,8 +402,8 @@ def rows_table(repetitions: int) -> Iterator[Table]:
     runs: list[tuple[str, Mapping[str, Calls], str]] = [
         ("", {name: calls for name, calls in rows(text).items() if name != "SIGKILL"}, ""),
         ("", IMU_ROWS, "base_link"),
-        ("zero", {name: rows(text)[name] for name in ("joint_states fall silent",)}, ""),
-        ("hold", {name: rows(text)[name] for name in ("joint_states fall silent",)}, ""),
+        ("zero", {name: rows(text)[name] for name in ("joint_states stop",)}, ""),
+        ("hold", {name: rows(text)[name] for name in ("joint_states stop",)}, ""),
         ("", {"SIGKILL": rows(text)["SIGKILL"]}, ""),
     ]
     for on_fault, found, imu in runs:

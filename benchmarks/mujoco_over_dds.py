@@ -3,8 +3,8 @@
 """The gravity compensation node beside an arm in MuJoCo, two processes that speak over DDS.
 
 The arm's process publishes joint_states at 500 Hz from a simulation in real time, and applies the
-commands as a forward_command_controller does: the latest one, for ever. What it does is scripted
-through :class:`Rig`, in the process that measures, which takes no part in ROS.
+commands like a forward_command_controller: the latest one, indefinitely. Its actions are scripted
+through :class:`Rig` in the measuring process, which does not use ROS.
 """
 
 from __future__ import annotations
@@ -381,7 +381,7 @@ class Motion(NamedTuple):
         if fault:
             return f"stops: {fault.group(1)}"
         states = re.findall(r"gravity compensation is (.*)", self.said)
-        return ", then ".join(states) or "goes on"
+        return ", then ".join(states) or "continues"
 
 
 class Rig:

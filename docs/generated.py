@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Directives for what the code itself declares: nodes and the command line; figures.
+"""Directives for nodes and the command line, which list the declarations of the code; figures.
 
 The figures of the pages are drawn while the site is built: by the programs in examples/, and by the
 pages whose code ends in ``figure.savefig(...)``.
@@ -176,7 +176,7 @@ SCENE = "arm7 --q 0.3 0.5 -0.2 1.1 0 0.7 0.1 --qd 0.4 -0.2 0.6 0.1 0.3 -0.5 0.2 
 
 
 def write_scene(app: Sphinx, error: Exception | None) -> None:
-    """Write the interactive scene beside the pages."""
+    """Write the interactive scene to the folder of the pages."""
     target = app.outdir / "twist.html"
     if app.config.draw_figures and app.builder.format == "html" and not target.exists():
         main(["view", *SCENE.split(), "--write", str(target)])

@@ -10,7 +10,7 @@ i. Z_i is the axis of joint i, X_{i+1} the common normal from Z_i to Z_{i+1}. Fr
 the ground and is the inertial frame here; frame i + 1 is fixed to link i. This is the classical
 convention. In the modified one (Craig, Introduction to Robotics, section 3.4) frame i, fixed to
 link i, has the pose Rx(alpha) Tx(a) Rz(theta) Tz(b) in frame i - 1, where a and alpha, which Craig
-numbers i - 1, stand in row i: ``DHTable(rows, convention="modified")``.
+numbers i - 1, are in row i: ``DHTable(rows, convention="modified")``.
 
 **Body frames.** Frame i + 1 does not have the axis of joint i as its z axis. The frame of body i is
 the frame i of the paper, with its origin O_i on that axis, turned by theta_i and, if the joint is
