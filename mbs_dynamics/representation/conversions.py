@@ -40,18 +40,28 @@ def to_body_fixed(C: Array, representation: str) -> Array:
 
 
 def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a twist (..., 6) of a body with pose C in another representation: K Table 3."""
+    """Return a twist (..., 6) of a body with pose C (..., 4, 4) in another representation.
+
+    ``source`` and ``target`` are ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``:
+    Mueller (kinematics), Table 3. Raises UnknownRepresentationError.
+    """
     D = from_body_fixed(C, target) @ to_body_fixed(C, source)
     return (D @ np.asarray(V)[..., None])[..., 0]
 
 
 def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a Jacobian (..., 6, n) of a body with pose C (..., 4, 4) in another representation."""
+    """Return a Jacobian (..., 6, n) of a body with pose C (..., 4, 4) in another representation.
+
+    Arguments and errors are those of :func:`convert_twist`.
+    """
     return from_body_fixed(C, target) @ to_body_fixed(C, source) @ np.asarray(J)
 
 
 def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
-    """Return a wrench (..., 6), moment first, in another representation: W^T V stays."""
+    """Return a wrench (..., 6), moment first, in another representation.
+
+    The power W^T V does not change. Arguments and errors are those of :func:`convert_twist`.
+    """
     D = from_body_fixed(C, source) @ to_body_fixed(C, target)
     return (np.swapaxes(D, -1, -2) @ np.asarray(W)[..., None])[..., 0]
 
