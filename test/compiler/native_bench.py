@@ -67,11 +67,6 @@ def states(rows: int, seed: int = 0) -> list[Any]:
     return [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
 
 
-def room(kernel: Kernel, *batch: int) -> tuple[Any, ...]:
-    """Return arrays to write the results of a kernel into."""
-    return tuple(np.full((*batch, *port.shape), np.nan) for port in kernel.outputs)
-
-
 def one_by_one(kernel: Any, arguments: Any, rows: int) -> list[Any]:
     """Each state by a call of its own."""
     given = [
@@ -109,10 +104,6 @@ def simple(x: Any, y: Any) -> Any:
 
 def new_filling() -> Watched:
     return Watched(trace(simple, {"x": (3,), "y": ()}, name="f"), backend="llvm")
-
-
-class Subclass(np.ndarray):
-    pass
 
 
 class Pretender:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler import trace
 from mbs_dynamics.compiler.runtime.batches import View, address
 from mbs_dynamics.compiler.runtime.machine import Vector
 
@@ -69,18 +69,6 @@ def test_rows_written_from_the_last_to_the_first(lanes):
     expected = states[::-1, None] * np.arange(1.0, size + 1.0)
     np.testing.assert_array_equal(table[:, :size], expected)
     assert np.isnan(table[:, size:]).all()
-
-
-def test_a_result_in_the_middle_of_a_larger_array():
-    size, states = 301, np.random.default_rng(13).normal(size=1000)
-    kernel = Kernel(program(size), backend="llvm")
-    expected = states[:, None] * np.arange(1.0, size + 1.0)
-    for first in range(ENTRIES):
-        room = placed(states.size * size + 2 * MARGIN, first)
-        kernel(states, out=room[MARGIN:-MARGIN].reshape(-1, size))
-        np.testing.assert_array_equal(room[MARGIN:-MARGIN].reshape(-1, size), expected)
-        assert np.isnan(room[:MARGIN]).all()
-        assert np.isnan(room[-MARGIN:]).all()
 
 
 def repetitive(size: int, several: int) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS
-from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, sin, trace
 from mbs_dynamics.errors import ArgumentError
@@ -65,7 +64,7 @@ def test_calls_by_position_and_by_name(kernel):
         kernel(Q, A, s=S),
         kernel(Q, s=S, A=A),
         kernel(s=S, A=A, q=Q),
-        kernel(*[x.copy() for x in (Q, A, S)], out=None),
+        kernel(*[x.copy() for x in (Q, A, S)]),
     ):
         close(found, wanted)
 
@@ -164,9 +163,6 @@ def test_batch_axes_broadcast(kernel, axes):
     ]
     close(kernel(*arrays), expected(*arrays))
     close(kernel(*[x.astype(">f8") for x in arrays]), expected(*arrays))
-    out = np.full(expected(*arrays).shape, 9.0)
-    assert kernel(*arrays, out=out) is out
-    np.testing.assert_array_equal(out, kernel(*arrays))
 
 
 def test_a_large_batch_of_slices(kernel):
@@ -181,84 +177,6 @@ def test_a_batch_is_its_states_one_by_one(kernel):
     q = rng.normal(size=(50, 3))
     one_by_one = np.array([kernel(x, A, S) for x in q])
     close(kernel(q, A, S), one_by_one)
-
-
-# -- out ------------------------------------------------------------------------------------------
-
-
-def test_out_receives_the_result(kernel):
-    out = np.full(2, np.nan)
-    assert kernel(Q, A, S, out=out) is out
-    close(out, expected(Q, A, S))
-    view = np.full((3, 2), np.nan)
-    assert kernel(Q, A, s=S, out=view[1]) is not view
-    np.testing.assert_array_equal(view[1], out)
-    assert np.isnan(view[[0, 2]]).all()
-
-
-def test_out_may_overlap_an_input(backend):
-    swapped = Kernel(trace(lambda x: x[::-1] * 2.0, {"x": (4,)}, name="f"), backend=backend)
-    whole = np.arange(6.0)
-    assert swapped(whole[1:5], out=whole[1:5]) is not None
-    np.testing.assert_array_equal(whole, [0, 8, 6, 4, 2, 5])
-    whole = np.arange(6.0)
-    swapped(whole[0:4], out=whole[2:6])
-    np.testing.assert_array_equal(whole, [0, 1, 6, 4, 2, 0])
-    batch = np.arange(8.0).reshape(2, 4)
-    swapped(batch, out=batch)
-    np.testing.assert_array_equal(batch, [[6, 4, 2, 0], [14, 12, 10, 8]])
-    batch = np.arange(8.0).reshape(2, 4)
-    swapped(batch[0], out=batch[0])
-    np.testing.assert_array_equal(batch, [[6, 4, 2, 0], [4, 5, 6, 7]])
-
-
-def test_out_of_another_layout(kernel):
-    unaligned = np.zeros(17, dtype=np.uint8)[1:].view(np.float64)
-    for out in (unaligned, np.zeros(4)[::2]):
-        assert kernel(Q, A, S, out=out) is out
-        np.testing.assert_array_equal(out, kernel(Q, A, S))
-    q, out = np.linspace(0.0, 1.0, 12).reshape(4, 3), np.zeros((2, 4)).T
-    assert kernel(q, A, S, out=out) is out
-    np.testing.assert_array_equal(out, kernel(q, A, S))
-
-
-def read_only(shape):
-    array = np.zeros(shape)
-    array.flags.writeable = False
-    return array
-
-
-def test_out_may_have_any_stride_along_an_axis_of_one_entry():
-    out = as_strided(np.zeros(2), (1, 2), (0, 8))
-    kernel = Kernel(trace(lambda x: 2.0 * x, {"x": (1, 2)}, name="f"), backend="python")
-    assert kernel(np.array([[1.0, 3.0]]), out=out) is out
-    np.testing.assert_array_equal(out, [[2.0, 6.0]])
-
-
-WRONG_OUT = [
-    (np.zeros(3), "float64 (3,)"),
-    (np.zeros((1, 2)), "float64 (1, 2)"),
-    (np.zeros(2, dtype=np.float32), "float32 (2,)"),
-    (np.zeros(2, dtype=">f8"), ">f8 (2,)"),
-    (np.zeros(2, dtype=object), "object (2,)"),
-    (read_only(2), "float64 (2,), read-only"),
-    (as_strided(np.zeros(1), (2,), (0,)), "float64 (2,), with several entries at one address"),
-    ([0.0, 0.0], "<class 'list'>"),
-    (3.0, "<class 'float'>"),
-]
-
-
-@pytest.mark.parametrize(("out", "came"), WRONG_OUT)
-def test_wrong_out(kernel, out, came):
-    message = "f: out must be a writeable float64 array of shape (2,); got " + came
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        kernel(Q, A, S, out=out)
-
-
-def test_wrong_out_for_a_batch(kernel):
-    q = np.zeros((4, 3))
-    with pytest.raises(ArgumentError, match=r"out must .* of shape \(4, 2\); got float64 \(2,\)"):
-        kernel(q, A, S, out=np.zeros(2))
 
 
 # -- what is refused ------------------------------------------------------------------------------

@@ -250,22 +250,6 @@ def test_batch_axes_broadcast_in_large_batches(kernel):
     close(kernel(*arrays), one_by_one(kernel, full, (40, 20)))
 
 
-def test_out_in_any_layout():
-    kernel = Kernel(trace(lambda x: [sin(x), x * x], {"x": (3,)}, name="f"), backend="llvm")
-    for count in (5, LARGE):
-        x = np.random.default_rng(53).normal(size=(count, 3))
-        wanted = np.stack([np.sin(x), x * x], axis=1)
-        last = np.moveaxis(np.empty((2, 3, count)), -1, 0)
-        for out in (np.empty((count, 2, 3)), last):
-            assert kernel(x, out=out) is out
-            np.testing.assert_allclose(out, wanted, atol=1e-15)
-    both = np.random.default_rng(54).normal(size=(LARGE, 3, 3))
-    expected = kernel(both[:, 0].copy())
-    whole = both.reshape(-1)[: LARGE * 6].reshape(LARGE, 2, 3)
-    kernel(both[:, 0], out=whole)  # overlaps the input
-    np.testing.assert_array_equal(whole, expected)
-
-
 def test_guards_in_large_batches(kernel):
     arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
     arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0

@@ -91,40 +91,6 @@ def test_several_outputs(backend):
         assert e.shape == (*batch, 0, 2)
 
 
-def test_several_outputs_into_arrays_that_are_there(backend):
-    kernel = Kernel(trace(several, {"x": (3,)}, name="f"), backend=backend)
-    for batch in ((), (5,), (2, 3), (0,), (40,)):
-        x = np.random.default_rng(28).normal(size=(*batch, 3))
-        out = tuple(np.full(batch + port.shape, np.nan) for port in kernel.outputs)
-        assert kernel(x, out=out) is out
-        for array, wanted in zip(out, kernel(x), strict=True):
-            np.testing.assert_array_equal(array, wanted)
-    last = tuple(np.moveaxis(np.full((*port.shape, 40), np.nan), -1, 0) for port in kernel.outputs)
-    kernel(x, out=last)
-    for array, wanted in zip(last, out, strict=True):
-        np.testing.assert_array_equal(array, wanted)
-    inputs = x.copy()
-    kernel(inputs, out=(inputs, *last[1:]))  # overlaps the input
-    for array, wanted in zip((inputs, *last[1:]), out, strict=True):
-        np.testing.assert_array_equal(array, wanted)
-
-
-def test_what_several_outputs_cannot_be_written_into(backend):
-    kernel = Kernel(trace(several, {"x": (3,)}, name="f"), backend=backend)
-    a, b, c, d, e = (np.zeros(port.shape) for port in kernel.outputs)
-    message = r"^f: out must be a tuple of arrays for the 5 outputs a, b, c, d, e; got "
-    for out, came in ((a, "<class 'numpy.ndarray'>"), ([a, b, c, d, e], "<class 'list'>")):
-        with pytest.raises(ArgumentError, match=message + came + "$"):
-            kernel(Q, out=out)
-    with pytest.raises(ArgumentError, match=message + "4 of them$"):
-        kernel(Q, out=(a, b, c, d))
-    for wrong, came in ((np.zeros(9), r"float64 \(9,\)"), (None, "<class 'NoneType'>")):
-        message = r"^f: out\[1\] \(b\) must be a writeable .* array of shape \(3, 3\)"
-        with pytest.raises(ArgumentError, match=f"{message}; got {came}$"):
-            kernel(Q, out=(a, wrong, c, d, e))
-    assert not a.any()
-
-
 def test_constant_outputs_and_no_inputs(backend):
     constant = Kernel(trace(lambda x: np.eye(2), {"x": (3,)}, name="f"), backend=backend)
     close(constant(Q), np.eye(2))

@@ -89,18 +89,6 @@ def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend
     gc.collect()
 
 
-def test_out_may_be_a_former_result():
-    kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM)
-    former = kernel(*STATE)
-    expected = [x.copy() for x in former]
-    other = ARM.random_state(9)
-    kernel(*other, out=former)
-    assert np.abs(former.dtau_dq - expected[0]).max() > 1e-3
-    assert kernel(*STATE, out=former) is former
-    for found, before in zip(former, expected, strict=True):
-        np.testing.assert_array_equal(found, before)
-
-
 def test_results_are_freed_and_their_type_is_kept():
     kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
     kernel(STATE.q)
@@ -130,7 +118,7 @@ def test_a_kernel_that_is_unpickled_returns_the_same_type():
 def test_help_and_signature_of_a_kernel():
     kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM)
     found = inspect.signature(kernel)
-    assert list(found.parameters) == ["q", "qd", "qdd", "gravity", "out"]
+    assert list(found.parameters) == ["q", "qd", "qdd", "gravity"]
     assert found.parameters["q"].annotation == "(..., 2)"
     assert found.parameters["gravity"].default == [0.0, 0.0, -9.81]
     assert found.return_annotation.startswith("(dtau_dq (..., 2, 2), dtau_dqd")

@@ -50,11 +50,10 @@ class Signature:
             )
             for port, default in zip(self.inputs, defaults, strict=True)
         ]
-        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
         shapes = [_batched(port) for port in self.outputs]
         named = [f"{port.name} {shape}" for port, shape in zip(self.outputs, shapes, strict=True)]
         returned = shapes[0] if len(shapes) == 1 else f"({', '.join(named)})"
-        return inspect.Signature([*parameters, out], return_annotation=returned)
+        return inspect.Signature(parameters, return_annotation=returned)
 
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Return all inputs in order, from positional and named arguments and defaults."""
@@ -102,37 +101,6 @@ class Signature:
             raise ArgumentError(
                 f"{self.name}: the batch axes do not broadcast together: {said}"
             ) from None
-
-    def targets(self, out: Any, batch: tuple[int, ...]) -> tuple[FloatArray, ...]:
-        """Return the arrays for results of this batch; ArgumentError if they cannot take them."""
-        if len(self.outputs) == 1:
-            self._check_target("out", out, batch + self.outputs[0].shape)
-            return (out,)
-        if not isinstance(out, tuple) or len(out) != len(self.outputs):
-            came = f"{len(out)} of them" if isinstance(out, tuple) else repr(type(out))
-            names = ", ".join(port.name for port in self.outputs)
-            raise ArgumentError(
-                f"{self.name}: out must be a tuple of arrays for the {len(self.outputs)} outputs "
-                f"{names}; got {came}"
-            )
-        for k, (target, port) in enumerate(zip(out, self.outputs, strict=True)):
-            self._check_target(f"out[{k}] ({port.name})", target, batch + port.shape)
-        return out
-
-    def _check_target(self, what: str, out: Any, shape: tuple[int, ...]) -> None:
-        good, came = False, repr(type(out))
-        if isinstance(out, np.ndarray):
-            came = f"{out.dtype} {out.shape}" + ", read-only" * (not out.flags.writeable)
-            axes = zip(out.shape, out.strides, strict=True)
-            several = out.size > 0 and any(n > 1 and not step for n, step in axes)
-            came += ", with several entries at one address" * several
-            good = (out.dtype, out.shape) == (np.float64, shape) and out.flags.writeable
-            good = good and not several
-        if not good:
-            raise ArgumentError(
-                f"{self.name}: {what} must be a writeable float64 array of shape {shape}; "
-                f"got {came}"
-            )
 
 
 def _as_floats(name: str, port: Port, value: Any) -> FloatArray:

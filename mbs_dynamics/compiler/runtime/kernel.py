@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -73,7 +72,7 @@ def checked_backend(name: str) -> str:
 
 HELP = """Evaluate {} with arrays of the annotated shapes, and with leading batch axes.
 
-``out`` receives the results. See mbs_dynamics.Kernel.
+See mbs_dynamics.Kernel.
 """
 
 
@@ -89,11 +88,9 @@ class Kernel:
     does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
     therefore takes ``refcheck=False``.
 
-    ``out`` receives the result and is returned: a writeable float64 array of the right shape, or a
-    tuple of them for a program with several outputs. The back end llvm evaluates large batches as
-    vector code, and lets other threads of Python run meanwhile. Arrays that are not C-contiguous
-    are copied. NaN and infinities in the input are computed with, as in NumPy, except where
-    something has to be positive.
+    The back end llvm evaluates large batches as vector code, and lets other threads of Python run
+    meanwhile. Arrays that are not C-contiguous are copied. NaN and infinities in the input are
+    computed with, as in NumPy, except where something has to be positive.
 
     Raises ArgumentError if an argument is missing, unknown, or of a wrong shape or type, and
     SingularError if something that must be positive at this state is not.
@@ -193,16 +190,14 @@ class Kernel:
 
         return emit_c(self.program)
 
-    def __call__(
-        self, *args: Any, out: FloatArray | tuple[FloatArray, ...] | None = None, **named: Any
-    ) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Evaluate the kernel; see the class."""
-        if self._buffers is not None and out is None and not named:
+        if self._buffers is not None and not named:
             given = args + self.defaults if len(args) == self.required else args
             results = self._buffers.call(given)
             if results is not None:
                 return self._returned(results)
-        return self._slow(*self.signature.bound(args, named), out=out)
+        return self._slow(self.signature.bound(args, named))
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:
         """Return the states that follow from feeding the output back into the first input.
@@ -222,15 +217,12 @@ class Kernel:
         arrays = self.signature.arrays(self.signature.bound((state, *args), named))
         return iterate(self, arrays, steps)
 
-    def _slow(self, *values: Any, out: FloatArray | tuple[FloatArray, ...] | None = None) -> Any:
+    def _slow(self, values: Sequence[Any]) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
-        targets = () if out is None else self.signature.targets(out, batch)
-        states, outputs = math.prod(batch), list[FloatArray]()
+        states = math.prod(batch)
         empty = aligned if states >= LEAST_STATES else np.empty
-        for port, target in itertools.zip_longest(self.outputs, targets):
-            direct = target is not None and _is_direct(target, (*arrays, *outputs))
-            outputs.append(target if direct else empty(batch + port.shape))
+        outputs = [empty(batch + port.shape) for port in self.outputs]
         ports = (*self.inputs, *self.outputs)
         views = [
             view_of(x, port, batch) for x, port in zip((*arrays, *outputs), ports, strict=True)
@@ -240,10 +232,7 @@ class Kernel:
             state, guard = divmod(status - 1, len(self.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
             raise self.singular(guard, np.unravel_index(state, batch), finite)
-        for target, output in zip(targets, outputs, strict=False):
-            if target is not output:
-                target[...] = output
-        return self._returned(outputs) if out is None else out
+        return self._returned(outputs)
 
     def _returned(self, outputs: Sequence[FloatArray]) -> Any:
         return outputs[0] if self.result_type is None else self.result_type._make(outputs)
@@ -277,9 +266,3 @@ def _evaluator(backend: str, program: Program) -> Evaluator:
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
     return PlainPython(program)
-
-
-def _is_direct(target: FloatArray, others: Sequence[FloatArray]) -> bool:
-    """Whether results can be written where the caller wants them, as others are read or written."""
-    viewable = target.flags.aligned and target.flags.c_contiguous
-    return viewable and not any(np.may_share_memory(target, other) for other in others)

@@ -3,7 +3,7 @@
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
 The fast path takes arrays of one state, or of one batch axis, in which the entries of a state lie
-side by side in C order. It returns new arrays, or ``out``. Everything else, and every error, goes
+side by side in C order. It returns new arrays. Everything else, and every error, goes
 to the kernel's Python function, which takes some ten microseconds. Few states are evaluated one
 after the other, more as vector code, once that has been compiled. The IR holds no address: those of
 Python and NumPy are symbols.
@@ -35,7 +35,6 @@ from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_P
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
-APART = builder.Prototype("mbs.apart", I1, Pointer(KERNEL), Pointer(PTR), Pointer(I64), I64)
 EVALUATE_VECTOR = builder.Prototype(
     "mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(PTR), Pointer(I64), I64
 )
@@ -48,38 +47,25 @@ OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 
 def emit_calls(offset: int) -> str:
     """Return the IR of ``mbs.call`` and ``mbs.dispatch``; objects have their table at an offset."""
-    functions = [checked(), result(), apart(), evaluate_vector(), python.fallback(), call(offset)]
+    functions = [checked(), result(), evaluate_vector(), python.fallback(), call(offset)]
     return builder.module([*functions, dispatch(offset)], python.OBJECTS)
 
 
 def call(offset: int) -> Function:
     """Return ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
 
-    The fast path is taken with the inputs without a default, or with all inputs, in order, and with
-    or without ``out`` by name.
+    The fast path is taken with the inputs without a default, or with all inputs, in order.
     """
     f, kernel = python.vectorcall_function("mbs.call", offset, KERNEL)
-    callee, args, nargsf, kwnames = f.parameters
-    given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
+    _, args, nargsf, kwnames = f.parameters
+    given = nargsf & python.POSITIONAL
     inputs, outputs, ports = kernel.inputs, kernel.outputs, kernel.ports
     count = inputs + outputs
     pointers, strides = f.array(PTR, MOST_PORTS), f.array(I64, MOST_PORTS)
     results, made = f.array(PTR, MOST_PORTS), f.variable(I64, 0)
-    out, targets = f.variable(PTR, NULL), f.variable(Pointer(PTR), results)
     states = f.variable(I64, ONE_STATE)
     with f.block() as fast:
-        with f.if_(kwnames != NULL):
-            named.value = kwnames.size
-            fast.leave_unless(named.value == 1)
-            fast.leave_unless(kwnames.items[0] == f.symbol(python.OUT))
-            out.value = args[given]
-            targets.value = args.at(given)
-            with f.if_(outputs != 1):
-                several = out.value.to(Pointer(TUPLE))
-                own = several.type == kernel.result_type  # what a call returned before
-                fast.leave_unless(own | (several.type == f.symbol(python.TUPLE_TYPE)))
-                fast.leave_unless(several.size == outputs)
-                targets.value = several.items
+        fast.leave_unless(kwnames == NULL)
         fast.leave_unless((given == kernel.required) | (given == inputs))
         with f.loop(given) as k:
             array = args[k].to(Pointer(ARRAY))
@@ -99,23 +85,14 @@ def call(offset: int) -> Function:
             fast.leave_if((states.value >= LEAST_STATES) & (kernel.vector == NULL))
             with f.loop(given, count) as k:
                 strides[k] = f.select(k < inputs, 0, ports[k].size * 8)
-        with f.if_(out.value != NULL):
-            with f.loop(inputs, count) as k:
-                array = targets.value[k - inputs].to(Pointer(ARRAY))
-                fast.leave_unless(f.call(CHECKED, array, ports[k], OUTPUT) == states.value)
-                pointers[k] = array.data
-            fast.leave_unless(f.call(APART, kernel, pointers, strides, states.value))
         with f.block() as attempt:
-            with f.if_(out.value == NULL), f.loop(inputs, count) as k:
+            with f.loop(inputs, count) as k:
                 array = f.call(RESULT, ports[k], states.value)
                 attempt.leave_if(array == NULL)
                 results[k - inputs] = array
                 made.value = k - inputs + 1
                 pointers[k] = array.data
             _evaluate(f, attempt, kernel, pointers, strides, states.value)
-            with f.if_(out.value != NULL):
-                f.call(python.INC_REF, out.value)
-                f.ret(out.value)
             with f.if_(outputs == 1):
                 f.ret(results[0])
             new = f.call(python.TUPLE_NEW, outputs)
@@ -129,8 +106,7 @@ def call(offset: int) -> Function:
         with f.loop(made.value) as k:
             f.call(python.DEC_REF, results[k])
         f.call(python.ERR_CLEAR)
-    passed = given + named.value
-    f.ret(f.call(python.FALLBACK, kernel.fallback, callee, args, given, passed, kwnames))
+    f.ret(f.call(python.FALLBACK, kernel.fallback, *f.parameters))
     return f
 
 
@@ -155,24 +131,6 @@ def checked() -> Function:
             f.ret(ONE_STATE)
         f.ret(array.shape[0])
     f.ret(REFUSED)
-    return f
-
-
-def apart() -> Function:
-    """Return ``i1 mbs.apart(kernel, pointers, strides, states)``.
-
-    That is whether no output shares memory with an input or another output.
-    """
-    f = Function(APART)
-    kernel, begins, strides, states = f.parameters
-    inputs, ends = kernel.inputs, f.array(PTR, MOST_PORTS)
-    with f.loop(inputs + kernel.outputs) as k:
-        following = f.select(states == ONE_STATE, 0, (states - 1) * strides[k])
-        ends[k] = begins[k].byte(following + kernel.ports[k].size * 8)
-        with f.if_(k >= inputs), f.loop(k) as other, f.block() as separate:
-            separate.leave_unless((begins[k] < ends[other]) & (begins[other] < ends[k]))
-            f.ret(0)
-    f.ret(1)
     return f
 
 

@@ -39,11 +39,10 @@ DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
 def dispatch(offset: int) -> Function:
     """Return ``PyObject *mbs.dispatch(function, args, nargsf, kwnames)``, a vectorcallfunc."""
     f, table = python.vectorcall_function("mbs.dispatch", offset, DISPATCH)
-    callee, args, nargsf, kwnames = f.parameters
+    _, args, nargsf, kwnames = f.parameters
     given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
         named.value = kwnames.size
-    passed = given + named.value
     arguments = f.array(PTR, MOST_PORTS)
     with f.if_(given > 0):
         owner = args[0]
@@ -55,7 +54,7 @@ def dispatch(offset: int) -> Function:
             with f.loop(named.value) as name:
                 same.leave_unless(kwnames.items[name] == names.items[name])
             options = args.at(arrays + 1)
-            with f.loop(passed - arrays - 1) as option:
+            with f.loop(given + named.value - arrays - 1) as option:
                 same.leave_unless(options[option] == entry.options.items[option])
             with f.loop(arrays) as array:
                 arguments[array] = args[array + 1]
@@ -63,5 +62,5 @@ def dispatch(offset: int) -> Function:
                 arguments[arrays + extra] = extras.items[extra]
             count = arrays + extras.size
             f.ret(f.call(entry.call, entry.kernel, arguments, count, NULL))
-    f.ret(f.call(python.FALLBACK, table.fallback, callee, args, given, passed, kwnames))
+    f.ret(f.call(python.FALLBACK, table.fallback, *f.parameters))
     return f

@@ -11,13 +11,22 @@ import sys
 import numpy as np
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import I32, I64, PTR, VOID, Pointer, Prototype, Type
+from mbs_dynamics.compiler.codegen.builder import (
+    I32,
+    I64,
+    NULL,
+    PTR,
+    VOID,
+    Pointer,
+    Prototype,
+    Type,
+)
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE, array_new
 
-NDARRAY, FLOAT64, TUPLE_TYPE, OUT = OBJECTS = ("mbs.ndarray", "mbs.float64", "mbs.tuple", "mbs.out")
-"""Two objects of NumPy, the type of tuples, and the interned text "out"."""
-_objects = (np.ndarray, np.dtype(np.float64), tuple, sys.intern("out"))
+NDARRAY, FLOAT64 = OBJECTS = ("mbs.ndarray", "mbs.float64")
+"""Two objects of NumPy."""
+_objects = (np.ndarray, np.dtype(np.float64))
 
 VECTORCALL = Prototype("", PTR, PTR, Pointer(PTR), I64, Pointer(TUPLE))
 """``PyObject *f(callable, args, nargsf, kwnames)``, a vectorcallfunc."""
@@ -48,7 +57,7 @@ NEW_ARRAY = Prototype(
 )
 DOUBLES = 12  # NPY_DOUBLE
 
-FALLBACK = Prototype("mbs.fallback", PTR, PTR, PTR, Pointer(PTR), I64, I64, Pointer(TUPLE))
+FALLBACK = Prototype("mbs.fallback", PTR, PTR, *VECTORCALL.parameters)
 
 
 @functools.lru_cache(maxsize=1)
@@ -73,16 +82,19 @@ def vectorcall_function(
 
 
 def fallback() -> builder.Function:
-    """Return ``PyObject *mbs.fallback(function, self, args, given, passed, kwnames)``.
+    """Return ``PyObject *mbs.fallback(function, callable, args, nargsf, kwnames)``.
 
-    It calls a Python function with an object before its ``passed`` arguments, of which those after
-    the ``given`` first ones have names.
+    It calls a Python function with the callable before the arguments of its own call.
     """
     f = builder.Function(FALLBACK)
-    function, self, args, given, passed, kwnames = f.parameters
-    stack = f.array(PTR, passed + 1)
-    stack[0] = self
-    with f.loop(passed) as k:
+    function, callee, args, nargsf, kwnames = f.parameters
+    given = nargsf & POSITIONAL
+    count = f.variable(I64, given)
+    with f.if_(kwnames != NULL):
+        count.value = given + kwnames.size
+    stack = f.array(PTR, count.value + 1)
+    stack[0] = callee
+    with f.loop(count.value) as k:
         stack[k + 1] = args[k]
     f.ret(f.call(CALL, function, stack, given + 1, kwnames))
     return f
