@@ -106,6 +106,10 @@ def new_filling() -> Watched:
     return Watched(trace(simple, {"x": (3,), "y": ()}, name="f"), backend="llvm")
 
 
+class Subclass(np.ndarray):
+    pass
+
+
 class Pretender:
     """Says that it is an array, and is none."""
 

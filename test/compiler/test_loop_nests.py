@@ -312,6 +312,7 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
         ((Load(0, nodes.table("t", [1]), ZERO),), "a double is loaded from table t"),
         ((Load(0, X, index(V[I])),), "v is no table"),
         ((Load(0, V, ZERO),), "v is read and never written"),
+        ((Check(0, index(1)),), "value 0 is used where it is not defined"),
         ((Let(0, ops.ADD, (1.0,)),), "of 1 operands"),
         ((Let(0, "no", (1.0,)),), "'no' of 1 operands"),
         ((Let(0, ops.LESS, (1.0, 2.0)), Store(Y, ZERO, 0)), "value 0 is a condition"),

@@ -82,3 +82,5 @@ def test_series_compare_by_their_present_values():
     assert Series([1.0, -9.0]) < Series([2.0, 9.0])
     assert Series([1.0, 9.0]) < 2.0
     assert Series([3.0, 0.0]) > Series([2.0, 0.0])
+    assert Series([3.0, 0.0]) > 2.0
+    assert not Series([2.0, 9.0]) > Series([2.0, 0.0])
