@@ -34,7 +34,7 @@ from mbs_dynamics.integrate import (
 )
 from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 from mbs_dynamics.integrate.floating import BASE, has_floating_base
-from mbs_dynamics.integrate.inputs import Law
+from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS
 from mbs_dynamics.resources import robot_path
 

@@ -5,8 +5,8 @@
 from mbs_dynamics.integrate.bodies import BODY_METHODS, BodyStepper, simulate_body
 from mbs_dynamics.integrate.events import stop_events
 from mbs_dynamics.integrate.floating import simulate_floating
+from mbs_dynamics.integrate.forces import JointForces
 from mbs_dynamics.integrate.groups import SE3, SO3, GroupBody, free_body, pivoted_body
-from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.integrate.joints import METHODS, simulate
 from mbs_dynamics.integrate.results import (
     BodyMotion,

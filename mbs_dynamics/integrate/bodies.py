@@ -17,6 +17,7 @@ from mbs_dynamics.compiler import Kernel, checked_backend, default_backend, trac
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between_poses
+from mbs_dynamics.integrate.forces import Drive, Inputs, Law, State
 from mbs_dynamics.integrate.groups import (
     Alpha,
     ExponentialChart,
@@ -27,7 +28,6 @@ from mbs_dynamics.integrate.groups import (
     momentum_midpoint,
     pose_of,
 )
-from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
 from mbs_dynamics.integrate.joints import batched
 from mbs_dynamics.integrate.results import BodyMotion, Event
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step

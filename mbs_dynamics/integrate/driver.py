@@ -15,7 +15,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
-from mbs_dynamics.integrate.inputs import Inputs, State, finite
+from mbs_dynamics.integrate.forces import Inputs, State, finite
 from mbs_dynamics.integrate.schemes import Scheme
 
 Result = TypeVar("Result")

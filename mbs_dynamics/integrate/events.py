@@ -11,8 +11,8 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.integrate.forces import State
 from mbs_dynamics.integrate.groups import Group
-from mbs_dynamics.integrate.inputs import State
 from mbs_dynamics.model.model import Model
 
 EventFunction = Callable[..., float]

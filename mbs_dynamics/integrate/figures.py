@@ -20,9 +20,9 @@ from mbs_dynamics.integrate.results import (
     FloatingMotion,
     Motion,
     Trajectory,
+    check_joints,
     checked_single,
 )
-from mbs_dynamics.integrate.states import check_joints
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
@@ -124,7 +124,7 @@ def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | P
     BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    check_joints(model, motion)
+    check_joints(motion, model.joint_names)
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     count = max(int(motion.t[-1] * FRAMES_PER_SECOND), 1) + 1

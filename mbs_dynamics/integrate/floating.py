@@ -61,9 +61,8 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
+from mbs_dynamics.integrate.forces import JointForces, Law, State
 from mbs_dynamics.integrate.groups import SE3, GroupChart, Increments, pose_of
-from mbs_dynamics.integrate.inputs import Law, State
-from mbs_dynamics.integrate.joint_forces import JointForces
 from mbs_dynamics.integrate.joints import (
     METHODS,
     Problem,

@@ -39,8 +39,15 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between_joints
-from mbs_dynamics.integrate.inputs import Drive, Inputs, Law, State
-from mbs_dynamics.integrate.joint_forces import Features, JointForces, passive_torques
+from mbs_dynamics.integrate.forces import (
+    Drive,
+    Features,
+    Inputs,
+    JointForces,
+    Law,
+    State,
+    passive_torques,
+)
 from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.schemes import (
     Arguments,

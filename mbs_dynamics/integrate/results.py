@@ -389,6 +389,16 @@ def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
     return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
 
 
+def check_joints(motion: Motion | FloatingMotion, joint_names: tuple[str, ...]) -> None:
+    """Raise ArgumentError unless a model with these joints can have the motion."""
+    names = joint_names[6 if isinstance(motion, FloatingMotion) else 0 :]
+    if motion.joint_names != names:
+        raise ArgumentError(
+            f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
+            f"{', '.join(names)}"
+        )
+
+
 def checked_single(motion: Trajectory, what: str) -> None:
     """Raise ArgumentError for a batch."""
     batch = motion.kinetic.shape[1:]

@@ -20,7 +20,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.inputs import Inputs, State, finite
+from mbs_dynamics.integrate.forces import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
     TABLEAUS,
     VECTORS,

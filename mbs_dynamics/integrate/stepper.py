@@ -42,7 +42,7 @@ from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
-from mbs_dynamics.integrate.joint_forces import Features, JointForces, Stiff, stiff_forces
+from mbs_dynamics.integrate.forces import Features, JointForces, Stiff, stiff_forces
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.algorithms import forward_kinematics
+from mbs_dynamics.algorithms import forward_kinematics, jacobian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
 from mbs_dynamics.integrate import FloatingMotion, Motion
-from mbs_dynamics.integrate.results import checked_single
-from mbs_dynamics.integrate.states import states_of, with_base
+from mbs_dynamics.integrate.floating import BASE
+from mbs_dynamics.integrate.results import check_joints, checked_single
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.meshes import Part, painted
@@ -44,11 +46,36 @@ class Course(NamedTuple):
     def of(cls, drawn: DrawnModel, motion: Motion | FloatingMotion) -> Course:
         """Return the states of a motion; ArgumentError for a batch or other joints."""
         checked_single(motion, "the page shows")
-        return cls(motion.t - motion.t[0], *states_of(drawn.model, motion))
+        check_joints(motion, drawn.model.joint_names)
+        if isinstance(motion, Motion):
+            q, qd = motion.q, motion.qd
+        else:
+            q, qd = with_base(drawn.model, motion.C, motion.V, motion.q, motion.qd)
+        return cls(motion.t - motion.t[0], q, qd)
 
     def row(self, t: float) -> int:
         """Return the index of the instant nearest to a time."""
         return int(np.searchsorted(0.5 * (self.t[1:] + self.t[:-1]), t))
+
+
+def with_base(
+    model: Model, C: FloatArray, V: FloatArray, q: FloatArray, qd: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return positions and rates (..., n) from pose C (..., 4, 4) and twist V (..., 6) of a base.
+
+    Its coordinates are those of the free joint: three translations, then three angles with
+    R = Rx Ry Rz. At a singularity of the angles the rates are a least-squares solution.
+    """
+    home = forward_kinematics(model, np.zeros(model.n))[BASE]
+    M = se3.inverse(home) @ C
+    R = M[..., :3, :3]
+    x = np.arctan2(-R[..., 1, 2], R[..., 2, 2])
+    y = np.arcsin(np.clip(R[..., 0, 2], -1.0, 1.0))
+    z = np.arctan2(-R[..., 0, 1], R[..., 0, 0])
+    positions = np.concatenate([M[..., :3, 3], np.stack([x, y, z], axis=-1), q], axis=-1)
+    J = jacobian(model, positions, model.body_names[BASE])[..., :6]
+    rates = (np.linalg.pinv(J) @ V[..., None])[..., 0]
+    return positions, np.concatenate([rates, qd], axis=-1)
 
 
 class Playback:

@@ -14,7 +14,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.joint_forces import tanhc
+from mbs_dynamics.integrate.forces import tanhc
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "rk4": 4}

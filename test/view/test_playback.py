@@ -17,11 +17,10 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import simulate, simulate_floating
 from mbs_dynamics.integrate.floating import BASE
-from mbs_dynamics.integrate.states import states_of
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
-from mbs_dynamics.view.playback import Playback, RunningSimulation
+from mbs_dynamics.view.playback import Course, Playback, RunningSimulation
 from mbs_dynamics.view.scene import DrawnModel
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -148,7 +147,7 @@ def test_a_floating_base_has_the_coordinates_of_its_joint():
         (mbs.forward_kinematics, (state.q,)), (mbs.twists, (state.q, state.qd)))
     )  # fmt: skip
     motion = simulate_floating(model, C, V, state.q[6:], state.qd[6:], duration=0.2)
-    q, qd = states_of(model, motion)
+    _, q, qd = Course.of(DrawnModel.of(model), motion)
     np.testing.assert_allclose(mbs.forward_kinematics(model, q)[:, BASE], motion.C, atol=1e-9)
     found = mbs.twists(model, q, qd)[:, BASE]
     np.testing.assert_allclose(found, motion.V, atol=1e-8)

@@ -11,7 +11,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
-from mbs_dynamics.integrate.joint_forces import passive_torques
+from mbs_dynamics.integrate.forces import passive_torques
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import MomentumObserver
