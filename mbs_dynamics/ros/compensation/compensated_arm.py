@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.compiler import Kernel, default_backend
 from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.coordinates import bounded
@@ -157,22 +158,30 @@ class TorqueLaw:
         self.algorithm = ""
         self.compute_by(algorithm)
 
-    def compute_by(self, algorithm: str) -> None:
-        """Evaluate the recursions in this representation; another one compiles."""
-        if algorithm == self.algorithm:
-            return
-        self.algorithm = algorithm
-        carrying = self._model.without_payloads()
+    def compiled(self, algorithm: str) -> tuple[Kernel, Kernel]:
+        """Return the gravity torques and the mass matrix, compiled in a representation.
+
+        Raises BackendError if what was compiled differs from the equations.
+        """
+        unloaded = carrying = self._model.without_payloads()
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
-        self._kernel = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)
-        self._call = self._kernel.call
+        torques = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)
+        verify(torques, mbs.gravity_torques, carrying)
+        mass_matrix = mbs.compile(mbs.mass_matrix, unloaded, representation=algorithm)
+        verify(mass_matrix, mbs.mass_matrix, unloaded)
+        return torques, mass_matrix
+
+    def compute_by(self, algorithm: str) -> None:
+        """Evaluate the recursions in this representation; see :meth:`compiled`."""
+        if algorithm == self.algorithm:
+            return
+        self._kernel, self._mass_matrix = self.compiled(algorithm)
+        self.algorithm = algorithm
         sources = {"gravity": self.gravity, "payload": self.loads}
         names = [port.name for port in self._kernel.inputs if port.name in sources]
         self._takes = {name: sources[name] for name in names}
-        unloaded = self._model.without_payloads()
-        self._mass_matrix = mbs.compile(mbs.mass_matrix, unloaded, representation=algorithm).call
-        zero = np.zeros(unloaded.n)
+        zero = np.zeros(self._model.n)
         # the first calls load libraries, which must not happen while torques are on
         self.goal_torques(zero)
         self._mobility(zero)
@@ -206,7 +215,7 @@ class TorqueLaw:
         for name, source in self._takes.items():
             value = given[name]
             arguments.append(source.goal if value is None else value)
-        g = self._call(q, *arguments).tolist()
+        g = self._kernel(q, *arguments).tolist()
         scale = self._gains.goal[0].tolist()
         return [s * g[k] for s, k in zip(scale, self._joints, strict=True)]
 
@@ -220,7 +229,7 @@ class TorqueLaw:
         """
         if self._gains.moving:
             self._current = Gains(*map(tuple, self._gains.at(now).tolist()))
-        g = self._call(q, *[source.at(now) for source in self._takes.values()]).tolist()
+        g = self._kernel(q, *[source.at(now) for source in self._takes.values()]).tolist()
         scales, dampings, frictions = self._current
         joints = self._joints
         gravity = [scale * g[k] for scale, k in zip(scales, joints, strict=True)]

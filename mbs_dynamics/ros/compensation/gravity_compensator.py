@@ -274,7 +274,7 @@ class GravityCompensator:
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings) -> None:
-        """Raise ArgumentError or ModelError if these settings cannot be applied now."""
+        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
         changed = [
             name
             for name in sorted(AT_REST_ONLY)
@@ -285,6 +285,8 @@ class GravityCompensator:
                 f"{', '.join(changed)} can be changed only while no torque is commanded or held: "
                 f"the state is {self.policy.state.value!r}; disable first"
             )
+        if self.arm is not None and settings.algorithm != self.settings.algorithm:
+            self.arm.law.compiled(settings.algorithm)
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")

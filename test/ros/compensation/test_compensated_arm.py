@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.errors import BackendError
 from mbs_dynamics.ros.compensation.compensated_arm import Gains, Slew, Springs, TorqueLaw
 
 ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
@@ -73,3 +74,23 @@ def test_slew_is_a_straight_line_that_takes_its_duration(duration):
         np.testing.assert_allclose(slew.at(7.0 + share * duration), expected, atol=1e-14)
     slew.aim(np.zeros(2), 20.0, 0.0)
     np.testing.assert_array_equal(slew.at(20.0), np.zeros(2))
+
+
+def test_code_that_differs_from_the_equations_moves_no_arm(monkeypatch):
+    model, compiled = robot(1.5), mbs.compile
+    law_of(model)
+    monkeypatch.setattr(mbs, "compile", lambda f, _, **named: compiled(f, robot(1.6), **named))
+    with pytest.raises(BackendError, match="gravity_torques: the compiled code"):
+        law_of(model)
+
+
+def test_a_representation_whose_code_differs_changes_nothing(monkeypatch):
+    model, compiled, q = robot(1.5), mbs.compile, [0.2, 0.4]
+    law = law_of(model)
+    before = law.goal_torques(np.array(q))
+    monkeypatch.setattr(mbs, "compile", lambda f, _, **named: compiled(f, robot(1.6), **named))
+    with pytest.raises(BackendError):
+        law.compute_by("spatial")
+    assert law.algorithm == "auto"
+    assert law.goal_torques(np.array(q)) == before
+    np.testing.assert_allclose(before, mbs.gravity_torques(model, q), atol=1e-12)
