@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.algorithms._algorithm import algorithm_of
 from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import BackendError
@@ -21,25 +22,28 @@ AGREEMENT = 1e-9
 """Largest difference from the equations, relative to one plus the largest absolute value."""
 
 
-def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model) -> None:
+def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: str = "") -> None:
     """Raise BackendError if a kernel differs from its algorithm, evaluated without compilation.
 
     ``algorithm`` is one with a ``representation``, which makes no difference to its result, and
-    ``model`` the one that the kernel was compiled for. States, gravity and loads are random. The
-    equations are evaluated body-fixed on NumPy arrays, which takes 1 ms for an arm of 7 joints.
+    ``model`` the one that the kernel was compiled for. ``output`` names the result of a kernel with
+    several. States, gravity and loads are random. The equations are evaluated body-fixed on NumPy
+    arrays, which takes 1 ms for an arm of 7 joints.
     """
     rng = np.random.default_rng(0)
     for _ in range(STATES):
         given = {port.name: rng.uniform(-1.0, 1.0, port.shape) for port in kernel.inputs}
-        found: Any = kernel(**given)
-        properties = [given.pop(name, None) for name in MODEL_INPUTS]
-        tree = Tree(model, *properties)
-        expected = np.asarray(algorithm(tree, **given, representation="body_fixed"), dtype=float)
+        results: Any = kernel(**given)
+        found = getattr(results, output) if len(kernel.outputs) > 1 else results
+        tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))
+        arrays = [given[name] for name in algorithm_of(algorithm).required]
+        expected = np.asarray(algorithm(tree, *arrays, representation="body_fixed"), dtype=float)
         error = np.abs(found - expected).max(initial=0.0)
         error /= 1.0 + np.abs(expected).max(initial=0.0)
         if not error <= AGREEMENT:  # NaN is an error, too
             raise BackendError(
-                f"{kernel.name}: the compiled code (back end {kernel.backend}) differs from the "
-                f"equations by {error:.2g} of the largest value; valid is at most {AGREEMENT:g}. "
-                "Delete the cache of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
+                f"{output or kernel.name}: the compiled code (back end {kernel.backend}) differs "
+                f"from the equations by {error:.2g} of the largest value; valid is at most "
+                f"{AGREEMENT:g}. Delete the cache of compiled code (MBS_CACHE_DIR), or set "
+                "MBS_BACKEND=python"
             )

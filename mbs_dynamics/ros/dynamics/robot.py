@@ -14,6 +14,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.algorithms.kernels import model_inputs
+from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
@@ -39,6 +40,9 @@ from mbs_dynamics.ros.robot_description import (
 
 if TYPE_CHECKING:
     from mbs_dynamics.integrate import JointForces
+
+COMPARED = {"gravity_torques", "bias_torques", "mass_matrix"}
+"""Results that may become commands: their code is compared with the equations."""
 
 NAMES = (
     "gravity_torques",
@@ -169,6 +173,9 @@ class Robot:
             if self.algorithms
             else None
         )
+        if self._kernel is not None:
+            for name in COMPARED & self.algorithms.keys():
+                verify(self._kernel, getattr(mbs, name), self.model, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
         # acceleration inputs imply velocity inputs, and these imply positions

@@ -11,7 +11,13 @@ import pytest
 from readings import reading
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import MbsError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.errors import (
+    BackendError,
+    MbsError,
+    ModelError,
+    UnknownBodyError,
+    UnknownJointError,
+)
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -215,6 +221,19 @@ def test_a_bad_description_leaves_the_robot_in_force(bad, said):
     assert not made.describe(bad)
     assert made.describe(ARM7 + "\n")
     assert not made.refused
+
+
+def test_code_that_differs_from_the_equations_leaves_the_robot_in_force(monkeypatch):
+    made, compiled = manager(), mbs.compile_together
+    before, light = made.robot, mbs.Model.from_urdf(PENDULUM)
+    heavy = PENDULUM.replace('<mass value="2"/>', '<mass value="2.001"/>')
+    monkeypatch.setattr(mbs, "compile_together", lambda f, _, **named: compiled(f, light, **named))
+    with pytest.raises(BackendError, match=r"(gravity|bias)_torques: the compiled code"):
+        made.describe(heavy)
+    assert made.robot is before
+    assert made.refused
+    assert made.describe(PENDULUM)
+    assert made.robot.model.joint_names == ("hinge",)
 
 
 def test_a_new_description_replaces_the_robot():
