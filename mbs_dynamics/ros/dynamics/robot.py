@@ -120,7 +120,7 @@ class Robot:
         fixed_coordinates(model.joint_names, settings.fixed)
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
-        if settings.joint_friction:
+        if settings.joint_friction and (settings.observes or settings.accelerates):
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
 
             self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
