@@ -268,14 +268,14 @@ class JointInput:
             return _wrong_length(layout, "velocity", len(velocities))
         q = layout.pick(positions)
         if not math.hypot(*q) < LARGEST:  # nor is it for NaN
-            return self._no_measurement("position", layout, q)
+            return wild_numbers("position", self._named(layout.coordinates), q)
         rates: tuple[float, ...] = ()
         no_rates = NO_VELOCITIES
         if velocities:
             rates, no_rates = layout.pick(velocities), ""
             if not math.hypot(*rates) < LARGEST:
                 if not all(map(math.isnan, rates)):
-                    return self._no_measurement("velocity", layout, rates)
+                    return wild_numbers("velocity", self._named(layout.coordinates), rates)
                 rates, no_rates = (), NAN_VELOCITIES
         coordinates = advanced = layout.coordinates
         if stamp > self._newest:
@@ -405,11 +405,14 @@ class JointInput:
             said = f"joints named more than once: {', '.join(repeated)}"
             return _Layout(names, Rejection("duplicate_joints", said))
         if not held:
-            said = f"all joints in the message are fixed ones: {self._listed(there)}"
+            listed = ", ".join(self._named(there))
+            said = f"all joints in the message are fixed ones: {listed}"
             return _Layout(names, Rejection("partial", said))
         unanswered = None
         if not any(k in self._answering for k in held):
-            said = f"the message holds no joint that is answered, but {self._listed(held)}"
+            said = (
+                f"the message holds no joint that is answered, but {', '.join(self._named(held))}"
+            )
             unanswered = Rejection("partial", said)
         return _Layout(
             names,
@@ -421,8 +424,8 @@ class JointInput:
             unanswered=unanswered,
         )
 
-    def _listed(self, coordinates: Sequence[int]) -> str:
-        return ", ".join(self.joint_names[k] for k in coordinates)
+    def _named(self, coordinates: Sequence[int]) -> list[str]:
+        return [self.joint_names[k] for k in coordinates]
 
     # -- velocities and efforts --------------------------------------------------------------------
 
@@ -525,14 +528,15 @@ class JointInput:
         self._newest = max(stamp, *self.stamps)
         return None
 
-    def _no_measurement(self, what: str, layout: _Layout, values: Sequence[float]) -> Rejection:
-        names = [self.joint_names[k] for k in layout.coordinates]
-        pairs = list(zip(names, values, strict=True))
-        bad = [f"{name} = {value}" for name, value in pairs if not math.isfinite(value)]
-        if bad:
-            return Rejection("not_finite", f"{what} is not finite: {', '.join(bad)}")
-        name, value = max(pairs, key=lambda pair: abs(pair[1]))
-        return Rejection("too_large", f"{what} is too large to be true: {name} = {value:g}")
+
+def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Rejection:
+    """Return why numbers of these joints are rejected: not finite, or else too large."""
+    pairs = list(zip(names, values, strict=True))
+    bad = [f"{name} = {value}" for name, value in pairs if not math.isfinite(value)]
+    if bad:
+        return Rejection("not_finite", f"{what} is not finite: {', '.join(bad)}")
+    name, value = max(pairs, key=lambda pair: abs(pair[1]))
+    return Rejection("too_large", f"{what} is too large to be true: {name} = {value:g}")
 
 
 def _wrong_length(layout: _Layout, what: str, length: int) -> Rejection:

@@ -28,7 +28,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.dynamics.interface import THROTTLE
 from mbs_dynamics.ros.joint_input import JointInput, Rejection
-from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.messages import stamp_of, wrench_of
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
@@ -93,8 +93,7 @@ class LiveRobot:
         """Store the tool wrench. Its frame is a link, possibly after a prefix."""
         frame = message.header.frame_id
         links = [link for link in self.model.frames if frame.endswith(link)]
-        m, f = message.wrench.torque, message.wrench.force
-        W = np.array([m.x, m.y, m.z, f.x, f.y, f.z])
+        W = wrench_of(message)
         if links and np.isfinite(W).all():
             self._wrench = time.monotonic(), max(links, key=len), W
 

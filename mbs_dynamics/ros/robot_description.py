@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -197,6 +197,33 @@ def under_gravity(model: Model, gravity: Gravity) -> Model:
     Raises what :func:`root_gravity` raises.
     """
     return model.with_gravity(root_gravity(model, gravity))
+
+
+def carried_over(
+    model: Model,
+    gravity: Gravity,
+    otherwise: Gravity,
+    loads: Iterable[Load],
+    check: Callable[[list[Load]], object],
+) -> tuple[Gravity, list[Load], list[str]]:
+    """Return the gravity and the loads of the robot before that fit a model; remarks on others.
+
+    Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
+    do not fit.
+    """
+    remarks, kept = [], list[Load]()
+    try:
+        root_gravity(model, gravity)
+    except MbsError as error:
+        remarks.append(f"the gravity in force before is dropped: {error}")
+        gravity = otherwise
+    for load in loads:
+        try:
+            check([*kept, load])
+            kept.append(load)
+        except MbsError as error:
+            remarks.append(f"the payload at {load.link!r} is dropped: {error}")
+    return gravity, kept, remarks
 
 
 def check_load(load: Load) -> None:

@@ -237,29 +237,20 @@ class Handover:
             return False, "another call is about to enable it"
         self._busy = True
         try:
-            return await self._enable(core, now, rivals, torques_are_in)
+            problems = core.problems(now(), rivals)
+            takes_over = False
+            try:
+                takes_over, self.trouble = await self._look()
+            except MbsError as error:
+                self.trouble = f"{error}; check_controller false does without"
+            problems += [self.trouble] if self.trouble else []
+            reason = "; ".join(problems) or core.enable(now(), rivals)
+            if reason:
+                return False, reason
+            if takes_over:
+                return await self._take_over(core, now, torques_are_in)
         finally:
             self._busy = False
-
-    async def _enable(
-        self,
-        core: GravityCompensator,
-        now: Callable[[], float],
-        rivals: int,
-        torques_are_in: Callable[[], Awaitable[bool]],
-    ) -> tuple[bool, str]:
-        problems = core.problems(now(), rivals)
-        takes_over = False
-        try:
-            takes_over, self.trouble = await self._look()
-        except MbsError as error:
-            self.trouble = f"{error}; check_controller false does without"
-        problems += [self.trouble] if self.trouble else []
-        reason = "; ".join(problems) or core.enable(now(), rivals)
-        if reason:
-            return False, reason
-        if takes_over:
-            return await self._take_over(core, now, torques_are_in)
         said = core.policy.state.value
         if not core.supported():
             said += f"; {UNSUPPORTED.format(self.settings.ramp_in_time)}"

@@ -32,6 +32,7 @@ from mbs_dynamics.ros.robot_description import (
     Gravity,
     Load,
     Vector,
+    carried_over,
     check_load,
     loads_of,
     model_of,
@@ -144,37 +145,20 @@ class GravityCompensator:
         try:
             model = self._model(text)
             arm = CompensatedArm(model, self.settings)
-            remarks = warnings_about(model)
-            gravity, loads = self._carried_over(arm, now, remarks)
+            initial = Gravity("", self.settings.gravity)
+            gravity, loads, dropped = carried_over(
+                model, self.gravity, initial, self.loads, arm.loads_goal
+            )
+            arm.law.gravity.aim(root_gravity(model, gravity), now, 0.0)
+            arm.law.loads.aim(arm.loads_goal(loads), now, 0.0)
         except MbsError as error:
             self.refused = str(error)
             raise
         self.refused = ""
-        self.arm, self.remarks, self.gravity, self.loads = arm, remarks, gravity, loads
+        self.arm, self.gravity, self.loads = arm, gravity, loads
+        self.remarks = [*warnings_about(model), *dropped]
         self._forget_state()
         return True
-
-    def _carried_over(
-        self, arm: CompensatedArm, now: float, remarks: list[str]
-    ) -> tuple[Gravity, list[Load]]:
-        """Apply gravity and loads to another robot; return those that it can have."""
-        gravity = self.gravity
-        loads: list[Load] = []
-        try:
-            goal = root_gravity(arm.model, gravity)
-        except MbsError as error:
-            remarks.append(f"the gravity in force before is dropped: {error}")
-            gravity = Gravity("", self.settings.gravity)
-            goal = root_gravity(arm.model, gravity)
-        arm.law.gravity.aim(goal, now, 0.0)
-        for load in self.loads:
-            try:
-                arm.loads_goal([*loads, load])
-                loads.append(load)
-            except MbsError as error:
-                remarks.append(f"the payload at {load.link!r} is dropped: {error}")
-        arm.law.loads.aim(arm.loads_goal(loads), now, 0.0)
-        return gravity, loads
 
     # -- gravity and loads ------------------------------------------------------------------------
 

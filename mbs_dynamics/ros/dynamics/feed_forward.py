@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import LARGEST, Rejection
+from mbs_dynamics.ros.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.messages import KnownEffortsMessage
 from mbs_dynamics.ros.node_base import message_type
 
@@ -81,18 +82,9 @@ class DesiredInput:
                 )
             if len(values):
                 x[self.places] = values
-                bad = self._wild(what, values)
-                if bad is not None:
-                    return bad
+                if not math.hypot(*values) < LARGEST:  # nor is it for NaN
+                    return wild_numbers(f"desired {what}", self.names, values)
         return motion
-
-    def _wild(self, what: str, values: Sequence[float]) -> Rejection | None:
-        for name, value in zip(self.names, values, strict=True):
-            if not np.isfinite(value):
-                return Rejection("not_finite", f"desired {what} is not finite: {name} = {value}")
-            if abs(value) > LARGEST:
-                return Rejection("too_large", f"desired {what} is too large: {name} = {value:g}")
-        return None
 
 
 Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]

@@ -29,6 +29,7 @@ from mbs_dynamics.ros.performance import Cost
 from mbs_dynamics.ros.robot_description import (
     Gravity,
     Load,
+    carried_over,
     check_load,
     fixed_links,
     loads_of,
@@ -361,21 +362,15 @@ class ModelManager:
         try:
             settings = self.settings
             model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
-            remarks = warnings_about(model)
-            gravity, loads = self.gravity, []
-            try:
-                model = under_gravity(model, gravity)
-            except MbsError as error:
-                remarks.append(f"the gravity in force before is dropped: {error}")
-                gravity = Gravity("", self.settings.gravity)
-                model = under_gravity(model, gravity)
-            for load in self.loads:
-                try:
-                    model = under_load(model, load)
-                    loads.append(load)
-                except MbsError as error:
-                    remarks.append(f"the payload at {load.link!r} is dropped: {error}")
-            robot = Robot(model, self.settings)
+            initial = Gravity("", settings.gravity)
+            gravity, loads, dropped = carried_over(
+                model, self.gravity, initial, self.loads, lambda some: under_load(model, some[-1])
+            )
+            remarks = [*warnings_about(model), *dropped]
+            carrying = under_gravity(model, gravity)
+            for load in loads:
+                carrying = under_load(carrying, load)
+            robot = Robot(carrying, settings)
         except MbsError as error:
             self.refused = str(error)
             raise

@@ -18,7 +18,7 @@ from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.ros.joint_input import LARGEST, Rejection
+from mbs_dynamics.ros.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.performance import Cost
 from mbs_dynamics.ros.robot_description import Load, replaced, under_load
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
@@ -357,11 +357,8 @@ class EffortCommands:
         return self.latest is not None and 0.0 < self.timeout < now - self.latest
 
     def _take(self, names: Sequence[str], efforts: Sequence[float], now: float) -> Rejection | None:
-        for name, effort in zip(names, efforts, strict=True):
-            if not math.isfinite(effort):
-                return self._refuse("not_finite", f"effort is not finite: {name} = {effort}")
-            if abs(effort) > LARGEST:
-                return self._refuse("too_large", f"effort is too large: {name} = {effort:g}")
+        if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
+            return self._refuse(*wild_numbers("effort", names, efforts))
         if self.expired(now):
             self._efforts = np.zeros(len(self.joint_names))
         for name, effort in zip(names, efforts, strict=True):
