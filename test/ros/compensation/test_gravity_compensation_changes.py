@@ -173,6 +173,10 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
     np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
     with pytest.raises(ArgumentError, match="gravity comes from the imu alone"):
         bench.core.set_gravity(Gravity("", (0.0, 0.0, -9.81)), bench.now)
+    settings = bench.core.settings
+    with pytest.raises(ArgumentError, match="gravity comes from the imu alone"):
+        bench.core.check(settings.changed({"gravity": (0.0, 1.0, -9.7)}))
+    bench.core.check(settings.changed({"velocity_filter": 0.1}))  # no other one is refused
 
 
 @pytest.mark.parametrize(
