@@ -121,7 +121,7 @@ def _argument(action: argparse.Action) -> str:
     value = action.metavar or (
         "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper()
     )
-    return f"{shown} `{value}`"
+    return f"{shown} `{value if isinstance(value, str) else ' '.join(value)}`"
 
 
 class NodeParameters(SphinxDirective):

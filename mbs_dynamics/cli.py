@@ -43,7 +43,8 @@ def command_line() -> argparse.ArgumentParser:
     info.set_defaults(run=_info)
 
     count = commands.add_parser(
-        "count", help="print operation counts: of a robot's algorithms, or beside published ones"
+        "count",
+        help="print operation counts of a robot's algorithms, or of chains with published ones",
     )
     count.add_argument("robot", nargs="?", help="path or name, as for info (default: chains)")
     count.add_argument(

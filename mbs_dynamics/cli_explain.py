@@ -23,7 +23,7 @@ from mbs_dynamics.errors import ArgumentError
 def add_command(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     explain = commands.add_parser(
-        "explain", help="print what becomes of an algorithm's equations, up to machine code"
+        "explain", help="print the stages from the equations of an algorithm to machine code"
     )
     explain.add_argument("algorithm", help="such as inverse_dynamics")
     explain.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
@@ -31,7 +31,7 @@ def add_command(commands: Any) -> None:
         "--stage",
         choices=STAGES,
         help="; ".join(f"{name}: {what}" for name, (what, _) in STAGES.items())
-        + " (default: how large each of them is)",
+        + " (default: the size of each)",
     )
     explain.add_argument(
         "--after", metavar="PASS", help="with --stage ir: only the program after this pass"
@@ -43,7 +43,7 @@ def add_command(commands: Any) -> None:
         default=1,
         help="states that are evaluated at once (default: 1)",
     )
-    explain.add_argument("--body", help="body or link, for algorithms that ask for one")
+    explain.add_argument("--body", help="body or link, for algorithms that take one")
     explain.add_argument("--representation", choices=mbs.REPRESENTATIONS)
     explain.set_defaults(run=_explain)
 

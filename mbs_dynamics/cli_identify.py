@@ -30,7 +30,11 @@ def add_identification(commands: Any) -> None:
         "--validate", type=Path, metavar="RECORDING", help="recording to compare torques on "
         "(default: three tenths of the others, which are then not used for the estimate)"
     )  # fmt: skip
-    add("--out", type=Path, help="URDF to write; parameters of nodes beside it, .yaml")
+    add(
+        "--out",
+        type=Path,
+        help="URDF to write; parameters of the nodes go to a .yaml file of the same name",
+    )
     add("--report", type=Path, help="web page to write")
     add(
         "--gains", type=_gain, nargs="+", default=[], metavar="JOINT=GAIN",
@@ -76,7 +80,7 @@ def add_identification(commands: Any) -> None:
         "--box", nargs="+", default=[], metavar="FRAME:xmin,xmax,ymin,ymax,zmin,zmax",
         help="where the origin of a frame must stay, m, in the root link's frame",
     )  # fmt: skip
-    add("--seed", type=int, default=0)
+    add("--seed", type=int, default=0, help="of the random search (default: 0)")
 
 
 def _command(

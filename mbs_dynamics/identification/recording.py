@@ -90,7 +90,7 @@ class Recording:
             raise UnknownJointError(", ".join(self.joints), model.joint_names)
         absent = [name for name in model.joint_names if name not in known]
         if absent:
-            note += (f"taken to stand still, as they were not recorded: {', '.join(absent)}",)
+            note += (f"assumed to be at rest, as they were not recorded: {', '.join(absent)}",)
         found = self.columns([names.index(name) for name in known])
         return replace(found, joints=tuple(known)).noted(*note)
 

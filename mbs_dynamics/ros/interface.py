@@ -283,8 +283,8 @@ class DescribedSettings(RobotSettings):
     )
     fixed_joints: tuple[str, ...] = setting(
         (),
-        "Joints that no driver reports in joint_states. They are taken to stand at "
-        "fixed_positions.",
+        "Joints that no driver reports in joint_states. They are assumed to be at "
+        "rest at fixed_positions.",
         type="string_array",
         constraints="Names of joints, each at most once.",
         read_only=True,

@@ -148,8 +148,8 @@ class DynamicsSettings(DescribedSettings):
     )
     desired_joints: tuple[str, ...] = setting(
         (),
-        "Joints of the points on ~/desired, in their order. The others are taken to stand where "
-        "they were measured. Empty: all, in the order of the model.",
+        "Joints of the points on ~/desired, in their order. The others are assumed to be at "
+        "rest at their measured positions. Empty: all, in the order of the model.",
         type="string_array",
         constraints="Names of joints, each at most once.",
     )
@@ -386,7 +386,7 @@ DYNAMICS_NODE = Interface(
             ESTIMATE,
         ),
         Service(
-            "~/payload_estimate/restart", "std_srvs/srv/Trigger", "Forget all poses.", ESTIMATE
+            "~/payload_estimate/restart", "std_srvs/srv/Trigger", "Discard all poses.", ESTIMATE
         ),
     ),
     lifecycle=True,

@@ -218,7 +218,7 @@ SIMULATOR_NODE = Interface(
         Topic(
             "robot_description",
             "std_msgs/msg/String",
-            "The URDF as it was given.",
+            "The given URDF.",
             LATCHED,
             "publish_description",
         ),
