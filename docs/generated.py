@@ -148,6 +148,8 @@ class CommandLine(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
+        for source in (*(DOCS.parent / "mbs_dynamics").glob("cli*.py"), __file__):
+            self.env.note_dependency(str(source))
         text = "\n".join(command_pages(command_line()))
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
