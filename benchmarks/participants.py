@@ -41,7 +41,7 @@ from std_srvs.srv import SetBool
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import gravity_compensation_node
-from mbs_dynamics.ros.demo.plan import unused_domain
+from mbs_dynamics.ros.demo_plan import unused_domain
 from mbs_dynamics.ros.process import prefer_udp
 
 JOINTS = list(mbs.Model.from_urdf(robot_path("arm7")).joint_names)

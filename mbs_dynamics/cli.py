@@ -134,8 +134,7 @@ def _of_ros(module: str, purpose: str) -> Any:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    play = _of_ros("demo.play", "the demonstration needs ROS 2")
-    return int(play.main(robot=options.robot))
+    return int(_of_ros("demo", "the demonstration needs ROS 2").main(robot=options.robot))
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -55,9 +55,7 @@ class Report(NamedTuple):
 
     rate: float
     """Messages answered per second."""
-    answered: int
     rejected: int
-    skipped: int
     median: Latency | None
     """None if no message was answered."""
     longest: Latency | None
@@ -105,7 +103,7 @@ class InputStatistics:
         self._waiting_since: float | None = None
         self._latencies: deque[Latency] = deque(maxlen=KEPT_DURATIONS)
         self._since = now
-        self._before = (0, 0, 0)
+        self._before = (0, 0)
 
     def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
         """Count a message that was answered; ``why_not`` says why it has no velocities."""
@@ -141,15 +139,13 @@ class InputStatistics:
 
     def report(self, now: float) -> Report:
         """Return the report, and begin the next one."""
-        totals = (self.total_answered, sum(self.total_rejected.values()), self.total_skipped)
-        answered, rejected, skipped = (a - b for a, b in zip(totals, self._before, strict=True))
+        totals = (self.total_answered, sum(self.total_rejected.values()))
+        answered, rejected = (a - b for a, b in zip(totals, self._before, strict=True))
         elapsed = max(now - self._since, 1e-9)
         columns = list(zip(*self._latencies, strict=True))
         report = Report(
             rate=answered / elapsed,
-            answered=answered,
             rejected=rejected,
-            skipped=skipped,
             median=Latency(*map(statistics.median, columns)) if columns else None,
             longest=Latency(*map(max, columns)) if columns else None,
             since_valid=None if self.last_valid is None else now - self.last_valid,

@@ -169,7 +169,6 @@ class CommandPolicy:
         self._commanded_at = now
         self._begin = now
         self._share, self._torques = 0.0, None
-        self._damps_until = (now,) * len(held)
         self._saturated_since = {}
         self.limited = Limited()
         self.state = State.RAMPING_IN

@@ -33,8 +33,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo import plan as planning
-from mbs_dynamics.ros.demo.plan import LASTING, Plan
+from mbs_dynamics.ros import demo_plan as planning
+from mbs_dynamics.ros.demo_plan import LASTING, Plan
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import EndingSignals, ros_with_signals

@@ -7,6 +7,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.demo.plan import (
+from mbs_dynamics.ros import demo_plan
+from mbs_dynamics.ros.demo import MissingError, acts
+from mbs_dynamics.ros.demo_plan import (
     HEAVIEST,
     LASTING,
     PUSH,
@@ -27,7 +30,6 @@ from mbs_dynamics.ros.demo.plan import (
     error,
     gravity_torques,
 )
-from mbs_dynamics.ros.demo.play import MissingError, acts
 
 ARM7 = mbs.Model.from_urdf(robot_path("arm7"))
 UR5 = mbs.Model.from_urdf(robot("ur_description/urdf/ur5_robot.urdf"))
@@ -189,3 +191,39 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
         assert done.returncode == 1
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+# -- the ROS domain --------------------------------------------------------------------------------
+
+SOMEBODY = """
+import sys, rclpy
+rclpy.init(domain_id=int(sys.argv[1]))
+node = rclpy.create_node("somebody")
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def participant(number):
+    """Keep a participant of a domain, in a process of its own: each takes the first port there."""
+    command = [sys.executable, "-c", SOMEBODY, str(number)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdout.readline() == "there\n"
+        yield
+        process.stdin.close()
+        assert process.wait(20.0) == 0
+
+
+def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):
+    quiet = demo_plan.unused_domain()
+    assert demo_plan._is_unused(quiet)
+    with participant(quiet):
+        assert not demo_plan._is_unused(quiet)
+        other = demo_plan.unused_domain()
+        monkeypatch.setattr(demo_plan, "DOMAINS", range(min(quiet, other), max(quiet, other) + 1))
+        assert all(demo_plan.unused_domain() != quiet for _ in range(20))
+        monkeypatch.setattr(demo_plan, "DOMAINS", range(quiet, quiet + 1))
+        assert demo_plan.unused_domain() == quiet  # there is no other
+    assert demo_plan._is_unused(quiet)
