@@ -45,14 +45,16 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import Efforts, Reading
-from mbs_dynamics.ros.messages import EffortMessage, JacobianMessage, topic_names
+from mbs_dynamics.ros.messages import JacobianMessage, JointMessage, topic_names
 
 
 def outputs(model: mbs.Model) -> dict[str, Any]:
     """Return an empty message for each topic that the node publishes by default."""
     made: dict[str, Any] = {
-        "gravity_torques": EffortMessage(model.joint_names).fill(Time(), np.zeros(model.n)),
-        "bias_torques": EffortMessage(model.joint_names).fill(Time(), np.zeros(model.n)),
+        "gravity_torques": JointMessage(model.joint_names, "effort").fill(
+            Time(), np.zeros(model.n)
+        ),
+        "bias_torques": JointMessage(model.joint_names, "effort").fill(Time(), np.zeros(model.n)),
     }
     for link, name in topic_names(leaves(model)).items():
         made[f"twist/{name}"] = TwistStamped()

@@ -38,18 +38,21 @@ ENERGIES = ("kinetic_J", "potential_J", "power_W")
 """Labels of an energy message, joined by commas; the power may be missing."""
 
 
-class EffortMessage:
-    """A JointState with names and efforts; RViz needs its frame to be one of TF."""
+class JointMessage:
+    """A JointState with names and these of its fields; RViz needs its frame to be one of TF."""
 
-    def __init__(self, joint_names: Sequence[str], frame_id: str = "") -> None:
-        self.message = JointState(name=list(joint_names), effort=[0.0] * len(joint_names))
+    def __init__(self, joint_names: Sequence[str], *fields: str, frame_id: str = "") -> None:
+        zeros = dict.fromkeys(fields, [0.0] * len(joint_names))
+        self.message = JointState(name=list(joint_names), **zeros)
         self.message.header.frame_id = frame_id
-        self._header, self._effort = self.message.header, self.message.effort
+        self._header = self.message.header
+        self._fields = [getattr(self.message, field) for field in fields]
 
-    def fill(self, stamp: Time, tau: FloatArray) -> JointState:
-        """Return the message with the torques tau (n,) in N m or N."""
+    def fill(self, stamp: Time, *values: FloatArray) -> JointState:
+        """Return the message with numbers (n,) for each of its fields, SI units."""
         self._header.stamp = stamp
-        self._effort[:] = array("d", tau.tobytes())
+        for field, numbers in zip(self._fields, values, strict=True):
+            field[:] = array("d", numbers.tobytes())
         return self.message
 
 
@@ -59,33 +62,15 @@ class KnownEffortsMessage:
     def __init__(self, frame_id: str = "") -> None:
         self._frame = frame_id
         self._names: tuple[str, ...] = ()
-        self._message = EffortMessage((), frame_id)
+        self._message = JointMessage((), "effort", frame_id=frame_id)
 
     def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
         """Return the message with names and torques (k,) in N m or N."""
         names, tau = known
         if names != self._names:
-            self._names, self._message = names, EffortMessage(names, self._frame)
+            self._names = names
+            self._message = JointMessage(names, "effort", frame_id=self._frame)
         return self._message.fill(stamp, tau)
-
-
-class StateMessage:
-    """A JointState with names, positions, velocities and efforts."""
-
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        zeros = [0.0] * len(joint_names)
-        self.message = JointState(
-            name=list(joint_names), position=zeros, velocity=zeros, effort=zeros
-        )
-        self._header = self.message.header
-        self._fields = self.message.position, self.message.velocity, self.message.effort
-
-    def fill(self, stamp: Time, q: FloatArray, qd: FloatArray, tau: FloatArray) -> JointState:
-        """Return the message with a state q, qd (n,) and torques tau (n,), SI units."""
-        self._header.stamp = stamp
-        for field, values in zip(self._fields, (q, qd, tau), strict=True):
-            field[:] = array("d", values.tobytes())
-        return self.message
 
 
 class ScrewMessage:

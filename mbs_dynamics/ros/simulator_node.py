@@ -61,7 +61,8 @@ class SimulatorNode(BaseNode):
         self._commands = EffortCommands(
             model.joint_names, settings.joints, settings.command_timeout
         )
-        self._message = messages.StateMessage(model.joint_names)
+        fields = ("position", "velocity", "effort")
+        self._message = messages.JointMessage(model.joint_names, *fields)
         self._refused, self._last_refusal = 0, ""
         self._loads: deque[Load] = deque()
         self._hanging: tuple[Load, Future[Stepper]] | None = None

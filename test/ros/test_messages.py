@@ -20,9 +20,9 @@ from rclpy.validate_topic_name import validate_topic_name
 from std_msgs.msg import Header
 
 from mbs_dynamics.ros.messages import (
-    EffortMessage,
     EnergyMessage,
     JacobianMessage,
+    JointMessage,
     PointMessage,
     gravity_of,
     link_of,
@@ -46,7 +46,7 @@ def sent(message):
 
 
 def test_efforts():
-    effort = EffortMessage(("a", "b"))
+    effort = JointMessage(("a", "b"), "effort")
     for tau in ([1.0, -2.0], [3.0, 4.0]):
         message = sent(effort.fill(STAMP, np.array(tau)))
         assert message.header.stamp == STAMP

@@ -48,7 +48,7 @@ class CommandOutputs:
         self._topic = topic
         self._resolved = node.resolve_topic_name(topic)
         self._command = Float64MultiArray()
-        self._effort = messages.EffortMessage(joints)
+        self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
         self._counts = [0, 0, 0]

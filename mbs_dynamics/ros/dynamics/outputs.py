@@ -114,7 +114,7 @@ def _channels(robot: Robot) -> Iterator[Channel]:
     prefix, rep = settings.frame_prefix, settings.body_representation
     root = prefix + robot.root
     for name in ("gravity_torques", "bias_torques"):
-        yield _whole(name, messages.EffortMessage(joints, root))
+        yield _whole(name, messages.JointMessage(joints, "effort", frame_id=root))
     names = messages.topic_names(robot.bodies)
     for k, body in enumerate(robot.bodies):
         twist = messages.twist_message(prefix + robot.twist_frame(body))
