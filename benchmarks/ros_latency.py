@@ -50,12 +50,8 @@ from mbs_dynamics.ros.messages import JacobianMessage, JointMessage, topic_names
 
 def outputs(model: mbs.Model) -> dict[str, Any]:
     """Return an empty message for each topic that the node publishes by default."""
-    made: dict[str, Any] = {
-        "gravity_torques": JointMessage(model.joint_names, "effort").fill(
-            Time(), np.zeros(model.n)
-        ),
-        "bias_torques": JointMessage(model.joint_names, "effort").fill(Time(), np.zeros(model.n)),
-    }
+    efforts = JointMessage(model.joint_names, "effort").message
+    made: dict[str, Any] = {"gravity_torques": efforts, "bias_torques": efforts}
     for link, name in topic_names(leaves(model)).items():
         made[f"twist/{name}"] = TwistStamped()
         made[f"twist/{name}"].header.frame_id = link
