@@ -188,23 +188,18 @@ class BodyStepper:
         return pose_of(self.body.group, state), vectors
 
     def _equations(self, state: Array, h: Any, wrench: Array | None = None) -> Array:
-        body, h, (C, vectors) = self.body.under(wrench), h[()], self._parts(state)
-        after: tuple[Array, ...]
-        if self.method == "generalized_alpha":
-            after = generalized_alpha(body, C, vectors[0], vectors[1], vectors[2], h, self._alpha)
-        elif self.method == "momentum_midpoint":
-            after = momentum_midpoint(body, C, vectors[0], h)[:2]
-        else:  # Munthe-Kaas schemes: Runge-Kutta for the increments
-            order = int(self.method[-1])
-            chart = ExponentialChart(body.group, self.kind, order)
-            rate = partial(self._rate_at, wrench)
-            return runge_kutta_step(TABLEAUS[order], rate, 0.0, state, h, chart)
-        return np.concatenate([np.ravel(x) for x in after])
+        if self.method in ("generalized_alpha", "momentum_midpoint"):
+            return self._with_instant(state, h, wrench)["state"]
+        # Munthe-Kaas schemes: Runge-Kutta for the increments
+        order = int(self.method[-1])
+        chart = ExponentialChart(self.body.group, self.kind, order)
 
-    def _rate_at(self, wrench: Array | None, _t: float, state: Array) -> Array:
-        return self._rate(state, wrench)
+        def rate(_t: float, x: Array) -> Array:
+            return self._rate(x, wrench)
 
-    def _with_instant(self, state: Array, h: Any, wrench: Array) -> dict[str, Array]:
+        return runge_kutta_step(TABLEAUS[order], rate, 0.0, state, h[()], chart)
+
+    def _with_instant(self, state: Array, h: Any, wrench: Array | None) -> dict[str, Array]:
         body, h, (C, vectors) = self.body.under(wrench), h[()], self._parts(state)
         after: tuple[Array, ...]
         if self.method == "generalized_alpha":

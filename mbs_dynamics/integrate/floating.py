@@ -277,9 +277,7 @@ class Equations:
         ) -> Array:
             at = self.base.local(model, *self._parts(x))
             tau = self._whole(effort)
-            step = Step(
-                at.model, features, "body_fixed", effort=tau, wrenches=wrenches, joints=joints
-            )
+            step = Step(at.model, features, effort=tau, wrenches=wrenches, joints=joints)
             after = self.base.moved(at, *STEPS[method](step, at.q, at.qd, h[()]))
             return self._kept(model, x, after, h[()]) if keep else _flat(after)
 

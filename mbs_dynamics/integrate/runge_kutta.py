@@ -145,14 +145,13 @@ class DormandPrince:
         *,
         rtol: float,
         atol: float,
-        max_step: float = np.inf,
         chart: Chart = VECTORS,
     ) -> None:
-        self.rate, self.rtol, self.atol, self.max_step = rate, rtol, atol, max_step
+        self.rate, self.rtol, self.atol = rate, rtol, atol
         self.t, self.y, self.chart = t, y, chart
         self.evaluations, self.steps, self.rejected = 1, 0, 0
         self._rate = rate(t, y)
-        self.h = min(self._first_step(), max_step)
+        self.h = self._first_step()
         self._before = t, y, np.zeros((4, *self._rate.shape))
 
     def at(self, t: float) -> FloatArray:
@@ -179,7 +178,7 @@ class DormandPrince:
 
     def advance(self) -> None:
         """Make one step within the tolerance."""
-        h = min(self.h, self.max_step)
+        h = self.h
         while True:
             if not h > SMALLEST * max(abs(self.t), h):
                 raise SimulationError(

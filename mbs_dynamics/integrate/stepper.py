@@ -60,17 +60,15 @@ class Step:
         self,
         model: Tree,
         features: Features,
-        representation: str,
+        algorithm: str = "body_fixed",
         *,
-        algorithm: str | None = None,
         effort: Array,
         wrenches: Array | None,
         joints: Array | None,
     ) -> None:
         self.model = model
         self.features = features
-        self.representation = representation
-        self.algorithm = representation if algorithm is None else algorithm
+        self.algorithm = algorithm
         self.effort = effort
         self.wrenches = wrenches
         self.joints = joints
@@ -87,12 +85,11 @@ class Step:
 
     def wrenches_at(self, q: Array) -> Array | None:
         """Return the wrenches on the bodies at q, in the representation of the recursions."""
-        if self.wrenches is None or self.algorithm == self.representation:
+        if self.wrenches is None or self.algorithm == "body_fixed":
             return self.wrenches
-        rep, source, target = BodyFixed(self.model, q), self.representation, self.algorithm
-        pairs = enumerate(self.wrenches)
+        rep, frames = BodyFixed(self.model, q), {"source": "body_fixed", "target": self.algorithm}
         return np.array(
-            [convert_wrench(W, rep.C(i), source=source, target=target) for i, W in pairs]
+            [convert_wrench(W, rep.C(i), **frames) for i, W in enumerate(self.wrenches)]
         )
 
     def stiff(self, v: Array, ahead: Array) -> Stiff | None:
@@ -175,9 +172,8 @@ class Stepper:
     :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; the module states
         their orders and the treatment of friction and stops.
     :param forces: damping, friction and stops of the joints; None means none.
-    :param wrenches: whether wrenches on the bodies are an input.
-    :param representation: representation of the wrenches.
-    :param algorithm: representation of the recursions; None means that of the wrenches.
+    :param wrenches: whether wrenches on the bodies, body-fixed, are an input.
+    :param algorithm: representation of the recursions, which changes no result.
     :param backend: as for :func:`mbs_dynamics.compile`.
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
@@ -193,8 +189,7 @@ class Stepper:
         method: str = "semi_implicit_euler",
         forces: JointForces | None = None,
         wrenches: bool = False,
-        representation: str = "body_fixed",
-        algorithm: str | None = None,
+        algorithm: str = "body_fixed",
         backend: str | None = None,
     ) -> None:
         if not isinstance(model, Model):
@@ -203,12 +198,11 @@ class Stepper:
             raise UnknownMethodError(method, STEPS)
         self.method = method
         self.takes_wrenches = bool(wrenches)
-        self.representation = checked(representation)
-        self.algorithm = self.representation if algorithm is None else checked(algorithm)
+        self.algorithm = checked(algorithm)
         self._model = model
         self._forces = self._checked_forces(forces)
         self._features = Features() if forces is None else forces.features
-        key = method, self._features, self.takes_wrenches, self.representation, self.algorithm
+        key = method, self._features, self.takes_wrenches, self.algorithm
         n, nb = model.n, model.nb
         inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
         if self.takes_wrenches:
@@ -325,8 +319,7 @@ class Stepper:
         step = Step(
             model,
             self._features,
-            self.representation,
-            algorithm=self.algorithm,
+            self.algorithm,
             effort=effort,
             wrenches=wrenches,
             joints=joints,

@@ -218,7 +218,7 @@ class World:
             method=self.settings.integrator,
             forces=self.forces,
             wrenches=True,
-            algorithm=None if algorithm == AUTO else algorithm,
+            algorithm="body_fixed" if algorithm == AUTO else algorithm,
         )
         stepper.step(self.state, np.zeros(model.n), np.array(1e-6), self._wrenches)  # compiles
         return stepper
