@@ -57,16 +57,10 @@ def joint_reactions(
 
     It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e about the axis e of a
     revolute or screw joint, a force tau e along the axis of a prismatic one. It is reciprocal to
-    the joint screw, S_i^T W = 0. Moments are in N m, forces in N.
-
-    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
-    bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping from link names
-    to wrenches (..., 6) in the frames of the links. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+    the joint screw, S_i^T W = 0. Moments are in N m, forces in N. Arguments and errors are those of
+    :func:`joint_wrenches`.
 
     The constraint wrench that Mueller (dynamics) omits from (67a).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()

@@ -39,14 +39,7 @@ def linearize(
     from the motion obeys d/dt dx = A dx + B dtau. The state need not be an equilibrium. Damping and
     friction of the joints are not included.
 
-    ``q``, ``qd``, ``tau`` (..., n) in SI units. ``wrenches`` (..., nb, 6), moment first, are
-    applied to the bodies and body-fixed, so that they rotate with the bodies; or a mapping from
-    link names to wrenches (..., 6) in the frames of the links.
-
-    From :func:`forward_dynamics_derivatives`.
-
-    Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
-    shape or type, UnknownBodyError.
+    From :func:`forward_dynamics_derivatives`, which has the same arguments and errors.
     """
     by = forward_dynamics_derivatives(model, q, qd, tau, wrenches)
     zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)

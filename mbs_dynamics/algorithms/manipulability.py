@@ -67,15 +67,9 @@ def manipulability_gradient(
     """Return the gradient dw/dq (..., n) of :func:`manipulability`.
 
     In a singular configuration w has its minimum, 0, and in general a kink; the gradient is defined
-    as 0 there, which is a subgradient.
-
-    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link; ``rows`` as described in the
-    module.
+    as 0 there, which is a subgradient. Arguments and errors are those of :func:`manipulability`.
 
     dw/dq_k = w trace(J^+ dJ/dq_k), evaluated without the division in J^+.
-
-    Raises ArgumentError for a wrong shape or type, non-finite q, invalid rows or a body that no
-    joint moves, UnknownBodyError.
     """
     J, chosen, moved = _jacobian(model, q, body, rows)
     H = kinematic_hessian(model, q, body, representation="hybrid")[..., chosen, :, :]

@@ -109,13 +109,9 @@ def coriolis_torques(
 ) -> FloatArray:
     """Return the Coriolis and centrifugal torques C(q, qd) qd (..., n), without gravity.
 
-    ``q`` and ``qd`` (..., n); the result is in N m or N. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
-
     :func:`inverse_dynamics` without acceleration and gravity. Equal to the product of
     :func:`coriolis_matrix` and qd, and to :func:`bias_torques` minus :func:`gravity_torques`.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
+    Arguments and errors are those of :func:`bias_torques`.
     """
     return newton_euler(model.under(np.zeros(3)), q, qd, np.zeros(model.n), representation)
 

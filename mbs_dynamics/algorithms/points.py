@@ -59,15 +59,9 @@ def offset_jacobian(
 ) -> FloatArray:
     """Return the Jacobian J (..., 6, n) of a frame at a point of a body: V = J qd.
 
-    V is :func:`offset_twist`.
-
-    ``q`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
-    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
-    means body-fixed.
+    V is :func:`offset_twist`, which has the same arguments and errors.
 
     Mueller (kinematics), eqs. (16), (20), (30), (40) and (50).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
@@ -119,13 +113,9 @@ def point_acceleration(
 def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
     """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
 
-    The velocity is :func:`point_velocity`.
-
-    ``q`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
+    The velocity is :func:`point_velocity`, which has the same arguments and errors.
 
     The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     J = offset_jacobian(model, q, point, body, representation="hybrid")
     rows: FloatArray = J[3:]

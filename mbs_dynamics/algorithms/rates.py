@@ -64,14 +64,11 @@ def jerks(
 
     These are the second derivatives of the components of :func:`twists`, in rad/s^3 and m/s^3.
 
-    ``q``, ``qd``, ``qdd``, ``qddd`` (..., n); ``bodies`` is a list of names, None means
-    ``model.body_names``. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or
-    ``"mixed"``; ``"auto"`` means body-fixed.
+    ``qddd`` (..., n) in rad/s^3 or m/s^3; the other arguments, and the errors, are those of
+    :func:`accelerations`.
 
     Mueller (dynamics), eqs. (13), (21), (31), (33). Corrected: in (13) the factor 2 is 1 for k = r,
     and (33) lacks the rate of R^T.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
 
@@ -129,12 +126,8 @@ def jacobian_second_rate(
 ) -> FloatArray:
     """Return the second time derivative Jddot (..., 6, n) of the Jacobian of a body or link.
 
-    Vddot = J qddd + 2 Jdot qdd + Jddot qd.
-
-    ``q``, ``qd``, ``qdd`` (..., n); ``body`` is the name of a body or link. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
+    Vddot = J qddd + 2 Jdot qdd + Jddot qd. ``qdd`` (..., n); the other arguments, and the errors,
+    are those of :func:`jacobian_rate`.
     """
     return _derivative_of_jacobian(model, [q, qd, qdd], body, representation)
 
