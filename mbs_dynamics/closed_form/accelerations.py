@@ -66,7 +66,7 @@ class MovingSystem(System):
         """d/dt V^b = J^b qdd - A^b a^b V^b: (10)."""
         return self.J_b @ self.qdd - self.A_b @ self.a_b @ self.V_b
 
-    def joint_accelerations(self, Vd_b: Array) -> Array:
+    def accelerations_from_twists(self, Vd_b: Array) -> Array:
         """Return qdd (n,) from the body-fixed accelerations Vd_b (6 nb,) of all bodies: (11).
 
         qdd = (X^T X)^-1 X^T ((I - D^b) Vd^b + a^b V^b), with X N for X.

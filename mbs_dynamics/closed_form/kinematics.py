@@ -32,7 +32,7 @@ class System:
 
     The letter after the underscore is the representation of twists: b body-fixed, s spatial, h
     hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, nb), J (6 nb, n). All methods
-    except :meth:`joint_rates` accept traced symbols.
+    except :meth:`rates_from_twists` accept traced symbols.
 
     Raises ArgumentError if q is not n finite numbers.
     """
@@ -233,7 +233,7 @@ class System:
                 columns[i, j] = np.concatenate([angular, linear])[:, None]
         return self.matrix(columns, 1) @ self.N
 
-    def joint_rates(self, V: Array, representation: str) -> Array:
+    def rates_from_twists(self, V: Array, representation: str) -> Array:
         """Return qd (n,) from the twists V (6 nb,) of all bodies: (26).
 
         qd = (X^T X)^-1 X^T A^-1 V, with X N for X if joints share coordinates. A^-1 is I - D^b

@@ -177,7 +177,7 @@ def test_joint_rates_come_back(name, representation, where):
     """(26), Remark 14, and their likes."""
     _, system, _, (qd, *_), _ = state(name, where)
     V = of_form(system, "V", representation)
-    assert_close(system.joint_rates(V, representation), qd)
+    assert_close(system.rates_from_twists(V, representation), qd)
 
 
 # -- accelerations and jerks -----------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_rates_of_jacobians_are_their_derivatives(name, representation):
 def test_joint_accelerations_come_back(name, where):
     """(11)."""
     _, system, _, (_, qdd, _), _ = state(name, where)
-    assert_close(system.joint_accelerations(system.Vd_b), qdd)
+    assert_close(system.accelerations_from_twists(system.Vd_b), qdd)
 
 
 @pytest.mark.backend_independent
@@ -304,7 +304,7 @@ def test_an_unknown_representation_is_refused():
     system = System(MECHANISMS["tree"].model, np.zeros(7))
     for function in (
         system.geometric_jacobian,
-        lambda name: system.joint_rates(np.zeros(42), name),
+        lambda name: system.rates_from_twists(np.zeros(42), name),
     ):
         with pytest.raises(mbs.UnknownRepresentationError, match="local"):
             function("local")
