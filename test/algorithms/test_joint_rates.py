@@ -118,7 +118,7 @@ def test_what_the_rates_minimise(name):
         model, q, V, _ = noisy(name, representation)
         same = {"representation": representation, "tolerance": inf}
         assert_close(joint_rates_from_twists(model, q, V, **same), qd)
-        assert_close(System(model, q).joint_rates(V.ravel(), representation), qd)
+        assert_close(System(model, q).rates_from_twists(V.ravel(), representation), qd)
     if model.nb > 1:  # and so not that of V - J qd, whose gradient does not vanish
         _, _, V, _ = noisy(name, "body_fixed")
         assert np.abs(J.T @ (V.ravel() - J @ qd)).max() > 0.1
