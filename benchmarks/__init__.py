@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of mbs_dynamics beside Pinocchio: ``python -m benchmarks [names...]``."""
+"""Benchmarks of mbs_dynamics, compared with Pinocchio: ``python -m benchmarks [names...]``."""

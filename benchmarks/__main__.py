@@ -31,7 +31,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the benchmarks named in the command line."""
     listed = "\n".join(f"  {name:19}{what}" for name, what in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
@@ -45,7 +45,7 @@ def main() -> None:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
     if default_backend() != "llvm":
         parser.error("machine code is measured: install llvmlite, and unset MBS_BACKEND")
-    os.environ["MBS_CACHE"] = "0"  # what it takes to compile is measured
+    os.environ["MBS_CACHE"] = "0"  # compilation is measured
     for name in names or BENCHMARKS:
         benchmark = getattr(importlib.import_module(f"benchmarks.{name}"), name)
         print(f"# {name}\n\n{BENCHMARKS[name]}\n\n{report.conditions()}\n", flush=True)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the working tree with another revision, and judge the bounds of speed and of compilation.
 
-Each version runs in a process of its own, on the same Python and NumPy, and they are timed in turn.
-What breaks a bound is measured again, with more rounds and in new processes, before it counts. The
-exit code is 1 if a bound is broken, 2 if the comparison could not be made.
+Each version runs in a separate process, on the same Python and NumPy, and they are timed in turn.
+Results that break a bound are measured again, with more rounds and in new processes. The exit code
+is 1 if a bound is broken, 2 if the comparison could not be made.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MORE = 3
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the arguments of the command line, checked."""
     parser = argparse.ArgumentParser("python -m benchmarks.against", description=__doc__)
-    parser.add_argument("revision", help="what git knows as a commit, such as aebfed4 or HEAD~3")
+    parser.add_argument("revision", help="a commit, such as aebfed4 or HEAD~3")
     parser.add_argument(
         "--quick",
         action="store_true",

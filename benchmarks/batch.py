@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of states in one call, beside a loop of calls and Pinocchio in a loop."""
+"""Batches of states in one call, compared with loops of calls and of Pinocchio."""
 
 from __future__ import annotations
 

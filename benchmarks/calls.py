@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What one evaluation takes, called in every way there is, beside Pinocchio called from Python."""
+"""Time of one evaluation by every way to call it, compared with Pinocchio called from Python."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _row(twins: Twins, subject: Subject) -> list[Any]:
 
 
 def _together(twins: Twins) -> Table:
-    """Return what one kernel for several algorithms takes beside one for each."""
+    """Return the times of one kernel for several algorithms, and of one kernel for each."""
     model, body = twins.model, leaves(twins.model)[0]
     q, qd, _ = model.random_state(1)
     hybrid = {"representation": "hybrid"}

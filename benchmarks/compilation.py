@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seconds to trace and to compile every function of the public API: arms, and up to 500 joints.
 
-In a warm process that has nothing of these models in any cache. What a process needs once, such as
-the import of LLVM, is left out; ``startup`` measures that.
+In a warm process without cached results of these models. The initialization of the process, such as
+the import of LLVM, is not included; ``startup`` measures it.
 """
 
 from __future__ import annotations

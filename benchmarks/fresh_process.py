@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a process does from its start to compiled kernels, as JSON on stdout.
+"""Print the times from the start of a process to compiled kernels, as JSON.
 
 Run by the benchmark ``startup`` as ``python -m benchmarks.fresh_process URDF``. It imports one
 thing after another, because that is what is timed. Each entry is the time that has passed and the

@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation beside a bare rclpy relay, its stop after a silence, and a long run.
+"""Gravity compensation compared with a bare rclpy relay, its stop without states, and a long run.
 
 Three processes: this one sends joint states and waits for commands; the node computes them; the
-relay answers with a ready Float64MultiArray of the same size. Both are asked in turn, so that both
-see the same machine, and are started anew for each round.
+relay answers with a ready Float64MultiArray of the same size. Both are measured in
+turn and restarted for each round.
 
     python -m benchmarks.gravity_compensation [--messages 2000] [--rounds 5] [--soak SECONDS]
 """
@@ -68,7 +68,7 @@ def cpu(pid: int) -> float:
 
 
 class Driver:
-    """Sends joint states to one of the two, and hears its commands."""
+    """Sends joint states to one of the two, and receives its commands."""
 
     def __init__(self, node: Node, executor: SingleThreadedExecutor, namespace: str) -> None:
         self.node, self.executor, self.namespace = node, executor, namespace
@@ -280,7 +280,7 @@ def report(rounds: list[Round]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Gravity compensation beside a bare relay.")
+    parser = argparse.ArgumentParser(description="Gravity compensation and a bare relay.")
     parser.add_argument("--messages", type=int, default=2000, help="to each, in each round")
     parser.add_argument("--rounds", type=int, default=5, help="new processes each")
     parser.add_argument("--stops", type=int, default=10, help="how often to cut joint_states")

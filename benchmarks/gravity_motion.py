@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm does when gravity compensation of it stops, starts and is handed over, over DDS.
+"""Motion of an arm when its gravity compensation stops, starts and is handed over, over DDS.
 
-The node runs as users run it, and MuJoCo is the arm, in a process of its own with the middleware's
-default transport. Each event comes several times; a trial that a pause of the machine spoils is
-repeated. Tables give medians, with extremes where they differ.
+The node runs as users run it. MuJoCo simulates the arm in a separate process, with the default
+transport of the middleware. Each event comes several times; a trial that a pause of the machine
+spoils is repeated. Tables give medians, with extremes where they differ.
 
     python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5] [--seed 0]
 """
@@ -129,7 +129,7 @@ def heavier(text: str) -> str:
 
 
 def rows(text: str) -> dict[str, Calls]:
-    """Return what can happen while torques are commanded, as the documentation lists it."""
+    """Return the events of the documentation while torques are commanded."""
     return {
         "joint_states stop": [("inject", "silence")],
         "the same stamp again and again": [("inject", "stamp_repeated")],

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics beyond first order, and of all bodies at once, beside Pinocchio from Python."""
+"""Higher-order kinematics and all bodies at once, compared with Pinocchio from Python."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Large programs: straight-line code beside chunks, and long chains beside Pinocchio."""
+"""Large programs: straight-line code and chunks; long chains compared with Pinocchio."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An arm in MuJoCo that can be held, guided, pushed and let go, and the record of its motion.
 
-Knows no ROS. Benchmarks and tests of gravity compensation share it.
+It does not use ROS. Benchmarks and tests of gravity compensation share it.
 """
 
 from __future__ import annotations

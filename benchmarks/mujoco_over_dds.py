@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The gravity compensation node beside an arm in MuJoCo, two processes that speak over DDS.
+"""The gravity compensation node and an arm in MuJoCo, in two processes connected by DDS.
 
 The arm's process publishes joint_states at 500 Hz from a simulation in real time, and applies the
 commands like a forward_command_controller: the latest one, indefinitely. Its actions are scripted
@@ -115,7 +115,7 @@ class ArmNode:
         self.ended = False
         self.describe(text)
 
-    # -- what it hears -----------------------------------------------------------------------------
+    # -- subscriptions ----------------------------------------------------------------------------
 
     def _on_command(self, message: Any) -> None:
         self._arrivals += 1
@@ -127,7 +127,7 @@ class ArmNode:
     def _on_enabled(self, message: Any) -> None:
         self._enabled = message.data
 
-    # -- what it is asked to do --------------------------------------------------------------------
+    # -- commands --------------------------------------------------------------------------------
 
     def motion(self, name: str, *args: Any) -> Any:
         """Call a method of the arm."""

@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each pass buys that could be left out: kernels compiled with it beside those without it.
+"""Effect of each optional pass: kernels compiled with the pass and without it.
 
-Lowering cannot be left out, and neither can hoisting: LLVM code takes it that what is the same in
-all lanes of a parallel loop is computed before it.
+Lowering and hoisting are not optional: the LLVM code assumes that values that are equal in all
+lanes of a parallel loop are computed before the loop.
 """
 
 from __future__ import annotations

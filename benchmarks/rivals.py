@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""One mechanism in other libraries: what a user of each would call from Python for an algorithm.
+"""One mechanism in other libraries: the calls of a user from Python for each algorithm.
 
-A library is asked for what it computes nearest to the algorithm of this package. NOTES says what it
-computes beside. Where a library has no counterpart there is no entry. Each call returns the result
+The call is the closest counterpart of the algorithm of this package. NOTES describes the additional
+results. Algorithms without a counterpart have no entry. Each call returns the result
 if it is an array, so that it can be compared before it is timed.
 """
 

@@ -1,16 +1,15 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Round trip of the dynamics node beside that of a bare rclpy relay of the same messages.
+"""Round trip of the dynamics node and of a bare rclpy relay of the same messages.
 
 Three processes: this one sends joint states and waits for all answers; the node computes them; the
-relay answers with ready messages of the same types and sizes. Node and relay are asked in turn, so
-that both see the same machine, and are started anew for each round, since it matters on which cores
-they come to run.
+relay answers with ready messages of the same types and sizes. Node and relay are measured in turn
+and restarted for each round, because the times depend on the cores that they run on.
 
     python -m benchmarks.ros_latency [--robot PATH] [--messages 1000] [--rounds 5]
 
-With --kernels it measures without ROS what one message computes: by the one kernel that the node
-has, and by a kernel for each of its parts.
+With --kernels it measures the computation for one message without ROS: by the kernel of the node,
+and by a kernel for each of its parts.
 """
 
 from __future__ import annotations
@@ -263,7 +262,7 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=5, help="new processes each; where they run matters"
     )
-    parser.add_argument("--kernels", action="store_true", help="what is computed, without ROS")
+    parser.add_argument("--kernels", action="store_true", help="computation without ROS")
     parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     robot = options.robot or str(robot_path("arm7"))

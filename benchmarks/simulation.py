@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated steps per second: one arm, and a batch of them, beside MuJoCo's rollout."""
+"""Simulated steps per second of one arm and of a batch, compared with MuJoCo's rollout."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ NOTE = (
 
 
 def simulation() -> Iterator[Table]:
-    """Yield the table of the compiled loops, and those of what a user of a simulation waits for."""
-    table = Table("Open-loop steps beside MuJoCo's rollout", COLUMNS, note=NOTE)
+    """Yield the table of the compiled loops, and those of whole simulations."""
+    table = Table("Open-loop steps, compared with MuJoCo's rollout", COLUMNS, note=NOTE)
     for name, file in ARMS.items():
         model, theirs = mbs.Model.from_urdf(_file(file)), _mujoco(_file(file))
         for method, integrator in INTEGRATORS.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Longer chains and humanoids: time to trace and compile, and to evaluate beside Pinocchio."""
+"""Longer chains and humanoids: time to trace, compile and evaluate, compared with Pinocchio."""
 
 from __future__ import annotations
 

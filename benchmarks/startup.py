@@ -73,11 +73,11 @@ def _fresh(name: str, *, cached: bool) -> Table:
 
 
 def _kernels(name: str) -> Table:
-    """Time what makes a kernel, for each algorithm and representation."""
+    """Time the stages of making a kernel, for each algorithm and representation."""
     model = robot(name).model
     defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     columns = ("milliseconds", "representation", "operations", "trace", "compile", "of this: IR")
-    table = Table(f"{name}: what each kernel takes", columns)
+    table = Table(f"{name}: time of each kernel", columns)
     for function in TIMED:
         auto = (AUTO,) if algorithm_of(function).invariant else ()
         for representation in (*representations(function), *auto):

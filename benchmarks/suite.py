@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every algorithm beside every library: arms, humanoids and chains, one state and batches.
+"""Every algorithm compared with every library: arms, humanoids and chains; one state and batches.
 
 Arms of 6 and 7 joints, humanoids of some 30, and chains with generic placements and inertias. Every
 library builds its mechanism from one model, without mimic joints, and results are compared before

@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of alternatives in turn, so that all of them see the same machine.
+"""Timing of alternatives in turn, under the same conditions.
 
-What counts is the time for which the thread has a processor, so that other processes disturb less.
+The CPU time of the thread is measured, so that other processes disturb less.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ METHODS = {
 
 
 def chain(links: int = 4) -> mbs.Model:
-    """Return a chain of rods of 1 kg and 0.5 m that hang from each other, straight at q = 0."""
+    """Return a serial chain of rods of 1 kg and 0.5 m, straight at q = 0."""
     rod = mbs.spatial_inertia(1.0, (0.0, 0.0, -0.25), np.diag([0.0208, 0.0208, 1e-4]))
     homes = np.tile(np.eye(4), (links, 1, 1))
     homes[1:, 2, 3] = -0.5

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Identify an arm from a recording, and draw held-out torques beside both descriptions.
+"""Identify an arm from a recording, and draw held-out torques with both predictions.
 
 python examples/identify_recording.py URDF RECORDING [FILE]     identify_recording.png by default
 """
@@ -22,7 +22,7 @@ from mbs_dynamics.identification.torque_model import stacked
 
 
 def draw(found: Identification, file: str) -> None:
-    """Draw the torques of the two joints that work most, on stretches that were not used."""
+    """Draw the torques of the two joints with the largest torques, on held-out stretches."""
     stretches = [stacked([one]) for one in found.validation]
     joints = sum((measured**2).sum(axis=0) for _, measured in stretches).argsort()[:-3:-1]
     figure, axes = plt.subplots(2, 1, figsize=(7, 4.5), layout="constrained", sharex=True)

@@ -88,7 +88,7 @@ def eigenvalues(path: Path) -> None:
 
 
 def accelerations_and_power(path: Path) -> None:
-    """Figures 7 and 8: acceleration of joint 3, and simulated beside desired power."""
+    """Figures 7 and 8: acceleration of joint 3, and simulated and desired power."""
     _, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     motion = study.forced(study.puma(), "udut", 6.5)
     axes[0].plot(motion.t, motion.qdd[:, 2], label="right C_5")
@@ -112,7 +112,7 @@ def accelerations_and_power(path: Path) -> None:
 
 
 def write_figures(folder: Path) -> None:
-    """Write all figures into a folder, which is made if need be."""
+    """Write all figures into a folder, which is created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     for draw in (torques, errors, eigenvalues, accelerations_and_power):
         draw(folder)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forced simulation of a PUMA of Mohan and Saha, sections 4.2 and 5, and why it deviates.
 
-The torques that inverse dynamics finds for the motion of eq. (38) drive the arm, without feedback,
-and the simulated motion is compared with the desired one. The paper says that its recursion by
-UDU^T follows for 5.4 to 5.6 s and the mass matrix with Cholesky's factors for 4.8 to 5.1 s, and
-takes that for numerical stability. Here the same is done with the inertia of slender rods, and with
-the constant C_5 of link 2 as section 4.1 prints it, twice as large as the integral of eq. (17).
+The torques of inverse dynamics for the motion of eq. (38) drive the arm, without feedback, and the
+simulated motion is compared with the desired one. According to the paper, its recursion by UDU^T
+follows for 5.4 to 5.6 s and the mass matrix with Cholesky's factors for 4.8 to 5.1 s, which it
+attributes to numerical stability. This program repeats the simulation with the inertia of slender
+rods, and with the constant C_5 of link 2 as printed in section 4.1, twice the integral of eq. (17).
 
     python examples/puma_study.py [FOLDER]     prints the tables; writes figures into FOLDER
 """
@@ -47,7 +47,7 @@ SOLVERS = {"UDU^T": "udut", "Cholesky": "mass_matrix"}
 
 
 def puma(*, printed: bool = False, gravity: float = 9.81) -> mbs.Model:
-    """Return the arm of Table 2, with the C_5 that is printed if so asked."""
+    """Return the arm of Table 2, optionally with the printed C_5."""
     model = mbs.Model.from_dh(PUMA, gravity=(0.0, 0.0, -gravity))
     return with_printed_constant(model, PUMA.rows) if printed else model
 
@@ -77,7 +77,7 @@ def desired(t: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def torques(model: mbs.Model) -> Callable[[float, FloatArray, FloatArray], FloatArray]:
-    """Return the feed-forward law: the torques of eq. (38), whatever the state."""
+    """Return the feed-forward law: the torques of eq. (38), independent of the state."""
     inverse_dynamics = mbs.compile(mbs.inverse_dynamics, model)
     return lambda t, q, qd: inverse_dynamics(*desired(t))
 
@@ -94,7 +94,7 @@ def forced(model: mbs.Model, solver: str, duration: float = 7.0, **given: Any) -
 
 
 def unguarded_udut(M: FloatArray, b: FloatArray) -> FloatArray:
-    """Return M^-1 b by U D U^T, which asks for no square root and so for no positive pivot."""
+    """Return M^-1 b by U D U^T, which needs no square root and therefore no positive pivot."""
     n = len(M)
     M, U, x = M.copy(), np.eye(n), b.copy()
     for k in reversed(range(n)):
@@ -142,11 +142,11 @@ def forced_unguarded(
     return np.array(times), np.array(states), ended
 
 
-# -- what is measured ------------------------------------------------------------------------------
+# -- measurements --------------------------------------------------------------------------------
 
 
 def first_deviations(t: FloatArray, q: FloatArray) -> FloatArray:
-    """Return for each joint when it is first off by more than a milliradian; inf for never."""
+    """Return for each joint the time of the first error above a milliradian; inf for never."""
     wrong = np.abs(q - desired(t)[0]) > UNACCEPTABLE
     return np.where(wrong.any(axis=0), t[np.argmax(wrong, axis=0)], np.inf)
 
@@ -158,7 +158,7 @@ def smallest_eigenvalues(model: mbs.Model, t: FloatArray) -> FloatArray:
 
 
 def singular_instants(model: mbs.Model) -> list[float]:
-    """Return when the smallest eigenvalue of the mass matrix changes its sign along eq. (38)."""
+    """Return the times at which the smallest eigenvalue of the mass matrix changes its sign."""
     t = np.linspace(0.0, DURATION, 2001)
     values = smallest_eigenvalues(model, t)
     found = []
@@ -195,7 +195,7 @@ def _row(label: str, values: Iterable[float]) -> None:
 
 
 def print_deviations() -> None:
-    """Print when the simulations deviate."""
+    """Print the times at which the simulations deviate."""
     print("First deviation by more than 1 mrad, in s, of joints 1 to 6")
     for name, values in TABLE_3.items():
         _row(f"printed in Table 3, {name}", values)
@@ -222,7 +222,7 @@ def print_deviations() -> None:
 
 
 def print_steps() -> None:
-    """Print what the step size does: nothing to an adaptive scheme, little to one of order 4."""
+    """Print the effect of the step size: none for an adaptive scheme, little at order 4."""
     print("First deviation of any joint, in s, by step size")
     for step in (0.1, 0.01, 0.001, 0.0001):
         found = {}

@@ -9,12 +9,12 @@ of elastic joint robots, 1987), with motor positions theta and rotor inertias B 
     B thetadd + K (theta - q) = tau_motor           the rotors, driven by the motors
 
 The link positions q are a flat output (De Luca and Book, Robots with flexible elements, 2016): a
-trajectory q(t) that is four times differentiable determines all else. With the spring torque tau =
-M qdd + h and its rates, Mueller (dynamics), section 6.3:
+trajectory q(t) that is four times differentiable determines all other quantities. With the spring
+torque tau = M qdd + h and its rates, Mueller (dynamics), section 6.3:
 
     theta = q + K^-1 tau,    thetadd = qdd + K^-1 taudd,    tau_motor = B thetadd + tau
 
-Run it to see what the motors must do, and what would be wrong without the springs in the model.
+It prints the motions and torques of the motors, and the errors of a model without springs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 
 
 class FeedForward(NamedTuple):
-    """What the motors do, each (..., n): rad, rad/s and N m."""
+    """Motion of the motors, each (..., n): rad, rad/s and N m."""
 
     theta: FloatArray
     thetad: FloatArray
@@ -39,7 +39,7 @@ class FeedForward(NamedTuple):
 
 
 def feed_forward(arm: mbs.Model, motion: FloatArray, K: FloatArray, B: FloatArray) -> FeedForward:
-    """Return what the motors must do for ``motion`` (5, ..., n), q and its first derivatives."""
+    """Return the motion of the motors for ``motion`` (5, ..., n), q and its derivatives."""
     q, qd, qdd = motion[:3]
     tau = mbs.inverse_dynamics(arm, q, qd, qdd)
     taud, taudd = mbs.inverse_dynamics_rates(arm, *motion)

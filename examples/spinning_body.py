@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A spinning free body on SO(3): what each integrator keeps, and how fast its error falls.
+"""A spinning free body on SO(3): conserved quantities and orders of the integrators.
 
-Beside the schemes on the group stands Runge-Kutta of order 4 on the nine entries of the rotation
-matrix, which leave SO(3).
+The schemes on the group are compared with Runge-Kutta of order 4 on the nine entries of the
+rotation matrix, which leaves SO(3).
 
     python examples/spinning_body.py [FILE]     writes a figure, spinning_body.png by default
 """

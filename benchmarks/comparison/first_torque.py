@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the seconds of CPU time from the first import to the first torque of the arm in a URDF.
 
-Run as ``python first_torque.py URDF`` in a process of its own.
+Run as ``python first_torque.py URDF`` in a separate process.
 """
 
 from time import process_time

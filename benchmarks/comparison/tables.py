@@ -159,7 +159,7 @@ def _left_out(results: Sequence[Result]) -> Table:
 
 def _breaking(judged: Sequence[Verdict]) -> Table:
     columns = ("bound", "function", "measured", "old", "new", "unit", "value", "limit", "noise")
-    table = Table("What breaks a bound", columns)
+    table = Table("Broken bounds", columns)
     table.note = (
         "Each was measured again in new processes. Noise is the ratio of the times of two "
         "processes of the old version, measured together; 1 means no noise."

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process that evaluates one version of the package, as its parent asks for it.
+"""A process that evaluates one version of the package at the request of its parent.
 
 Run as ``python worker.py LIBRARY ROOT``. LIBRARY is ``mbs_dynamics``, or ``pinocchio`` for the
 counterparts in ``benchmarks.rivals``. ROOT is the folder from which mbs_dynamics must come.
