@@ -397,13 +397,12 @@ def compile(
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
     here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity and the payloads of the
     model are further inputs, named ``gravity`` (3,) and ``payload`` (k, 10), which default to the
-    model's. ``backend`` is ``"llvm"``, ``"c"`` or ``"python"``; by default the environment variable
+    model's. ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable
     MBS_BACKEND, else llvm if llvmlite is installed, else python.
 
     Raises UnknownAlgorithmError for an unknown name, ArgumentError for other objects that are no
-    algorithm and for unknown options, UnknownBodyError,
-    UnknownRepresentationError, UnknownBackendError; BackendError if the back end needs llvmlite or
-    a C compiler, and it is missing.
+    algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
+    UnknownBackendError; BackendError if llvmlite is needed and missing.
     """
     found, arrays, chosen = asked_of(function, options)
     return found.kernel(model, arrays, chosen, backend)
