@@ -297,6 +297,14 @@ class DescribedSettings(RobotSettings):
         constraints="As many finite numbers as fixed_joints has names.",
         read_only=True,
     )
+    velocity_from_position: bool = setting(
+        False, "Take velocities as differences of positions where a driver sends none."
+    )
+    autostart: bool = setting(
+        True,
+        "Configure and activate on start. False: wait for lifecycle transitions.",
+        read_only=True,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -271,9 +271,6 @@ class GravityCompensationSettings(DescribedSettings):
         "rad or m",
         range=(0.0, 1.0),
     )
-    velocity_from_position: bool = setting(
-        False, "Take velocities as differences of positions where a driver sends none."
-    )
     controller_manager: str = setting(
         "controller_manager",
         "Name of ros2_control's controller manager; without a leading slash it is in the node's "
@@ -294,12 +291,6 @@ class GravityCompensationSettings(DescribedSettings):
         "",
         "Name of a controller that holds the arm. ~/enable then switches from it to "
         "effort_controller, and back. Empty: no controller is switched.",
-        read_only=True,
-    )
-    autostart: bool = setting(
-        True,
-        "Configure and activate on start. False: wait for lifecycle transitions. Torques are "
-        "enabled by the service alone.",
         read_only=True,
     )
 

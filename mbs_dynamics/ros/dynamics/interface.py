@@ -166,16 +166,6 @@ class DynamicsSettings(DescribedSettings):
         "s",
         range=(0.001, 3600.0),
     )
-    velocity_from_position: bool = setting(
-        False,
-        "Take velocities as differences of positions where a driver sends none. Otherwise bias "
-        "torques and twists are not published for such a driver.",
-    )
-    autostart: bool = setting(
-        True,
-        "Configure and activate on start. False: wait for lifecycle transitions.",
-        read_only=True,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
