@@ -17,6 +17,7 @@ myst_enable_extensions = ["deflist"]
 highlight_language = "bash"
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+nitpicky = True
 
 html_theme = "furo"
 html_title = "mbs_dynamics"

@@ -43,7 +43,8 @@ def read_recording(
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
     other topics are ignored, and joints in several messages merged. .csv: a header, then numbers;
     the columns are ``t``, ``q_<joint>``, ``tau_<joint>`` and, if there are velocities,
-    ``qd_<joint>``, or the names in :data:`QUANTITIES`; ``columns`` maps other names to these.
+    ``qd_<joint>``; ``Time``, ``Position1``, ``Torque1`` and similar names are understood, and
+    ``columns`` maps other names to these.
     .npz: arrays of the same names, and ``joints``.
 
     Without ``timed`` a .csv needs no time: its rows are still poses.

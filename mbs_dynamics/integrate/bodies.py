@@ -57,7 +57,7 @@ BODY_METHODS = (
 
 
 class BodyStepper:
-    """A step of a rigid body as one kernel, on flat states that :meth:`pack` makes.
+    """A step of a rigid body as one kernel, on flat states made by ``pack``.
 
     :param body: a :class:`GroupBody`.
     :param method: one of :data:`BODY_METHODS`; see :mod:`mbs_dynamics.integrate.groups`.

@@ -3,9 +3,9 @@
 """Steps in joint coordinates, as equations and as one kernel.
 
 The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
-forces of :class:`JointForces` are stiff: friction of 5 N m that is smooth within 0.01 rad/s damps
-by 500 N m s/rad, and a stop is a hard spring. They are therefore taken implicitly, at the end of
-the step, and linearised (:func:`stiff_forces`): the change delta of the rates obeys
+forces of :class:`~mbs_dynamics.integrate.JointForces` are stiff: friction of 5 N m that is smooth
+within 0.01 rad/s damps by 500 N m s/rad, and a stop is a hard spring. They are therefore taken
+implicitly, at the end of the step, and linearised: the change delta of the rates obeys
 
     (M + h D + h^2 K) delta = h (f - D v - K (ahead - bound)),
 

@@ -269,7 +269,7 @@ def joint_pose(joint: MacroJoint | ArrayLike, q: Array) -> Array:
     """Return exp(Z_1 q_1 + ... + Z_nu q_nu) (..., 4, 4), the relative pose of the joint frames.
 
     Mueller (kinematics), Remark 4, first form. For a spherical joint q is axis times angle. This
-    has no singularity such as Euler angles have, up to a full turn. A :class:`Model` has joints of
+    has no singularity such as Euler angles have, up to a full turn. A model has joints of
     one degree of freedom only; these functions are for integration and inverse kinematics on the
     group of one joint: an increment multiplies from the right, D exp(Z dq).
 

@@ -14,7 +14,7 @@ parent      B_i, to the parent, eq. (4)  Xbar_i, in the parent's frame, eq. (7) 
 
 Everything is taken in the reference configuration q = 0. A screw is (e, p x e + h e) with the unit
 vector e along the axis, a point p on it and the pitch h in m/rad (0 for a revolute joint), or
-(0, e) for a prismatic joint. A :class:`Model` keeps the body-fixed form.
+(0, e) for a prismatic joint. A :class:`~mbs_dynamics.Model` keeps the body-fixed form.
 """
 
 from __future__ import annotations

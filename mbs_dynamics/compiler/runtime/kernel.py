@@ -240,7 +240,7 @@ class Kernel:
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.
 
-        See :meth:`runtime.batches.Evaluator.evaluate`. Raises MemoryError.
+        See ``Evaluator.evaluate`` of ``runtime.batches``. Raises MemoryError.
         """
         status = self._evaluator.evaluate(states, views, in_turn=in_turn)
         if status < 0:
