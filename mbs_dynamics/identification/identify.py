@@ -67,7 +67,6 @@ class Identification:
     errors: Errors
     choice: Choice
     base: BaseEstimate
-    training: tuple[Equations, ...]
     validation: tuple[Equations, ...]
     notes: tuple[str, ...]
 
@@ -177,7 +176,6 @@ def identify(
         ),
         choice,
         base_estimate(torque_model, known),
-        tuple(known),
         tuple(held),
         tuple(notes),
     )

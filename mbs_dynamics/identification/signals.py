@@ -39,8 +39,6 @@ class Signals(NamedTuple):
     qdd: FloatArray
     tau: FloatArray
     """(N, k) in N m or N."""
-    measured: FloatArray
-    """(N, k) the unfiltered torques."""
     rate: float
     """Samples per second."""
 
@@ -104,8 +102,7 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
     tau = low_pass(recording.tau, rate, cutoff)
     kept = slice(ends, len(t) - ends, step)
-    t, q, qd, qdd, tau, measured = (x[kept] for x in (t, q, qd, qdd, tau, recording.tau))
-    return Signals(t, q, qd, qdd, tau, measured, rate / step)
+    return Signals(t[kept], q[kept], qd[kept], qdd[kept], tau[kept], rate / step)
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:

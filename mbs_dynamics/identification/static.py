@@ -95,7 +95,6 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
             choice,
             base,
             (equations,),
-            (equations,),
             tuple(notes),
         ),
         len(q),
@@ -122,7 +121,7 @@ def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equ
     rest = np.zeros_like(q)
     A = torque_model.regressor(q, rest, rest)
     gravity = A[..., : torque_model.rigid] @ torque_model.described()[: torque_model.rigid]
-    return Equations(A, tau, tau, np.arange(len(q), dtype=float), rest, rest, gravity, 1.0)
+    return Equations(A, tau, rest, rest, gravity, 1.0)
 
 
 def _independent(torque_model: TorqueModel) -> BaseParameters:

@@ -37,10 +37,6 @@ class Equations(NamedTuple):
     """(N, k, p)."""
     b: FloatArray
     """(N, k) measured torques in N m or N."""
-    measured: FloatArray
-    """(N, k) the unfiltered torques."""
-    t: FloatArray
-    """(N,) in s."""
     qd: FloatArray
     """(N, k) rates of the joints in rad/s or m/s, as are their rates."""
     qdd: FloatArray
@@ -51,8 +47,8 @@ class Equations(NamedTuple):
 
     def part(self, rows: slice) -> Equations:
         """Return a range of the samples."""
-        A, b, measured, t, qd, qdd, gravity = (x[rows] for x in self[:7])
-        return Equations(A, b, measured, t, qd, qdd, gravity, self.rate)
+        A, b, qd, qdd, gravity = (x[rows] for x in self[:-1])
+        return Equations(A, b, qd, qdd, gravity, self.rate)
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class TorqueModel:
         A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
         b = low_pass(signals.tau, rate, cutoff)
         g = mbs.gravity_torques(self.model, self._whole(signals.q, at_rest=True))[:, self.places]
-        return Equations(A, b, signals.measured, signals.t, v, a, low_pass(g, rate, cutoff), rate)
+        return Equations(A, b, v, a, low_pass(g, rate, cutoff), rate)
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""
