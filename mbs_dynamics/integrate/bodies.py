@@ -260,17 +260,13 @@ def simulate_body(
         Such a law is evaluated at every stage of a Munthe-Kaas scheme, in the middle of the step of
         ``momentum_midpoint`` and at the end of that of ``generalized_alpha``, whose steps are
         iterated until it agrees: the order of the scheme is preserved.
-    :param events: functions of t, C and V of one simulation, by name, whose changes of sign are
-        recorded as events, separately for each simulation of a batch. Between two states, C is C_0
-        exp(X) with X a cubic in the algebra.
-    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
-        simulation keeps its state, and the batch ends when all have stopped.
+    :param events: and ``stop`` as for :func:`simulate`, functions of t, C and V of one simulation.
+        Between two states, C is C_0 exp(X) with X a cubic in the algebra.
     :param momenta: see :class:`BodyStepper`, also for ``increments``, ``dexp`` and ``rho``.
-    :param progress: whether to print progress to stderr; None means for long runs on a terminal.
     :raises ArgumentError: for a wrong shape or value; UnknownMethodError.
-    :raises SimulationError: if the state or a wrench is not finite, an implicit scheme does not
-        converge, or the tolerances cannot be met. It states the time, and its attribute ``motion``
-        contains the trajectory up to the failure.
+    :raises SimulationError: as for :func:`simulate`, and if an implicit scheme does not converge.
+
+    ``progress`` and ``backend`` are those of :func:`simulate`.
     """
     if method not in (*BODY_METHODS, ADAPTIVE):
         raise UnknownMethodError(method, (*BODY_METHODS, ADAPTIVE))

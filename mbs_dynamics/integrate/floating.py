@@ -424,18 +424,13 @@ def simulate_floating(
         same ways; or mappings from link names to wrenches (6,) in the frames of the links. The base
         is body 5; the five before it are massless.
     :param forces: damping, friction and stops of all joints, (6 + m,) each; zero for the base.
-    :param events: functions of t, C, V, q, qd of one simulation, by name, whose changes of sign are
-        recorded as events, separately for each simulation of a batch.
-    :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
-        simulation keeps its state, and the batch ends when all have stopped.
+    :param events: and ``stop`` as for :func:`simulate`, functions of t, C, V, q, qd.
     :param keep_momentum: conserve the total spatial momentum to rounding, not only to the order of
         the method; for ``"explicit_euler"``, ``"semi_implicit_euler"`` and ``"rk4"``, without
         wrenches. ``"implicit_midpoint"`` always does.
     :raises ModelError: if the model has no floating base.
     :raises ArgumentError: for a wrong shape or value; UnknownMethodError.
-    :raises SimulationError: if the state or a torque is not finite, the mass matrix is singular, or
-        the tolerances cannot be met; its attribute ``motion`` contains the trajectory up to the
-        failure.
+    :raises SimulationError: as for :func:`simulate`.
 
     ``every``, ``solver``, ``rtol``, ``atol``, ``progress`` and ``backend`` are those of
     :func:`simulate`.
