@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, ModelError
 
 FloatArray = NDArray[np.float64]
 
@@ -104,6 +104,14 @@ def _place(wrong: Any) -> str:
 def shown(array: FloatArray) -> Any:
     """Return the numbers of an array for a message, or its shape if it is large."""
     return array.tolist() if array.size <= 36 else f"numbers of shape {array.shape}"
+
+
+def unit_length(name: str, axis: FloatArray) -> float:
+    """Return the length of an axis (3,), one up to rounding, or raise ModelError."""
+    length = float(np.linalg.norm(axis))
+    if abs(length - 1.0) > UNIT_TOLERANCE:
+        raise ModelError(f"{name} must have unit length; got {axis.tolist()} of length {length:g}")
+    return length
 
 
 def snap(array: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.torque_model import TorqueModel
+from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
 
 FASTEST = 0.5
@@ -235,10 +236,10 @@ class _Search:
         return A.reshape(-1, A.shape[-1])
 
 
-def box_of(text: str, frames: Mapping[str, object] | Sequence[str]) -> Box:
+def box_of(text: str, frames: Mapping[str, Frame]) -> Box:
     """Return the box of a text FRAME:xmin,xmax,ymin,ymax,zmin,zmax.
 
-    Raises ArgumentError for another form or an unknown frame.
+    Raises ArgumentError for another form, UnknownBodyError.
     """
     frame, colon, numbers = text.rpartition(":")
     try:
@@ -247,6 +248,4 @@ def box_of(text: str, frames: Mapping[str, object] | Sequence[str]) -> Box:
         x = []
     if not colon or len(x) != 6 or any(x[k] >= x[k + 1] for k in (0, 2, 4)):
         raise ArgumentError(f"{text!r} is no box; valid is FRAME:xmin,xmax,ymin,ymax,zmin,zmax")
-    if frame not in frames:
-        raise ArgumentError(f"{text!r}: no frame {frame!r}; the frames are: {', '.join(frames)}")
-    return Box(frame, (x[0], x[2], x[4]), (x[1], x[3], x[5]))
+    return Box(frames[frame].name, (x[0], x[2], x[4]), (x[1], x[3], x[5]))

@@ -7,11 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.values import Value
 
 
@@ -54,12 +51,7 @@ class Joint(Value):
     def __post_init__(self) -> None:
         X = checks.numbers(f"screw of joint {self.name!r}", self.screw, (6,))
         axis = X[:3] if X[:3].any() else X[3:]
-        length = float(np.linalg.norm(axis))
-        if abs(length - 1.0) > checks.UNIT_TOLERANCE:
-            raise ModelError(
-                f"the axis of joint {self.name!r} must have unit length; got {axis.tolist()} "
-                f"of length {length:g} in the screw {X.tolist()}"
-            )
+        length = checks.unit_length(f"the axis of joint {self.name!r}", axis)
         object.__setattr__(self, "screw", checks.snap(X / length))
 
     @property

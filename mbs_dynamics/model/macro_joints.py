@@ -141,10 +141,7 @@ def macro_joint(
 
 def _unit(name: str, value: ArrayLike) -> FloatArray:
     e = checks.numbers(name, value, (3,))
-    length = float(np.linalg.norm(e))
-    if abs(length - 1.0) > checks.UNIT_TOLERANCE:
-        raise ModelError(f"{name} must have unit length; got {e.tolist()} of length {length:g}")
-    return e / length
+    return e / checks.unit_length(name, e)
 
 
 def _triad(z: FloatArray) -> FloatArray:

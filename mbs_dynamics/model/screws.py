@@ -219,12 +219,7 @@ def _checked_screws(argument: str, value: ArrayLike, nb: int) -> FloatArray:
     S = checks.snap(checks.numbers(argument, value, (nb, 6)))
     for i, screw in enumerate(S):
         axis = screw[:3] if screw[:3].any() else screw[3:]
-        length = float(np.linalg.norm(axis))
-        if abs(length - 1.0) > checks.UNIT_TOLERANCE:
-            raise ModelError(
-                f"{argument}[{i}] must be (e, p x e + h e), or (0, e) if prismatic, with e of unit "
-                f"length; got {screw.tolist()} with an axis of length {length:g}"
-            )
+        checks.unit_length(f"the axis of {argument}[{i}]", axis)
     return S
 
 

@@ -13,7 +13,7 @@ from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, motion, recorde
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.identification import (
     Box,
     Limits,
@@ -253,7 +253,7 @@ def test_boxes_in_words():
     for text in ("tool", "tool:1,2", "tool:1,0,0,1,0,1"):
         with pytest.raises(ArgumentError, match="is no box"):
             box_of(text, TRUE.frames)
-    with pytest.raises(ArgumentError, match="no frame 'toool'"):
+    with pytest.raises(UnknownBodyError, match=r"no body 'toool'.*did you mean 'tool'"):
         box_of("toool:-1,1,-2,2,0,3", TRUE.frames)
 
 

@@ -306,13 +306,13 @@ WRONG = [
     (
         ModelError,
         {"screws": but(SCREWS, (1, 2), 2.0)},
-        r"screws\[1\] must be .* unit length; got .* length 2",
+        r"axis of screws\[1\] must have unit length; got .* length 2",
     ),
-    (ModelError, {"screws": but(SCREWS, 2, 0.0)}, r"screws\[2\] must be .* length 0"),
+    (ModelError, {"screws": but(SCREWS, 2, 0.0)}, r"screws\[2\] must have .* length 0"),
     (
         ModelError,
         {"screws": but(SCREWS, 0, (0, 0, 0, 1, 1, 0))},
-        r"screws\[0\] must be .* length 1.41421",
+        r"screws\[0\] must have .* length 1.41421",
     ),
     (ArgumentError, {"M_body": np.eye(6)}, r"M_body has shape \(6, 6\); valid is \(3, 6, 6\)"),
     (ModelError, {"M_body": but(M_BODY, (2, 0, 3), 1.0)}, r"M_body\[2\]: .* not the inertia of a"),
@@ -340,7 +340,7 @@ def test_wrong_input_names_the_argument(error, wrong, message):
     [
         (ArgumentError, {"S_parent": np.zeros((3, 4, 4))}, r"S_parent\[0\] has no rotation"),
         (ArgumentError, {"S_body": np.zeros((2, 4, 4))}, r"S_body has shape \(2, 4, 4\)"),
-        (ModelError, {"Z": np.zeros((3, 6))}, r"Z\[0\] must be .* length 0"),
+        (ModelError, {"Z": np.zeros((3, 6))}, r"Z\[0\] must have .* length 0"),
         (ModelError, {"M_body": -M_BODY}, r"M_body\[0\]"),
         (ModelError, {"parents": [0, 0, 0]}, r"parents\[0\] is 0"),
         (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names must be unique"),
