@@ -29,9 +29,8 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, shaped
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.representation import BodyFixed, from_body_fixed, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
@@ -171,7 +170,7 @@ def change_of_body_frame(C: Array, S: Array, representation: str) -> Array:
 
     Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
-    C, S = _poses("C", C), _poses("S", S)
+    C, S = shaped(C=(C, (4, 4)), S=(S, (4, 4)))
     if representation == "spatial":
         batch = np.broadcast_shapes(C.shape[:-2], S.shape[:-2])
         return np.broadcast_to(np.eye(6), (*batch, 6, 6)).copy()
@@ -193,11 +192,5 @@ def change_of_inertial_frame(S: Array, representation: str) -> Array:
 
     Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
-    return from_body_fixed(_poses("S", S), representation)
-
-
-def _poses(name: str, value: Array) -> Array:
-    C = np.asarray(value)
-    if C.shape[-2:] != (4, 4):
-        raise ArgumentError(f"{name} has shape {C.shape}; valid is (4, 4), or (..., 4, 4)")
-    return C
+    (S,) = shaped(S=(S, (4, 4)))
+    return from_body_fixed(S, representation)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.errors import ArgumentError
+
 Array = Any
 """A NumPy array of floats, or of traced symbols."""
 
@@ -32,3 +34,21 @@ def times(scalar: Array, array: Array, axes: int = 2) -> Array:
     """Return scalar (...) times the last ``axes`` axes of array."""
     scalar = np.asarray(scalar)
     return scalar.reshape(scalar.shape + (1,) * axes) * array
+
+
+def shaped(**given: tuple[Array, tuple[int | str, ...]]) -> list[Array]:
+    """Return the values as arrays with these last axes, or raise ArgumentError.
+
+    A name in place of a length is an axis of any length.
+    """
+    arrays = []
+    for name, (value, shape) in given.items():
+        array = np.asarray(value)
+        last = array.shape[-len(shape) :]
+        if len(last) < len(shape) or any(
+            valid not in (length, str(valid)) for length, valid in zip(last, shape, strict=True)
+        ):
+            batched = ", ".join(["...", *map(str, shape)])
+            raise ArgumentError(f"{name} has shape {array.shape}; valid is ({batched})")
+        arrays.append(array)
+    return arrays

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, shaped
 
 
 def vector_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
@@ -32,7 +31,7 @@ def vector_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
     Free vectors are forces, angular velocities and differences of points. Raises ArgumentError
     for a wrong shape, as do all functions of this module.
     """
-    x, x_rate, V_P = _shaped(x=(x, (3,)), x_rate=(x_rate, (3,)), V_P=(V_P, (6,)))
+    x, x_rate, V_P = shaped(x=(x, (3,)), x_rate=(x_rate, (3,)), V_P=(V_P, (6,)))
     return x_rate + _on_vector(so3.hat(V_P[..., :3]), x)
 
 
@@ -46,13 +45,13 @@ def point_rate(x: Array, x_rate: Array, V_P: Array) -> Array:
 
 def pose_rate(X: Array, X_rate: Array, V_P: Array) -> Array:
     """Return [d/dt X]_P (..., 4, 4) of a pose X in P: Xdot + V_P^ X, appendix A.2."""
-    X, X_rate, V_P = _shaped(X=(X, (4, 4)), X_rate=(X_rate, (4, 4)), V_P=(V_P, (6,)))
+    X, X_rate, V_P = shaped(X=(X, (4, 4)), X_rate=(X_rate, (4, 4)), V_P=(V_P, (6,)))
     return X_rate + se3.hat(V_P) @ X
 
 
 def screw_rate(xi: Array, xi_rate: Array, V_P: Array) -> Array:
     """Return [d/dt xi]_P (..., 6) of a screw or twist: xidot + ad_{V_P} xi, eq. (A 4)."""
-    xi, xi_rate, V_P = _shaped(xi=(xi, (6,)), xi_rate=(xi_rate, (6,)), V_P=(V_P, (6,)))
+    xi, xi_rate, V_P = shaped(xi=(xi, (6,)), xi_rate=(xi_rate, (6,)), V_P=(V_P, (6,)))
     return xi_rate + _on_vector(se3.ad(V_P), xi)
 
 
@@ -62,7 +61,7 @@ def wrench_rate(W: Array, W_rate: Array, V_P: Array) -> Array:
     This is the second line of eq. (3.2), in which ad_{V_P} acts on the wrench in ray order:
     Delta ad Delta = -ad^T. With W the momentum M V of a body it is the wrench on the body, (3.1).
     """
-    W, W_rate, V_P = _shaped(W=(W, (6,)), W_rate=(W_rate, (6,)), V_P=(V_P, (6,)))
+    W, W_rate, V_P = shaped(W=(W, (6,)), W_rate=(W_rate, (6,)), V_P=(V_P, (6,)))
     return W_rate - _on_vector(_transposed(se3.ad(V_P)), W)
 
 
@@ -72,14 +71,14 @@ def inertia_rate(M: Array, M_rate: Array, V_P: Array) -> Array:
     If P is the body frame, in which the inertia is constant, this is the derivative of the spatial
     inertia resolved in the body frame, eq. (A 3).
     """
-    M, M_rate, V_P = _shaped(M=(M, (6, 6)), M_rate=(M_rate, (6, 6)), V_P=(V_P, (6,)))
+    M, M_rate, V_P = shaped(M=(M, (6, 6)), M_rate=(M_rate, (6, 6)), V_P=(V_P, (6,)))
     ad = se3.ad(V_P)
     return M_rate - _transposed(ad) @ M - M @ ad
 
 
 def swapped(S: Array) -> Array:
     """Return Delta S (..., 6): (f, tau) of the paper as (tau, f) of this package, and back."""
-    (S,) = _shaped(S=(S, (6,)))
+    (S,) = shaped(S=(S, (6,)))
     return np.concatenate([S[..., 3:], S[..., :3]], axis=-1)
 
 
@@ -89,15 +88,3 @@ def _on_vector(A: Array, x: Array) -> Array:
 
 def _transposed(A: Array) -> Array:
     return np.swapaxes(A, -1, -2)
-
-
-def _shaped(**given: tuple[Array, tuple[int, ...]]) -> list[Array]:
-    """Return the values as arrays whose last axes are as stated, or raise ArgumentError."""
-    arrays = []
-    for name, (value, shape) in given.items():
-        array = np.asarray(value)
-        if array.shape[-len(shape) :] != shape:
-            batched = ", ".join(["...", *map(str, shape)])
-            raise ArgumentError(f"{name} has shape {array.shape}; valid is ({batched})")
-        arrays.append(array)
-    return arrays

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mbs_dynamics.lie import se3
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array, blocks, shaped
 from mbs_dynamics.representation.moves import checked
 
 
@@ -43,10 +43,13 @@ def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
     """Return a twist (..., 6) of a body with pose C (..., 4, 4) in another representation.
 
     ``source`` and ``target`` are ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``:
-    Mueller (kinematics), Table 3. Raises UnknownRepresentationError.
+    Mueller (kinematics), Table 3. Traced symbols are accepted.
+
+    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
+    V, C = shaped(V=(V, (6,)), C=(C, (4, 4)))
     D = from_body_fixed(C, target) @ to_body_fixed(C, source)
-    return (D @ np.asarray(V)[..., None])[..., 0]
+    return (D @ V[..., None])[..., 0]
 
 
 def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
@@ -54,7 +57,8 @@ def convert_jacobian(J: Array, C: Array, *, source: str, target: str) -> Array:
 
     Arguments and errors are those of :func:`convert_twist`.
     """
-    return from_body_fixed(C, target) @ to_body_fixed(C, source) @ np.asarray(J)
+    J, C = shaped(J=(J, (6, "n")), C=(C, (4, 4)))
+    return from_body_fixed(C, target) @ to_body_fixed(C, source) @ J
 
 
 def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
@@ -62,15 +66,18 @@ def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
 
     The power W^T V does not change. Arguments and errors are those of :func:`convert_twist`.
     """
+    W, C = shaped(W=(W, (6,)), C=(C, (4, 4)))
     D = from_body_fixed(C, source) @ to_body_fixed(C, target)
-    return (np.swapaxes(D, -1, -2) @ np.asarray(W)[..., None])[..., 0]
+    return (np.swapaxes(D, -1, -2) @ W[..., None])[..., 0]
 
 
 def twist_from_rate(C: Array, Cd: Array, representation: str) -> Array:
     """Return the twist (..., 6) of a pose C with the rate Cdot (..., 4, 4): K Table 4, K (80).
 
     V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot).
+
+    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
     """
-    C, Cd = np.asarray(C), np.asarray(Cd)
+    C, Cd = shaped(C=(C, (4, 4)), Cd=(Cd, (4, 4)))
     V_body = se3.vee(se3.inverse(C) @ Cd)
     return convert_twist(V_body, C, source="body_fixed", target=representation)

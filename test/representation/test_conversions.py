@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from backends import BACKENDS, compiled
 
-from mbs_dynamics.errors import UnknownRepresentationError
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import (
     REPRESENTATIONS,
@@ -200,3 +200,17 @@ def test_unknown_representations(wrong):
     ):
         with pytest.raises(UnknownRepresentationError, match=listed):
             call()
+
+
+@pytest.mark.parametrize(("convert", "wrong", "valid"), [
+    (convert_twist, np.zeros(5), r"V has shape \(5,\); valid is \(..., 6\)"),
+    (convert_wrench, np.zeros((6, 1)), r"W has shape \(6, 1\); valid is \(..., 6\)"),
+    (convert_jacobian, np.zeros(6), r"J has shape \(6,\); valid is \(..., 6, n\)"),
+])  # fmt: skip
+def test_conversions_refuse_a_wrong_shape(convert, wrong, valid):
+    with pytest.raises(ArgumentError, match=valid):
+        convert(wrong, np.eye(4), source="hybrid", target="mixed")
+    with pytest.raises(ArgumentError, match=r"C has shape \(3, 3\); valid is \(..., 4, 4\)"):
+        convert(np.zeros((6, 6)), np.eye(3), source="hybrid", target="mixed")
+    with pytest.raises(ArgumentError, match=r"Cd has shape \(4,\)"):
+        twist_from_rate(np.eye(4), np.zeros(4), "hybrid")
