@@ -61,14 +61,13 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownMethodError
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import Between, EventFunction, between_joints, between_poses
-from mbs_dynamics.integrate.forces import JointForces, Law, State
+from mbs_dynamics.integrate.forces import JointForces, Law, State, check_forces
 from mbs_dynamics.integrate.groups import SE3, GroupChart, Increments, pose_of
 from mbs_dynamics.integrate.joints import (
     METHODS,
     Problem,
     applied_force,
     batched,
-    check_forces,
     drives,
     inertial_force,
     midpoint_kernels,
@@ -442,7 +441,7 @@ def simulate_floating(
     rates = np.zeros(base.m) if qd is None else qd
     start = batched(C=(C, (4, 4)), V=(V, (6,)), q=(q, n), qd=(rates, n))
     checks.check_poses("C", start[0])
-    _check_base(forces)
+    _check_base(forces, model)
     if keep_momentum and (wrenches is not None or method not in STEPS):
         raise ArgumentError(
             f"keep_momentum takes no wrenches, and one of the methods {', '.join(STEPS)}; got "
@@ -458,8 +457,8 @@ def simulate_floating(
     )
 
 
-def _check_base(forces: JointForces | None) -> None:
-    check_forces(forces)
+def _check_base(forces: JointForces | None, model: Model) -> None:
+    check_forces(forces, model)
     if forces is None:
         return
     bounds = np.isfinite(forces.lower[:6]) | np.isfinite(forces.upper[:6])

@@ -256,6 +256,16 @@ class Features(NamedTuple):
     stops: bool = False
 
 
+def check_forces(forces: JointForces | None, model: Model) -> None:
+    """Raise ArgumentError unless these are forces of the joints of a model, or None."""
+    if forces is None:
+        return
+    if not isinstance(forces, JointForces):
+        raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
+    if forces.damping.size != model.n:
+        raise ArgumentError(f"forces are of {forces.damping.size} joints; the model has {model.n}")
+
+
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return the positions (n,) in the middle of their ranges, and as near zero as allowed."""
     bounded = np.isfinite(lower) & np.isfinite(upper)

@@ -46,6 +46,7 @@ from mbs_dynamics.integrate.forces import (
     JointForces,
     Law,
     State,
+    check_forces,
     passive_torques,
 )
 from mbs_dynamics.integrate.results import Event, Motion
@@ -337,7 +338,7 @@ def simulate(
     start = batched(q=(q, (model.n,)), qd=(np.zeros(model.n) if qd is None else qd, (model.n,)))
     if method not in METHODS:
         raise UnknownMethodError(method, METHODS)
-    check_forces(forces)
+    check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, (model.n,), control, wrenches, course)
     problem = Problem(model, forces, inputs, course.h, backend, solver)
@@ -386,12 +387,6 @@ def batched(**given: tuple[ArrayLike, tuple[int, ...]]) -> State:
         np.ascontiguousarray(np.broadcast_to(x, (*batch, *cores[name])))
         for name, x in arrays.items()
     )
-
-
-def check_forces(forces: JointForces | None) -> None:
-    """Raise ArgumentError if these are none."""
-    if forces is not None and not isinstance(forces, JointForces):
-        raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
 
 
 def _motion(problem: Problem, record: Record, method: str) -> Motion:

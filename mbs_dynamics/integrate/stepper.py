@@ -42,7 +42,7 @@ from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
-from mbs_dynamics.integrate.forces import Features, JointForces, Stiff, stiff_forces
+from mbs_dynamics.integrate.forces import Features, JointForces, Stiff, check_forces, stiff_forces
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
@@ -200,7 +200,8 @@ class Stepper:
         self.takes_wrenches = bool(wrenches)
         self.algorithm = checked(algorithm)
         self._model = model
-        self._forces = self._checked_forces(forces)
+        check_forces(forces, model)
+        self._forces = forces
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
         n, nb = model.n, model.nb
@@ -244,14 +245,14 @@ class Stepper:
 
     @forces.setter
     def forces(self, forces: JointForces | None) -> None:
-        checked_forces = self._checked_forces(forces)
+        check_forces(forces, self._model)
         features = Features() if forces is None else forces.features
         if features != self._features:
             raise ArgumentError(
                 f"forces must have the features {self._features}; got {features}; make another "
                 "Stepper"
             )
-        self._forces = checked_forces
+        self._forces = forces
         self._constants = self._parameters()
 
     @property
@@ -329,14 +330,3 @@ class Stepper:
     def _parameters(self) -> tuple[FloatArray, ...]:
         joints = () if self._forces is None or not any(self._features) else (self._forces.table,)
         return (*joints, *model_inputs(self._model, self.kernel))
-
-    def _checked_forces(self, forces: JointForces | None) -> JointForces | None:
-        if forces is None:
-            return None
-        if not isinstance(forces, JointForces):
-            raise ArgumentError(f"forces must be JointForces or None; got {type(forces).__name__}")
-        if forces.damping.shape != (self._model.n,):
-            raise ArgumentError(
-                f"forces are of {forces.damping.size} joints; the model has {self._model.n}"
-            )
-        return forces

@@ -365,6 +365,10 @@ def test_midpoint_steps_that_are_too_long():
         )
 
 
+OF_ONE = JointForces(*np.array([[0.0], [0.0], [1.0], [0.0], [0.0], [0.0], [0.0]]))
+"""Forces of a robot with one joint."""
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -385,6 +389,7 @@ def test_midpoint_steps_that_are_too_long():
         ({"control": lambda t, q, qd: "x"}, "control returned no numbers"),
         ({"wrenches": np.zeros(6)}, r"wrenches has shape \(6,\); valid is \(3, 6\)"),
         ({"forces": 3.0}, "forces must be JointForces or None"),
+        ({"forces": OF_ONE, "method": "runge_kutta"}, "forces are of 1 joints; the model has 3"),
         ({"events": {"stop": lambda t, q, qd: 1.0}}, "no event may be called 'stop'"),
         ({"stop": 3.0}, "event 'stop' must be a function"),
         ({"stop": lambda t, q, qd: q}, "event 'stop' must return a finite number"),
