@@ -70,6 +70,22 @@ def number(name: str, value: Any) -> float:
     return float(numbers(name, value, ()))
 
 
+def positive(name: str, value: Any) -> float:
+    """Return ``value`` as a positive float, or raise ArgumentError."""
+    found = number(name, value)
+    if found <= 0.0:
+        raise ArgumentError(f"{name} must be positive; got {value!r}")
+    return found
+
+
+def count(name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an integer of at least ``least``, or raise ArgumentError."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}; got {value!r}")
+    return int(value)
+
+
 def pose(name: str, value: ArrayLike) -> FloatArray:
     """Return ``value`` as a (4, 4) homogeneous transformation, or raise ArgumentError."""
     C = numbers(name, value, (4, 4))

@@ -137,7 +137,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--q", "1", "2"], "--q takes 7 values, or JOINT=VALUE; got 2"),
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
-        (["--every", "0"], "every must be a positive integer"),
+        (["--every", "0"], "every must be an integer of at least 1"),
         (["--out", "motion.bag"], "--out must end in .npz, .csv"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
         (["--torques", "nowhere.csv"], "cannot read nowhere.csv"),

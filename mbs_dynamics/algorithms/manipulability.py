@@ -101,9 +101,7 @@ def singular_values(
     positive or a body that no joint moves, UnknownBodyError.
     """
     J, chosen, _ = _jacobian(model, q, body, rows)
-    unit = checks.number("length", length)
-    if unit <= 0.0:
-        raise ArgumentError(f"length must be positive; got {unit}")
+    unit = checks.positive("length", length)
     scale = np.array([1.0 / unit if row >= LINEAR else 1.0 for row in chosen])
     s: FloatArray = np.linalg.svd(J * scale[:, None], compute_uv=False)
     return s

@@ -44,16 +44,13 @@ class Course(NamedTuple):
         progress: bool | None = None,
     ) -> Course:
         """Return the course for the arguments of a simulation, or raise ArgumentError."""
-        h, total = checks.number("step", step), checks.number("duration", duration)
-        if h <= 0.0:
-            raise ArgumentError(f"step must be positive; got {h:g} s")
+        h, total = checks.positive("step", step), checks.number("duration", duration)
         if not 0.5 * h <= total <= 1e9 * h:
             raise ArgumentError(
                 f"duration must be at least a step of {h:g} s and at most 1e9; got {total:g} s"
             )
-        if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
-            raise ArgumentError(f"every must be a positive integer; got {every!r}")
-        return cls(h, max(round(total / h), 1), int(every), Watch(events, stop), progress)
+        stored = checks.count("every", every)
+        return cls(h, max(round(total / h), 1), stored, Watch(events, stop), progress)
 
 
 class Record(NamedTuple):

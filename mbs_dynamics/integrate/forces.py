@@ -209,9 +209,7 @@ class JointForces:
         Raises ArgumentError for a wrong shape or type, negative values, or a time that is not
         positive.
         """
-        time = checks.number("stop_time", stop_time)
-        if time <= 0.0:
-            raise ArgumentError(f"stop_time must be positive; got {time:g} s")
+        time = checks.positive("stop_time", stop_time)
         stated = resistance_of([body.joint for body in model.bodies], model.n)
         lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
         inertia = np.zeros(model.n)

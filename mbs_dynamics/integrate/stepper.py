@@ -293,12 +293,9 @@ class Stepper:
         Raises ArgumentError for a step or number of steps that is not positive, and the errors of
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-            raise ArgumentError(f"steps must be a positive integer; got {steps!r}")
-        if checks.number("h", h) <= 0.0:
-            raise ArgumentError(f"h must be positive; got {h!r} s")
-        inputs = [effort, h, *self._loads(wrenches), *self._constants]
-        return self.kernel.iterate(state, *inputs, steps=int(steps))
+        count = checks.count("steps", steps)
+        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self._constants]
+        return self.kernel.iterate(state, *inputs, steps=count)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         """Return the wrenches as the kernel takes them."""

@@ -243,7 +243,7 @@ def test_a_state_that_is_not_finite():
     [
         ({"step": 0.0}, "step must be positive"),
         ({"duration": 1e-6}, "duration must be at least a step"),
-        ({"every": 0}, "every must be a positive integer"),
+        ({"every": 0}, "every must be an integer of at least 1"),
         ({"C": np.eye(4)}, r"C has shape \(4, 4\); valid is \(3, 3\)"),
         ({"V": np.zeros(6)}, r"V has shape \(6,\); valid is \(3,\)"),
         ({"V": [0.0, np.nan, 0.0]}, "V must be finite"),

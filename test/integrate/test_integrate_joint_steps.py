@@ -269,7 +269,7 @@ def test_bad_input():
     with pytest.raises(ArgumentError, match="without wrenches=True"):
         stepper.step(state, effort, 1e-3, np.zeros((1, 6)))
     for steps in (0, -1, 2.5, True):
-        with pytest.raises(ArgumentError, match="steps must be a positive integer"):
+        with pytest.raises(ArgumentError, match="steps must be an integer of at least 1"):
             stepper.run(state, effort, 1e-3, steps)
     for h in (0.0, -1e-3, float("nan")):
         with pytest.raises(ArgumentError, match="h must be"):

@@ -372,7 +372,7 @@ OF_ONE = JointForces(*np.array([[0.0], [0.0], [1.0], [0.0], [0.0], [0.0], [0.0]]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"step": 0.0}, "step must be positive; got 0 s"),
+        ({"step": 0.0}, "step must be positive; got 0.0"),
         ({"step": -1e-3}, "step must be positive"),
         ({"step": float("nan")}, "step must be finite"),
         ({"duration": -1.0}, "duration must be at least a step"),

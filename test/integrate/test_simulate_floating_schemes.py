@@ -363,7 +363,7 @@ def test_midpoint_steps_that_are_too_long():
         ({"control": np.zeros((3, 2))}, "control has 3 rows; valid is one for each of the 100"),
         ({"stop": lambda t, C, V, q, qd: q}, "event 'stop' must return a finite number"),
         ({"forces": 1.0}, "forces must be JointForces"),
-        ({"every": 0}, "every must be a positive integer"),
+        ({"every": 0}, "every must be an integer of at least 1"),
     ],
 )
 def test_bad_arguments(given, message):

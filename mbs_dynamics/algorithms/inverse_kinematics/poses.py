@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.inverse_kinematics.arguments import (
-    count,
-    pose_or_position,
-    positive,
-)
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates
 from mbs_dynamics.algorithms.inverse_kinematics.descent import Found, Task, descend
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
+
+FARTHEST = 1e100
+"""Distance in m of a target; far beyond it the squares of errors are no longer finite."""
 
 
 class InverseKinematics(NamedTuple):
@@ -82,7 +81,7 @@ def inverse_kinematics(
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
     coordinates = Coordinates.of(model, body)
     moved = coordinates.moved
-    poses, position_only = pose_or_position(target)
+    poses, position_only = _pose_or_position(target)
     task = Task(
         model=model,
         body=body,
@@ -93,16 +92,16 @@ def inverse_kinematics(
         metric=coordinates.metric[moved],
         tolerance=np.array(
             [
-                positive("angular_tolerance", angular_tolerance),
-                positive("linear_tolerance", linear_tolerance),
+                checks.positive("angular_tolerance", angular_tolerance),
+                checks.positive("linear_tolerance", linear_tolerance),
             ]
         ),
-        max_iterations=count("max_iterations", max_iterations, least=1),
+        max_iterations=checks.count("max_iterations", max_iterations),
     )
     low, high = coordinates.ranges()
     first = 0.5 * (low + high) if q0 is None else checks.numbers("q0", q0, (model.n,), batch=True)
-    rng = np.random.default_rng(count("seed", seed, least=0))
-    random = rng.random((count("starts", starts, least=1) - 1, len(moved)))
+    rng = np.random.default_rng(checks.count("seed", seed, least=0))
+    random = rng.random((checks.count("starts", starts) - 1, len(moved)))
     random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
     batch = checks.batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
     poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
@@ -117,6 +116,29 @@ def inverse_kinematics(
     rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
     shaped = (x.reshape(batch) if batch else x.item() for x in rest)
     return InverseKinematics(q.reshape(*batch, model.n), *shaped)
+
+
+def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
+    """Return a target as poses (..., 4, 4), and whether it is a position alone.
+
+    The rotations are replaced by the nearest ones, so that an error that is within the tolerance
+    for rotations does not keep a search from converging.
+    """
+    array = checks.real("target", value)
+    position_only = array.shape[-2:] != (4, 4)
+    if position_only and array.shape[-1:] != (3,):
+        raise ArgumentError(
+            f"target has shape {array.shape}; valid is (..., 4, 4) for poses and (..., 3) for "
+            "positions"
+        )
+    C = checks.numbers("target", array, (3,) if position_only else (4, 4), batch=True)
+    if (np.abs(C) > FARTHEST).any():
+        raise ArgumentError(f"target must be within {FARTHEST:g} m; got {checks.shown(C)}")
+    if position_only:
+        return se3.pose(np.eye(3), C), True
+    checks.check_poses("target", C)
+    U, _, Vt = np.linalg.svd(C[..., :3, :3])
+    return se3.pose(U @ Vt, C[..., :3, 3]), False
 
 
 def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
