@@ -89,11 +89,11 @@ class Outputs:
         ready: list[tuple[Publisher, Any]] = []
         for channel, publishers in self._channels:
             due = publishers if display else publishers[:1]
-            heard = [one for one in due if one.get_subscription_count()]
-            value = channel.select(results, contact) if heard else None
+            subscribed = [one for one in due if one.get_subscription_count()]
+            value = channel.select(results, contact) if subscribed else None
             if value is not None:
                 message = channel.message.fill(stamp, value)
-                ready += [(one, message) for one in heard]
+                ready += [(one, message) for one in subscribed]
         return ready
 
     def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
