@@ -192,14 +192,11 @@ class CommandPolicy:
         else:
             self._stop = "zero"
 
-    def trip(self, now: float, fault: Fault) -> bool:
-        """Latch a fault and begin the stop. False if the policy is not engaged."""
-        if not self.engaged:
-            return False
-        self.state = State.FAULT
-        self.fault = fault
-        self._release(now, self.on_fault)
-        return True
+    def trip(self, now: float, fault: Fault) -> None:
+        """Latch a fault and begin the stop, if the policy is engaged."""
+        if self.engaged:
+            self.state, self.fault = State.FAULT, fault
+            self._release(now, self.on_fault)
 
     def _release(self, now: float, how: str) -> None:
         self._stop = how
