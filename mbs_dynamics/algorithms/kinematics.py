@@ -78,10 +78,13 @@ def twists(
     return np.array(at_frames).reshape(-1, 6)
 
 
-def twists_of(model: Tree, rep: Representation, rate: Any) -> Any:
-    """Return the twists of all bodies at given joint rates; that of the ground is the last one."""
+def twists_of(model: Tree, rep: Representation, rate: Any, tip: int | None = None) -> Any:
+    """Return the twists of bodies at given joint rates; that of the ground is the last one.
+
+    Of all bodies, or of those on the path to a body ``tip``.
+    """
     V = model.per_body(np.zeros(6))
-    for i, _ in model.outward():
+    for i, _ in model.outward() if tip is None else model.outward_to(tip):
         V[i] = rep.twist(i, V, rate[i])
     return V
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie import se3
@@ -45,10 +46,7 @@ def offset_twist(
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
-    rate = model.joint_rates(qd)
-    V = model.per_body(np.zeros(6))
-    for i in model.path(frame.body):
-        V[i] = rep.twist(i, V, rate[i])
+    V = twists_of(model, rep, model.joint_rates(qd), frame.body)
     twist: FloatArray = rep.at(frame) @ V[frame.body]
     return twist
 
