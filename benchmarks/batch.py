@@ -25,22 +25,20 @@ COLUMNS = (
     "nanoseconds per state",
     "operations",
     "batch",
-    "into out",
     "batch last",
     "loop of calls",
     "Pinocchio",
     "Pin. / batch",
-    "Pin. / into out",
     "Pin. / batch last",
 )
 
 NOTE = (
     f"Medians for {STATES} states, one thread. batch: one call with arrays (N, ...), which returns "
-    "a new array. into out: the same with an existing output array. batch last: input and output "
-    "arrays in which the batch is the last axis in memory. loop of calls: one call of the kernel "
-    "for each state. Pinocchio: a loop in Python with one call for each state, which stores each "
-    "result in an array (N, ...). Pinocchio has no forward dynamics for mimic joints, so the "
-    "fingers of the Panda are independent joints there. Ratios are medians over rounds."
+    "a new array. batch last: input arrays in which the batch is the last axis in memory. loop of "
+    "calls: one call of the kernel for each state. Pinocchio: a loop in Python with one call for "
+    "each state, which stores each result in an array (N, ...). Pinocchio has no forward dynamics "
+    "for mimic joints, so the fingers of the Panda are independent joints there. Ratios are "
+    "medians over rounds."
 )
 
 
@@ -86,7 +84,7 @@ def _rows(name: str) -> Iterator[list[Any]]:
 
 def _sizes(name: str) -> Table:
     """Return how the time of a state follows from how many there are in a call."""
-    columns = ("nanoseconds per state", "batch", "into out", "batch last")
+    columns = ("nanoseconds per state", "batch", "batch last")
     note = "Below 64 states, states are evaluated one after the other; from 64 on, as vectors."
     table = Table(f"{name}: forward dynamics of fewer states", columns, note=note)
     model = mbs.Model.from_urdf(urdf(name))
@@ -94,12 +92,10 @@ def _sizes(name: str) -> Table:
     for count in SIZES:
         arrays = tuple(np.random.default_rng(0).normal(size=(3, count, model.n)))
         last = tuple(_batch_last(x) for x in arrays)
-        out = np.empty((count, model.n))
         taken = interleaved(
             {
                 "batch": Call(kernel, arrays, evaluations=count),
-                "into out": Call(kernel, arrays, {"out": out}, evaluations=count),
-                "batch last": Call(kernel, last, {"out": _batch_last(out)}, evaluations=count),
+                "batch last": Call(kernel, last, evaluations=count),
             },
             ROUNDS,
         )
@@ -126,15 +122,14 @@ def _row(model: Any, subject: Subject, theirs: Any, data: Any, states: Any) -> l
     taken = interleaved(
         {
             "batch": Call(kernel, arrays, evaluations=STATES),
-            "into out": Call(kernel, arrays, {"out": out}, evaluations=STATES),
-            "batch last": Call(kernel, tuple(last), {"out": _batch_last(out)}, evaluations=STATES),
+            "batch last": Call(kernel, tuple(last), evaluations=STATES),
             "loop": Call(loop, evaluations=STATES),
             "pinocchio": Call(pinocchio, evaluations=STATES),
         },
         ROUNDS,
     )
     times = [1e3 * median(samples) for samples in taken.values()]
-    ways = ("batch", "into out", "batch last")
+    ways = ("batch", "batch last")
     ratios = [ratio(taken["pinocchio"], taken[way]) for way in ways]
     return [subject.function.__name__, kernel.operations.total, *times, *ratios]
 

@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model.orders import leaves
 
 FloatArray = NDArray[np.float64]
 Answer = dict[str, Any]
@@ -48,6 +47,12 @@ HELD = 50
 
 ORDER = 3
 """Of the derivatives where an order is asked for."""
+
+
+def _leaf(model: Any) -> str:
+    """Return the first body without children, in any version of the package."""
+    parents = {body.parent for body in model.bodies}
+    return next(body.name for i, body in enumerate(model.bodies) if i not in parents)
 
 
 class Worker:
@@ -87,14 +92,10 @@ class Worker:
         return {"seconds": seconds, "size": sum(np.size(part) for part in parts)}
 
     def call(self, states: int) -> Answer:
-        """Choose a batch of so many states, or one state for 0. Return a digest of the result.
-
-        Batches are written into arrays that are there; one state gives a new array.
-        """
+        """Choose a batch of so many states, or one state for 0. Return a digest of the result."""
         arrays = _arrays(self.kernel, states)
         result = self.kernel(*arrays)
-        named: dict[str, Any] = {"out": result} if states else {}
-        self.timer = _timer(self.kernel, arrays, named)
+        self.timer = _timer(self.kernel, arrays)
         parts = result if isinstance(result, tuple) else (result,)
         small = not states and sum(map(np.size, parts)) <= SMALL
         self.hold = partial(self.kernel, *arrays) if small else None
@@ -126,7 +127,7 @@ class PinocchioWorker(Worker):
         if function == "jacobian":
             label += f", {options.get('representation', 'body_fixed')}"
         q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, model.n))
-        self.kernel = _rival(json.dumps(mechanism)).calls(leaves(model)[0], q, qd, qdd).get(label)
+        self.kernel = _rival(json.dumps(mechanism)).calls(_leaf(model), q, qd, qdd).get(label)
         return {}
 
     def call(self, states: int) -> Answer:
@@ -134,16 +135,14 @@ class PinocchioWorker(Worker):
         if states or self.kernel is None:
             return {}
         self.kernel()
-        self.timer = _timer(self.kernel, (), {})
+        self.timer = _timer(self.kernel, ())
         return {"digest": []}
 
 
-def _timer(
-    function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
-) -> timeit.Timer:
+def _timer(function: Callable[..., Any], arguments: Sequence[Any]) -> timeit.Timer:
     """Return a timer of the call as a user writes it."""
-    given = {"f": function, **{f"a{k}": x for k, x in enumerate(arguments)}, **named}
-    passed = ", ".join([f"a{k}" for k in range(len(arguments))] + [f"{x}={x}" for x in named])
+    given = {"f": function, **{f"a{k}": x for k, x in enumerate(arguments)}}
+    passed = ", ".join(f"a{k}" for k in range(len(arguments)))
     local = "; ".join(f"{name} = given[{name!r}]" for name in given)
     return timeit.Timer(f"f({passed})", local, thread_time_ns, globals={"given": given})
 
@@ -205,7 +204,7 @@ def _options(function: str, model: mbs.Model) -> dict[str, Any]:
     """Return values of the options that a function cannot do without."""
     names = model.joint_names
     some = np.linspace(0, len(names) - 1, min(MOST_JOINTS, len(names))).astype(int)
-    body = {"body": leaves(model)[0]}
+    body = {"body": _leaf(model)}
     if function == "jacobian_derivative":
         return {**body, "joints": (names[len(names) // 2], names[-1])}
     if function == "twist_derivatives":
