@@ -13,6 +13,7 @@ from bench import arm, check, close, slope, state
 import mbs_dynamics as mbs
 from mbs_dynamics import algorithms
 from mbs_dynamics.algorithms.frames import change_of_body_frame, change_of_inertial_frame
+from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.closed_form import DynamicSystem, MovingSystem, System, rigid_body, sums
 
 FILES = {
@@ -22,6 +23,7 @@ FILES = {
     "joint_rates",
     "kernels",  # by all of them
     "manipulability",
+    "verification",
 }
 
 
@@ -105,6 +107,7 @@ def dynamics(expected: set[str]) -> None:
     M, h = mbs.mass_matrix(arm(), q), mbs.bias_torques(arm(), q, qd)
     tau = mbs.inverse_dynamics(arm(), q, qd, qdd)
     close(M @ qdd + h, tau)
+    verify(mbs.compile(mbs.mass_matrix, arm()), mbs.mass_matrix, arm())
     close(M @ mbs.inverse_mass_matrix(arm(), q), np.eye(arm().n), 1e-9)
     for method in ("articulated_body", "udut", "mass_matrix"):
         close(mbs.forward_dynamics(arm(), q, qd, tau, method=method), qdd, 1e-9)
