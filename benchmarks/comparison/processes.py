@@ -146,7 +146,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def first_torque(version: Version, urdf: Path, settings: Mapping[str, str]) -> float:
-    """Return the seconds of CPU time of a process from its first import to its first torque."""
+    """Return the seconds of CPU time of a thread from its first import to its first torque."""
     done = subprocess.run(
         [sys.executable, str(HERE / "first_torque.py"), str(urdf)],
         cwd=version.folder,

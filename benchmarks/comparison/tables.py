@@ -140,8 +140,8 @@ def _starts(starts: Sequence[Start]) -> Table:
     columns = ("cache", "old, s", "new, s", "ratio", "goal, s", "")
     table = Table("From the first import to the first torque of an arm with 7 joints", columns)
     table.note = (
-        "Minimum CPU time of fresh processes, the import of NumPy included. Goals are no bounds: "
-        "the comparison does not fail if one is missed."
+        "Minimum CPU time of the main thread of fresh processes, the import of NumPy included. "
+        "Goals are no bounds: the comparison does not fail if one is missed."
     )
     for x in starts:
         goal = GOALS[x.cached]
