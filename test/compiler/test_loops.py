@@ -144,7 +144,6 @@ def test_a_joint_that_moves_nothing_is_named(loops):
     model = random_mechanism(11, (-1, 0, 0, 1, -1, 4), massless=[5]).model
     for function in (mbs.inverse_mass_matrix, mbs.forward_dynamics):
         for batch in ((), (260,)):
-            # straight code, which C is, shows it while it is traced
             said = r"joint6.*(state \[0\]|it is 0)" if batch else "joint6"
             with pytest.raises(mbs.SingularError, match=said):
                 kernel(function, model, True)(*arrays(function, model, *batch))

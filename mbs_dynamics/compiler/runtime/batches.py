@@ -8,6 +8,7 @@ A back end is an :class:`Evaluator`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -70,13 +71,14 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
     return room[start : start + size].reshape(shape)
 
 
-class Evaluator:
+class Evaluator(ABC):
     """A program that a back end made executable."""
 
+    @abstractmethod
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers. Returns 0, or the guard that fails from 1 on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states, ``in_turn`` if one may depend on the one before.
 
@@ -84,4 +86,3 @@ class Evaluator:
         state i at which the guard k, counted from 1, fails, i times the number of guards, plus k;
         or -1 if there is no memory.
         """
-        raise NotImplementedError

@@ -236,6 +236,16 @@ def test_code_that_differs_from_the_equations_leaves_the_robot_in_force(monkeypa
     assert made.robot.model.joint_names == ("hinge",)
 
 
+def test_the_comparison_with_the_equations_takes_no_negative_masses():
+    """The center of mass, in the same kernel, cannot be computed with them."""
+    light = PENDULUM.replace('<mass value="2"/>', '<mass value="0.001"/>')
+    made = manager(light, publish_center_of_mass=True)
+    made.set_load(Load("rod", 1.0, (0.0, 0.0, -0.5), NO_INERTIA))
+    assert made.robot.model.total_mass == pytest.approx(1.001)
+    found = results(made).center_of_mass
+    np.testing.assert_allclose(np.linalg.norm(found), 0.5, rtol=1e-12)
+
+
 def test_a_new_description_replaces_the_robot():
     made = manager()
     made.describe(PENDULUM)
