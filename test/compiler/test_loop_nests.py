@@ -129,9 +129,12 @@ def random_module(seed: int) -> Module:
     last = (
         Load(0, V, index(order[I])),
         Store(Y, index(I), 0),
-        Let(1, ops.SUB, (rng.choice((0.2, 1e9)), 0)),
-        Check(1, index(I) + 1),
     )
+    limit, rows_checked = rng.choice((0.2, 1e9)), rng.sample(range(ROWS), ROWS)
+    checks: list[nodes.Statement] = []
+    for k in range(0, 2 * ROWS, 2):
+        load = Load(k, Y, index(rows_checked[k // 2]))
+        checks += [load, Let(k + 1, ops.SUB, (limit, k)), Check(k + 1, k // 2 + 1)]
     cases = tuple((k, (Call(x, (index(I), index(order[I]))),)) for k, x in enumerate(rows))
     return module(
         Fill(V, 0, ROWS),
@@ -140,6 +143,7 @@ def random_module(seed: int) -> Module:
         For(I, ZERO, END, (Switch(index(kinds[I]), cases),), backwards=rng.random() < 0.5),
         For(I, ZERO, END, (Call(wide, (index(I), index(I) + 1, END)),)),
         For(I, ZERO, END, last, backwards=rng.random() < 0.5),
+        *checks,
     )
 
 
@@ -283,11 +287,11 @@ def test_several_sines_at_once(printer, tmp_path):
 
 
 def test_the_first_check_that_fails_decides():
-    check = For(I, ZERO, END, (Load(0, X, index(I)), Check(0, index(I) + 5)))
+    checks = [x for k in range(ROWS) for x in (Load(k, X, index(k)), Check(k, k + 5))]
     x = np.ones(ROWS)
-    assert evaluate(module(check), {"x": x})[1] == 0
+    assert evaluate(module(*checks), {"x": x})[1] == 0
     x[[7, 3]] = 0.0, np.nan
-    assert evaluate(module(check), {"x": x})[1] == 8
+    assert evaluate(module(*checks), {"x": x})[1] == 8
 
 
 def test_addresses_out_of_bounds_are_found():
@@ -312,7 +316,7 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
         ((Load(0, nodes.table("t", [1]), ZERO),), "a double is loaded from table t"),
         ((Load(0, X, index(V[I])),), "v is no table"),
         ((Load(0, V, ZERO),), "v is read and never written"),
-        ((Check(0, index(1)),), "value 0 is used where it is not defined"),
+        ((Check(0, 1),), "value 0 is used where it is not defined"),
         ((Let(0, ops.ADD, (1.0,)),), "of 1 operands"),
         ((Let(0, "no", (1.0,)),), "'no' of 1 operands"),
         ((Let(0, ops.LESS, (1.0, 2.0)), Store(Y, ZERO, 0)), "value 0 is a condition"),
@@ -321,6 +325,7 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
             "value 0 is a condition, or should",
         ),
         ((Let(0, ops.SELECT, (1.0, 1.0, 2.0)),), "a number is used as a condition"),
+        ((inner(Load(0, X, ZERO), Check(0, 1), parallel=False),), "a check stands within"),
         ((inner(Store(Y, ZERO, 1.0)),), "iterations share y"),
         ((inner(For(I, ZERO, END, ())),), "a parallel loop has a loop"),
         ((inner(inner(), parallel=False),), "k is taken"),

@@ -208,7 +208,7 @@ class _C(Printer):
         zero = ir.Store(fill.buffer, ir.index(k) + fill.first, 0.0)
         return self.loop(ir.For(k, ir.Index(), ir.index(fill.entries), (zero,)))
 
-    def check(self, value: str, status: str) -> str:
+    def check(self, value: str, status: int) -> str:
         """Return what ends the function if a value is not positive."""
         return f"if (!({value} > {self.operand(0.0)})) return {status};"
 

@@ -184,10 +184,8 @@ class _Function:
         """Entries of inputs, by the values that they were loaded as."""
         self.sines_of: dict[str, str] = {}
         """Where the sine and the cosine of an angle are, within a loop or case."""
-        self.status = ""
-        """The address of the status, if a loop sets it."""
         self.checks: list[tuple[str, int]] = []
-        """Values that are checked outside of loops, before any within, with their status."""
+        """Values that are checked, with their status."""
         self.names = 0
 
     def new(self, expression: str) -> str:
@@ -504,37 +502,18 @@ class _Function:
     # -- the status ------------------------------------------------------------------------------
 
     def check(self, x: ir.Check) -> None:
-        """Emit what keeps the first status that is not zero."""
-        value, status = x
-        if not self.integers and not self.status:
-            self.checks.append((self.operand(value), status.constant))
-            return
-        kind, bit = self.type("i32"), self.type("i1")
-        if not self.status:
-            self.status = self.alloca(self.width, "i32")
-            self.pointers.append(f"  store {kind} {ZERO}, ptr {self.status}")
-        before = self.new(f"load {kind}, ptr {self.status}")
-        failed = self.new(f"icmp ne {kind} {before}, {ZERO}")
-        stays = self.new(f"or {bit} {self.positive(self.operand(value))}, {failed}")
-        number = self.new(f"trunc i64 {self.index(status)} to i32")
-        if self.width > 1:
-            number = self.splat(number, "i32")
-        after = self.new(f"select {bit} {stays}, {kind} {before}, {kind} {number}")
-        self.lines.append(f"  store {kind} {after}, ptr {self.status}")
-
-    def positive(self, text: str) -> str:
-        """Emit whether a value is positive."""
-        return self.new(f"fcmp ogt {self.type('double')} {text}, {self.constant(0.0)}")
+        """Note a value that has to be positive; see :meth:`final_status`."""
+        self.checks.append((self.operand(x.value), x.status))
 
     def final_status(self) -> str:
         """Emit what tells the caller of the status, and return the i32 to be returned."""
-        if not self.status and not self.checks:
+        if not self.checks:
             return "0"
-        kind = self.type("i32")
-        status = self.new(f"load {kind}, ptr {self.status}") if self.status else ZERO
+        kind, status = self.type("i32"), ZERO
         for x, k in reversed(self.checks):  # the first one decides
             failed = str(k) if self.width == 1 else f"splat (i32 {k})"
-            bit = f"{self.type('i1')} {self.positive(x)}"
+            positive = self.new(f"fcmp ogt {self.type('double')} {x}, {self.constant(0.0)}")
+            bit = f"{self.type('i1')} {positive}"
             status = self.new(f"select {bit}, {kind} {status}, {kind} {failed}")
         if self.width == 1:
             return status

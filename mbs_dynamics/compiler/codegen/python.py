@@ -173,9 +173,9 @@ class _Python(Printer):
         buffer, first, entries = fill
         yield f"{_name(buffer)}[{first}:{first + entries}] = [0.0] * {entries}"
 
-    def check(self, value: str, status: str) -> str:
+    def check(self, value: str, status: int) -> str:
         """Return what raises if a value is not positive."""
-        return f"if not {value} > 0.0: failed({status} - 1)"
+        return f"if not {value} > 0.0: failed({status - 1})"
 
     def loop(self, loop: ir.For) -> Iterator[str]:
         """Yield a loop."""

@@ -266,7 +266,6 @@ class _Nest:
         """Return the checks of what must be positive, in the order in which rows are looked at."""
         checks: list[Statement] = []
         said: list[str] = []
-        i = index(ROW)
         for loop in self.loops.steps:
             found = [list(scope.guards.values()) for scope in loop.scopes.values()]
             if not any(found):
@@ -275,13 +274,12 @@ class _Nest:
                 raise NoLoopNest
             buffer = self.loops.new_values()
             for scope, ((excess, _),) in zip(loop.scopes.values(), found, strict=True):
-                scope.store(buffer, i, excess)
-            texts: Any = found[0][0][1]
-            inward = loop.direction == INWARD
-            status = i * -1 + (len(said) + len(texts)) if inward else i + (len(said) + 1)
-            check = ir.Load(0, buffer, i), ir.Check(0, status)
-            checks.append(ir.For(ROW, Index(), self.count, check, backwards=inward))
-            said += texts[::-1] if inward else texts
+                scope.store(buffer, index(ROW), excess)
+            rows = list(enumerate(found[0][0][1]))
+            for row, text in rows[::-1] if loop.direction == INWARD else rows:
+                checks.append(ir.Load(len(said), buffer, index(row)))
+                checks.append(ir.Check(len(said), len(said) + 1))
+                said.append(text)
         return checks, said
 
     def _needed(self, needed: set[Buffer]) -> set[Buffer]:

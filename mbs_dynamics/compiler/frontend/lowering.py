@@ -79,5 +79,5 @@ def lowered(
             define(node)
     while pending:
         store()
-    body += [ir.Check(operand(x), ir.Index((), k)) for k, x in enumerate(checked, 1)]
+    body += [ir.Check(operand(x), k) for k, x in enumerate(checked, 1)]
     return tuple(body)

@@ -104,7 +104,7 @@ class _Evaluation:
                     self.memory[buffer][first + width + k] = math.cos(angle)
             case ir.Check(value, status):
                 if not self.status and not self.operand(value) > 0.0:
-                    self.status = status.value(variables)
+                    self.status = status
             case ir.For():
                 rows = range(statement.begin.value(variables), statement.end.value(variables))
                 for k in reversed(rows) if statement.backwards else rows:

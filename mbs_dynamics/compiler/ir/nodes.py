@@ -186,10 +186,13 @@ class Sines(NamedTuple):
 
 
 class Check(NamedTuple):
-    """If a value is not positive, set the status, unless it is set, to a positive integer."""
+    """If a value is not positive, set the status, unless it is set, to a positive number.
+
+    It stands outside of loops, cases and procedures.
+    """
 
     value: int
-    status: Index
+    status: int
 
 
 class For(NamedTuple):
@@ -312,7 +315,7 @@ def indices_of(statement: Statement) -> tuple[Index, ...]:
     match statement:
         case For(_, a, b):
             return a, b
-        case Load(at=at) | Store(at=at) | Check(status=at) | Switch(on=at):
+        case Load(at=at) | Store(at=at) | Switch(on=at):
             return (at,)
         case Call(arguments=arguments):
             return arguments

@@ -46,7 +46,7 @@ class Printer:
                         entry = self.entry(buffer, ir.index(place))
                         yield self.assign(entry, self.expression(op, [angle]))
             case ir.Check(value, status):
-                yield self.check(self.operand(value), self.index(status))
+                yield self.check(self.operand(value), status)
             case ir.For():
                 yield from self.loop(statement)
             case ir.Switch():
@@ -95,7 +95,7 @@ class Printer:
         """Yield what sets entries to zero."""
         yield f"{fill.buffer}[{fill.first}:{fill.first + fill.entries}] = 0"
 
-    def check(self, value: str, status: str) -> str:
+    def check(self, value: str, status: int) -> str:
         """Return what sets the status if a value is not positive."""
         return f"check {value} > 0, else status {status}"
 

@@ -25,6 +25,7 @@ def verify(module: ir.Module) -> ir.Module:
       of these is written somewhere. Tables are for indices alone.
     - Conditions are operands of a selection, as its first one, and of nothing else.
     - No two inputs, outputs, other buffers or procedures have one name.
+    - Checks stand outside of loops, cases and procedures.
     - A parallel loop has no loop or call within. Each iteration stores to entries of its own.
     """
     for buffer in (*module.inputs, *module.outputs):
@@ -38,6 +39,10 @@ def verify(module: ir.Module) -> ir.Module:
     for load in module.statements:
         if isinstance(load, ir.Load) and load.buffer.kind not in (ir.CONSTANT, ir.TABLE):
             _require(load.buffer in written, f"{load.buffer} is read and never written")
+    checks, outside = (
+        sum(isinstance(x, ir.Check) for x in body) for body in (module.statements, module.body)
+    )
+    _require(checks == outside, "a check stands within a loop, a case or a procedure")
     for procedure in module.procedures:
         _Verifier(procedure.parameters).body(procedure.body)
     _Verifier(()).body(module.body)
