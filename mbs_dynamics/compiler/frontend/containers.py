@@ -272,9 +272,11 @@ class Columns:
         scope, i = self._of(pair)
         if is_ground(i):
             return np.zeros(self.size)
-        key = self, i.role
+        key, inward = (self, i.role), scope.loop.direction == INWARD
+        if key not in scope.local and i.role == PARENT and inward and self.loops.forest.is_chain:
+            return np.zeros(self.size)  # there is one child to be added
         if key not in scope.local:
-            at = self._addresses(i.role, sums=scope.loop.direction == INWARD)
+            at = self._addresses(i.role, sums=inward)
             loaded = [scope.load(self.buffer, x) for x in at]
             scope.local[key] = np.array(loaded, dtype=object)
         return scope.local[key]
