@@ -267,7 +267,6 @@ def test_every_stage_of_a_pipeline_means_the_same(lanes, large, monkeypatch):
     for stages in (
         pipeline.llvm_stages(program, lanes),
         pipeline.c_stages(program),
-        pipeline.python_stages(program),
     ):
         (_, first), *others = stages
         expected, status = evaluate(verify(first), {"x": x})

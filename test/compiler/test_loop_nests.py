@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler.codegen import c, llvm, python
+from mbs_dynamics.compiler.frontend.lowering import hoisted
 from mbs_dynamics.compiler.ir import interpreter, nodes
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.counting import evaluations
@@ -42,7 +43,6 @@ from mbs_dynamics.compiler.ir.nodes import (
 from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.runtime.batches import aligned
 
 pytestmark = pytest.mark.backend_independent
@@ -103,7 +103,7 @@ def operations(rng: random.Random, places: Any) -> Operations:
     return made
 
 
-def random_module(seed: int) -> Module:
+def random_module(seed: int, hoist: bool = False) -> Module:
     """Return a module with loops over rows and, within, parallel ones, cases and a check."""
     rng = random.Random(seed)
     kinds = nodes.table("kinds", [rng.randrange(3) for _ in range(ROWS)])
@@ -125,7 +125,7 @@ def random_module(seed: int) -> Module:
         Store(W, index(K) * 2, made.operand()),
     )
     within = For(K, index(A), index(B), (*made.body, *stores), parallel=True)
-    wide = Procedure("wide", (I, A, B), (within,))
+    wide = Procedure("wide", (I, A, B), hoisted(within) if hoist else (within,))
     last = (
         Load(0, V, index(order[I])),
         Store(Y, index(I), 0),
@@ -161,7 +161,7 @@ def close(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_hoisted_means_the_same(seed):
     whole = verify(random_module(seed))
-    moved = verify(hoisted(whole))
+    moved = verify(random_module(seed, hoist=True))
     (loop,) = moved.procedures[-1].body[-1:]
     before = whole.procedures[-1].body[0]
     assert isinstance(loop, For)
@@ -195,7 +195,7 @@ def test_evaluations_are_those_of_the_interpreter(seed, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_machine_code(seed, lanes):
     states = np.array([values(10 * seed + k) for k in range(lanes)])
-    whole = hoisted(random_module(seed)) if seed % 2 else random_module(seed)
+    whole = random_module(seed, hoist=seed % 2 == 1)
     code = machine_code.MachineCode(llvm.emit_module(whole, lanes))
     ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
     statuses = aligned((lanes,)).view(np.int32)
@@ -212,7 +212,7 @@ def test_machine_code(seed, lanes):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plain_python(seed):
-    whole = hoisted(random_module(seed))
+    whole = random_module(seed, hoist=True)
     function = python.compile_module(whole)
     expected, status = evaluate(whole, {"x": values(seed)})
     if status:
@@ -227,7 +227,7 @@ def test_plain_python(seed):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_c(seed, tmp_path):
-    whole = hoisted(random_module(seed))
+    whole = random_module(seed, hoist=True)
     source = c.emit_module(whole, "program").definition
     file, shared = tmp_path / "program.c", tmp_path / "program.so"
     file.write_text(f"#include <math.h>\n{source}\n")

@@ -16,7 +16,6 @@ from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.text import Printer, expression
-from mbs_dynamics.compiler.passes.pipeline import for_python
 
 NESTED = 12
 """How deep expressions are nested; Python's parser has a limit."""
@@ -69,12 +68,12 @@ def emit_python(program: Program) -> str:
 
     It needs the names of :func:`namespace`.
     """
-    return emit_module(for_python(program))
+    return emit_module(program.module)
 
 
 def compile_python(program: Program) -> Callable[..., Sequence[list[float]]]:
     """Return the program as a Python function of flat lists; one flat list per output."""
-    return compile_module(for_python(program))
+    return compile_module(program.module)
 
 
 def compile_module(module: ir.Module) -> Callable[..., Sequence[list[float]]]:

@@ -258,14 +258,14 @@ class Columns:
         last = {p: i for i, p in enumerate(forest.parents)}
         rows = list(enumerate(forest.parents))
         own, parent = fields, [0 if p == GROUND else fields[p] for p in forest.parents]
+        others = [0 if i == last[p] else parent[i] for i, p in rows]
+        self._branches = any(others)
         self._fields = {
             (OWN, False): table(f"{name}.own", own),
             (PARENT, False): table(f"{name}.parent", parent),
             # inwards nothing has been added yet to rows without children, and by last children
             (OWN, True): table(f"{name}.sum", [own[i] if i in last else 0 for i, _ in rows]),
-            (PARENT, True): table(
-                f"{name}.others", [0 if i == last[p] else parent[i] for i, p in rows]
-            ),
+            (PARENT, True): table(f"{name}.others", others),
         }
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
@@ -273,8 +273,8 @@ class Columns:
         if is_ground(i):
             return np.zeros(self.size)
         key, inward = (self, i.role), scope.loop.direction == INWARD
-        if key not in scope.local and i.role == PARENT and inward and self.loops.forest.is_chain:
-            return np.zeros(self.size)  # there is one child to be added
+        if key not in scope.local and inward and i.role == PARENT and not self._branches:
+            return np.zeros(self.size)  # of which this row is the only child
         if key not in scope.local:
             at = self._addresses(i.role, sums=inward)
             loaded = [scope.load(self.buffer, x) for x in at]

@@ -31,7 +31,7 @@ from mbs_dynamics.compiler.frontend.loops import (
     NoLoopNest,
     PerRow,
 )
-from mbs_dynamics.compiler.frontend.lowering import live_nodes, lowered
+from mbs_dynamics.compiler.frontend.lowering import hoisted, live_nodes, lowered
 from mbs_dynamics.compiler.frontend.program import Port, Program, named_results
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Statement, index
@@ -337,7 +337,7 @@ class _Nest:
             parameters: tuple[ir.Variable, ...] = ROW, PARENT_ROW
             if domain != ROWS:
                 parameters = *parameters, BEGIN, END
-                within = ir.For(WITHIN, index(BEGIN), index(END), statements, parallel=True)
-                statements = (within,)
+                loop = ir.For(WITHIN, index(BEGIN), index(END), statements, parallel=True)
+                statements = hoisted(loop)
             self.shared[key] = ir.Procedure(name, parameters, statements)
         return self.shared[key]

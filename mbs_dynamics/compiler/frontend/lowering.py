@@ -81,3 +81,20 @@ def lowered(
         store()
     body += [ir.Check(operand(x), k) for k, x in enumerate(checked, 1)]
     return tuple(body)
+
+
+def hoisted(loop: ir.For) -> ir.Block:
+    """Return a parallel loop behind the statements whose values are the same in all iterations."""
+    before: list[ir.Statement] = []
+    within: list[ir.Statement] = []
+    varying: set[ir.Operand] = set()
+    for x in loop.body:
+        varies = any(loop.variable in at.variables for at in ir.indices_of(x))
+        if not isinstance(x, (ir.Let, ir.Load)):
+            within.append(x)
+        elif varies or not varying.isdisjoint(ir.operands_of(x)):
+            within.append(x)
+            varying.add(x.value)
+        else:
+            before.append(x)
+    return (*before, loop._replace(body=tuple(within)))

@@ -13,7 +13,7 @@ is part of the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -266,33 +266,6 @@ class Module(NamedTuple):
         """Return the buffers of some kinds that are used, in the order of their first use."""
         found = dict.fromkeys(x for statement in self.statements for x in buffers_of(statement))
         return tuple(x for x in found if x.kind in kinds)
-
-    def rewritten(self, change: Callable[[Block], Iterable[Statement]]) -> Module:
-        """Return the module with every body changed: its own, of loops, cases and procedures."""
-        return self._replace(body=rewritten(self.body, change))
-
-
-def rewritten(body: Iterable[Statement], change: Callable[[Block], Iterable[Statement]]) -> Block:
-    """Return a body after a change, which is made to the bodies within and of procedures first."""
-    changed: dict[Procedure, Procedure] = {}
-
-    def visit(body: Iterable[Statement]) -> Block:
-        return tuple(change(tuple([within(x) for x in body])))
-
-    def within(x: Statement) -> Statement:
-        match x:
-            case For():
-                return x._replace(body=visit(x.body))
-            case Switch(on, cases):
-                return Switch(on, tuple((k, visit(case)) for k, case in cases))
-            case Call(procedure, arguments):
-                if procedure not in changed:
-                    new = Procedure(procedure.name, procedure.parameters, visit(procedure.body))
-                    changed[procedure] = new
-                return Call(changed[procedure], arguments)
-        return x
-
-    return visit(body)
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir.nodes import Module
-from mbs_dynamics.compiler.passes.hoisting import hoisted
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import CHUNK, FAR, LARGEST_BLOCK, WIDTH
@@ -28,36 +27,20 @@ def for_c(program: Program) -> Module:
     return _final(c_stages(program))
 
 
-def for_python(program: Program) -> Module:
-    """Return a program as it is printed in Python."""
-    return _final(python_stages(program))
-
-
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
     """Yield the way of a program to LLVM IR."""
     yield "trace", (module := program.module)
-    if program.in_loops:
-        yield "hoisting", hoisted(module)
-        return
-    yield "sines", (module := with_sines_together(module, WIDTH if lanes == 1 else 1))
-    large = len(program.module.body) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]
-    yield "spilling", spilled(module, FAR, CHUNK if large else None)
+    if not program.in_loops:
+        yield "sines", (module := with_sines_together(module, WIDTH if lanes == 1 else 1))
+        large = len(program.module.body) > LARGEST_BLOCK["llvm" if lanes == 1 else "llvm vectors"]
+        yield "spilling", spilled(module, FAR, CHUNK if large else None)
 
 
 def c_stages(program: Program) -> Stages:
     """Yield the way of a program to C."""
     yield "trace", (module := program.module)
-    if program.in_loops:
-        yield "hoisting", hoisted(module)
-    elif len(module.body) > LARGEST_BLOCK["c"]:
+    if not program.in_loops and len(module.body) > LARGEST_BLOCK["c"]:
         yield "spilling", spilled(module, len(module.body), CHUNK)
-
-
-def python_stages(program: Program) -> Stages:
-    """Yield the way of a program to Python."""
-    yield "trace", (module := program.module)
-    if program.in_loops:
-        yield "hoisting", hoisted(module)
 
 
 def _final(stages: Iterable[tuple[str, Module]]) -> Module:
