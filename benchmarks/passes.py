@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effect of each optional pass: kernels compiled with the pass and without it.
 
-Lowering is not optional: the LLVM code assumes that values that are equal in all lanes of a parallel
-loop are computed before the loop.
+Lowering is not optional: the LLVM code assumes that values that are equal in all lanes
+of a parallel loop are computed before the loop.
 """
 
 from __future__ import annotations

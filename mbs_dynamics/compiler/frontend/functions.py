@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
+from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.errors import SingularError
 
 
@@ -40,7 +41,7 @@ def _method(name: str) -> Callable[[Any], Any]:
 def _atan2(y: Any, x: Any) -> Any:
     for symbol in (y, x):
         if isinstance(symbol, Symbol):
-            return symbol.graph.atan2(y, x)
+            return symbol.graph.operation(ops.ATAN2, y, x)
     return math.atan2(y, x)
 
 
@@ -55,7 +56,9 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
     for operand in (x, y):
         if hasattr(operand, "selected"):  # a series: coefficient by coefficient
             return operand.selected(condition, x, y)
-    return condition.graph.select(condition, x, y)
+    if x is y or (type(x) is float and type(y) is float and x == y):
+        return x
+    return condition.graph.operation(ops.SELECT, x, y, under=(condition,))
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

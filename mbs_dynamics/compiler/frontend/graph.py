@@ -147,18 +147,11 @@ def _divided(x: Symbol, c: float) -> Any:
     return _scaled(x, 1.0 / c)
 
 
-def _pair(op: str, a: Symbol, b: Symbol) -> Symbol:
-    """Return the node of an operation on two symbols; :meth:`Graph.node`, but faster."""
-    graph = a.graph
-    if graph is not b.graph:
+def _pair(op: str, a: Symbol, b: Symbol) -> Any:
+    """Return the node of an operation on two symbols."""
+    if a.graph is not b.graph:
         raise TraceError(MIXED)
-    key = (op, a.id, b.id)
-    known = graph.known.get(key)
-    if known is None:
-        nodes = graph.nodes
-        known = graph.known[key] = Symbol(graph, op, (a, b), len(nodes))
-        nodes.append(known)
-    return known  # type: ignore[return-value]
+    return a.graph.node(op, (a, b), (a.id, b.id))
 
 
 def _operator(
@@ -191,21 +184,8 @@ class Symbol(Node):
 
     __slots__ = ()
 
-    def __add__(self, other: Any) -> Any:
-        if type(other) is Symbol:
-            return _sum(self, other)
-        if type(other) is float and other == 0.0:
-            return self
-        return _shifted(self, float(other)) if isinstance(other, NUMBER) else NotImplemented
-
-    def __mul__(self, other: Any) -> Any:
-        if type(other) is Symbol:
-            return _product(self, other)
-        if type(other) is float and (other == 0.0 or other == 1.0):
-            return self if other else 0.0  # most numbers, sooner than by _scaled
-        return _scaled(self, float(other)) if isinstance(other, NUMBER) else NotImplemented
-
-    __radd__, __rmul__ = __add__, __mul__
+    __add__ = __radd__ = _operator(_sum, _shifted)
+    __mul__ = __rmul__ = _operator(_product, _scaled)
     __sub__ = _operator(_difference, lambda x, c: _shifted(x, -c))
     __rsub__ = _operator(lambda x, y: _difference(y, x), lambda x, c: _shifted(_negated(x), c))
     __truediv__ = _operator(_quotient, _divided)
@@ -229,11 +209,15 @@ class Symbol(Node):
 
     def sin(self) -> Any:
         """Sine."""
-        return self.graph.sin(self)
+        if self.op is NEG:
+            return -self.args[0].sin()
+        return self.graph.trigonometric(ops.SIN, self)
 
     def cos(self) -> Any:
         """Cosine."""
-        return self.graph.cos(self)
+        if self.op is NEG:
+            return self.args[0].cos()
+        return self.graph.trigonometric(ops.COS, self)
 
     def sqrt(self) -> Any:
         """Square root."""
@@ -290,27 +274,9 @@ class Graph:
         for held in (self.known, self.guards, self.stores, self.nodes):  # the last node first
             held.clear()
 
-    def sin(self, x: Symbol) -> Any:
-        """Return sin(x)."""
-        return -self.sin(x.args[0]) if x.op == NEG else self.trigonometric(ops.SIN, x)
-
-    def cos(self, x: Symbol) -> Any:
-        """Return cos(x)."""
-        return self.cos(x.args[0]) if x.op == NEG else self.trigonometric(ops.COS, x)
-
     def trigonometric(self, op: str, x: Symbol) -> Any:
         """Return the sine or cosine of an angle without a sign."""
         return self.node(op, (x,), (x.id,))
-
-    def atan2(self, y: Any, x: Any) -> Any:
-        """Return the angle of (x, y)."""
-        return self.operation(ops.ATAN2, y, x)
-
-    def select(self, condition: Condition, x: Any, y: Any) -> Any:
-        """Return x where the condition holds, else y."""
-        if x is y or (type(x) is float and type(y) is float and x == y):
-            return x
-        return self.operation(ops.SELECT, x, y, under=(condition,))
 
     def operation(
         self,
