@@ -19,7 +19,6 @@ from mbs_dynamics.compiler.codegen import c, llvm, python
 from mbs_dynamics.compiler.frontend.lowering import hoisted
 from mbs_dynamics.compiler.ir import interpreter, nodes
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.counting import evaluations
 from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import (
     INPUT,
@@ -40,6 +39,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     Variable,
     index,
 )
+from mbs_dynamics.compiler.ir.operations import evaluations
 from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code

@@ -17,19 +17,8 @@ import numpy as np
 
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Graph, Symbol
 from mbs_dynamics.compiler.frontend.lowering import lowered
+from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.counting import evaluations
-from mbs_dynamics.compiler.ir.nodes import (
-    CONSTANT,
-    OUTPUT,
-    TABLE,
-    Buffer,
-    Fill,
-    Index,
-    Load,
-    Module,
-    Statement,
-)
 from mbs_dynamics.errors import TraceError
 
 
@@ -80,7 +69,7 @@ COUNTED = {
 class Program:
     """A traced function, as straight-line code or as a loop nest."""
 
-    module: Module
+    module: ir.Module
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     guards: tuple[str, ...] = ()
@@ -108,14 +97,16 @@ class Program:
         from mbs_dynamics.compiler.ir.text import text  # rarely needed
 
         data = [
-            x.data.tobytes() for x in self.module.buffers(CONSTANT, TABLE) if x.data is not None
+            x.data.tobytes()
+            for x in self.module.buffers(ir.CONSTANT, ir.TABLE)
+            if x.data is not None
         ]
         return text(self.module), data, self.inputs, self.outputs, self.guards, self.result_type
 
     @cached_property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
-        times = evaluations(self.module)
+        times = ops.evaluations(self.module)
         return Operations(**{kind: sum(times[op] for op in of) for kind, of in COUNTED.items()})
 
 
@@ -146,26 +137,26 @@ def trace(
     with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
         named, result_type = _results(function, graph, inputs, name)
         arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
-        outputs = [Buffer(key, OUTPUT, array.size) for key, array in arrays.items()]
-        zeros: list[Statement] = []
+        outputs = [ir.Buffer(key, ir.OUTPUT, array.size) for key, array in arrays.items()]
+        zeros: list[ir.Statement] = []
         for output, array in zip(outputs, arrays.values(), strict=True):
             values = [_entry(x, graph) for x in array.flat]
             filled = sum(type(x) is float and x == 0.0 for x in values) > MANY_ZEROS
             if filled:
-                zeros.append(Fill(output, 0, output.size))
+                zeros.append(ir.Fill(output, 0, output.size))
             for k, x in enumerate(values):
                 if isinstance(x, Symbol):
-                    graph.stores[output, Index((), k)] = x, x.id + 1
+                    graph.stores[output, ir.Index((), k)] = x, x.id + 1
                 elif x != 0.0 or not filled:
-                    graph.stores[output, Index((), k)] = x, 0
+                    graph.stores[output, ir.Index((), k)] = x, 0
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
         body = (*zeros, *lowered(graph, outputs, checked))
-    used = {x.buffer.name for x in body if isinstance(x, Load)}
+    used = {x.buffer.name for x in body if isinstance(x, ir.Load)}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     given = tuple(graph.inputs[port.name] for port in kept)
     graph.forget()
     return Program(
-        Module(name, given, tuple(outputs), body),
+        ir.Module(name, given, tuple(outputs), body),
         tuple(kept),
         tuple(Port(key, array.shape) for key, array in arrays.items()),
         guards,
