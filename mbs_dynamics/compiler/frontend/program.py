@@ -110,9 +110,6 @@ class Program:
         return Operations(**{kind: sum(times[op] for op in of) for kind, of in COUNTED.items()})
 
 
-MANY_ZEROS = 64
-"""An output with more zeros than this is filled with zeros first."""
-
 SILENT = 5.0
 """Seconds that tracing and compilation take at most without a word in the log."""
 
@@ -138,19 +135,13 @@ def trace(
         named, result_type = _results(function, graph, inputs, name)
         arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
         outputs = [ir.Buffer(key, ir.OUTPUT, array.size) for key, array in arrays.items()]
-        zeros: list[ir.Statement] = []
         for output, array in zip(outputs, arrays.values(), strict=True):
-            values = [_entry(x, graph) for x in array.flat]
-            filled = sum(type(x) is float and x == 0.0 for x in values) > MANY_ZEROS
-            if filled:
-                zeros.append(ir.Fill(output, 0, output.size))
-            for k, x in enumerate(values):
-                if isinstance(x, Symbol):
-                    graph.stores[output, ir.Index((), k)] = x, x.id + 1
-                elif x != 0.0 or not filled:
-                    graph.stores[output, ir.Index((), k)] = x, 0
+            for k, x in enumerate(array.flat):
+                value = _entry(x, graph)
+                after = value.id + 1 if isinstance(value, Symbol) else 0
+                graph.stores[output, ir.Index((), k)] = value, after
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
-        body = (*zeros, *lowered(graph, outputs, checked))
+        body = lowered(graph, outputs, checked)
     used = {x.buffer.name for x in body if isinstance(x, ir.Load)}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     given = tuple(graph.inputs[port.name] for port in kept)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.frontend.program import Port, Program
-from mbs_dynamics.compiler.ir.nodes import Buffer, Fill, Index, Operand, Statement, Store
+from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Operand, Statement, Store
 
 Order = NDArray[np.int64]
 """For each entry of an output, its place among those that are stored."""
@@ -27,31 +27,23 @@ def deduplicated(program: Program) -> tuple[Program, list[Order]]:
     module = program.module
     if program.in_loops:
         return program, [np.arange(output.size) for output in module.outputs]
-    entries: dict[Buffer, list[Operand]] = {x: [0.0] * x.size for x in module.outputs}
-    for x in module.body:
-        if type(x) is Store and x.buffer in entries:
-            entries[x.buffer][x.at.constant] = x.value
-    places: dict[Buffer, dict[Any, int]] = {}
-    orders: list[Order] = []
-    for output, values in entries.items():
-        place = places[output] = {}
-        order = [place.setdefault(_key(x), len(place)) for x in values]
-        orders.append(np.array(order, dtype=np.int64))
-    outputs = {x: Buffer(x.name, x.kind, len(place)) for x, place in places.items()}
+    outputs = {x: Buffer(x.name, x.kind, 0) for x in module.outputs}
+    orders = {x: np.zeros(x.size, dtype=np.int64) for x in module.outputs}
+    places: dict[Any, int] = {}
     body: list[Statement] = []
-    done: set[tuple[Buffer, int]] = set()
     for x in module.body:
-        if (type(x) is Store or type(x) is Fill) and x.buffer in entries:
-            value = x.value if type(x) is Store else 0.0
-            stored = outputs[x.buffer], places[x.buffer][_key(value)]
-            if stored in done:
-                continue
-            done.add(stored)
-            x = Store(stored[0], Index((), stored[1]), value)
-        body.append(x)
+        if type(x) is Store and x.buffer in outputs:
+            output, key = outputs[x.buffer], (x.buffer, _key(x.value))
+            if key not in places:
+                places[key] = output.size
+                body.append(Store(output, Index((), output.size), x.value))
+                output.size += 1
+            orders[x.buffer][x.at.constant] = places[key]
+        else:
+            body.append(x)
     ports = tuple(Port(x.name, (x.size,)) for x in outputs.values())
     fewer = module._replace(outputs=tuple(outputs.values()), body=tuple(body))
-    return replace(program, module=fewer, outputs=ports), orders
+    return replace(program, module=fewer, outputs=ports), list(orders.values())
 
 
 def _key(x: Operand) -> Any:
