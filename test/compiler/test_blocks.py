@@ -23,7 +23,7 @@ from mbs_dynamics.compiler import (
     sqrt,
     trace,
 )
-from mbs_dynamics.compiler.codegen.python import compile_module
+from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
@@ -122,7 +122,7 @@ def test_any_program_means_the_same_after_each_pass(todo, wanted, size, x):
         changed = verify(change(changed))
         same(changed, expected, status, x)
     if not status:
-        for found, (name, values) in zip(compile_module(changed)(x), expected.items(), strict=True):
+        for found, (name, values) in zip(compile_python(changed)(x), expected.items(), strict=True):
             np.testing.assert_array_equal(found, values, name)
 
 

@@ -213,7 +213,7 @@ def test_machine_code(seed, lanes):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plain_python(seed):
     whole = random_module(seed, hoist=True)
-    function = python.compile_module(whole)
+    function = python.compile_python(whole)
     expected, status = evaluate(whole, {"x": values(seed)})
     if status:
         with pytest.raises(python.Failed) as failed:
@@ -268,7 +268,7 @@ def test_several_sines_at_once(printer, tmp_path):
     kept = np.isfinite(expected["z"])
     assert kept.sum() == 6
     if printer == "python":
-        _, z = python.compile_module(whole)(x.tolist())
+        _, z = python.compile_python(whole)(x.tolist())
     elif printer == "c":
         if shutil.which("cc") is None:
             pytest.skip("there is no C compiler")

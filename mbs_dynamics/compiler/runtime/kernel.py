@@ -178,7 +178,7 @@ class Kernel:
         """Return the program as the source of a plain Python function of flat lists."""
         from mbs_dynamics.compiler.codegen.python import emit_python
 
-        return emit_python(self.program)
+        return emit_python(self.program.module)
 
     def to_llvm(self) -> str:
         """Return the program as LLVM IR."""

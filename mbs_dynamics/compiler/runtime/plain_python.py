@@ -20,7 +20,7 @@ class PlainPython(Evaluator):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._function = compile_python(program)
+        self._function = compile_python(program.module)
 
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers."""
