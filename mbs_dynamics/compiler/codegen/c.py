@@ -88,7 +88,10 @@ def c_constant(x: float, suffix: str = "") -> str:
 
 
 class _C(Printer):
-    """The lines of a module. Values are ``t0``, ``t1``..., and integers begin with ``n_``."""
+    """The lines of a module. Values are ``t0``, ``t1``..., and integers begin with ``n_``.
+
+    What its methods are is written at those of :class:`Printer`.
+    """
 
     margin = "  "
 
@@ -107,8 +110,6 @@ class _C(Printer):
             while free in self.ports.values():
                 free += "_"
             self.ports[buffer] = free
-        self.used: set[str] = set()
-        """Parameters that the present function uses."""
 
     def signature(self, workspace: int) -> str:
         """Return the declaration of the function, with an argument of so many numbers at the end.
@@ -120,7 +121,6 @@ class _C(Printer):
         return f"int {self.name}({', '.join(arguments) or 'void'})"
 
     def type(self, port: ir.Buffer) -> str:
-        """Return the type of the entries of a port."""
         return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
 
     def lines(self, workspace: int) -> Iterator[str]:
@@ -129,7 +129,7 @@ class _C(Printer):
             yield self.table(buffer)
         memory = ["memory"] if self.memory else []
         for procedure in self.module.procedures:
-            integers = [f"n_{x}" for x in procedure.parameters]
+            integers = list(map(self.variable, procedure.parameters))
             declared = [f"{self.kind} *{x}" for x in memory]
             declared += [f"{self.type(x)} *{port}" for x, port in self.ports.items()]
             declared += [f"int {x}" for x in integers]
@@ -148,11 +148,9 @@ class _C(Printer):
 
     def function_body(self, body: ir.Block, names: Sequence[str]) -> Iterator[str]:
         """Yield the lines of a function, after those that name unused parameters."""
-        self.used.clear()
         lines = list(self.body(body))
-        for name in (*names, *self.ports.values()):
-            if name not in self.used:
-                yield f"  (void){name};"
+        used = set(re.findall(r"[a-zA-Z_]\w*", " ".join(lines), re.ASCII))
+        yield from (f"  (void){x};" for x in (*names, *self.ports.values()) if x not in used)
         yield from lines
 
     def table(self, buffer: ir.Buffer) -> str:
@@ -171,23 +169,17 @@ class _C(Printer):
         return f"{self.name}_{buffer.kind}_{buffer.name}".replace(".", "_")
 
     def variable(self, x: ir.Variable) -> str:
-        """Return the name of an integer."""
-        self.used.add(f"n_{x}")
         return f"n_{x}"
 
     def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
-        """Return an entry of a buffer."""
-        scratch = buffer.kind == ir.SCRATCH
-        name = "memory" if scratch else self.ports.get(buffer) or self.symbol(buffer)
-        self.used.add(name)
-        return f"{name}[{self.index(at + self.offsets[buffer] if scratch else at)}]"
+        if buffer.kind == ir.SCRATCH:
+            return f"memory[{self.index(at + self.offsets[buffer])}]"
+        return f"{self.ports.get(buffer) or self.symbol(buffer)}[{self.index(at)}]"
 
     def operand(self, x: ir.Operand) -> str:
-        """Return an operand."""
         return f"t{x}" if isinstance(x, int) else c_constant(x, self.suffix)
 
     def expression(self, op: str, args: Sequence[str]) -> str:
-        """Return an operation."""
         if op == ops.NEG:
             return f"-{args[0]}"
         if op == ops.SELECT:
@@ -195,25 +187,20 @@ class _C(Printer):
         return super().expression(f"{op}{self.suffix}" if op in FUNCTIONS else op, args)
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
-        """Return the definition of a value."""
         return f"const {'int' if condition else self.kind} t{value} = {expression};"
 
     def assign(self, entry: str, value: str) -> str:
-        """Return the assignment to an entry."""
         return f"{entry} = {value};"
 
     def fill(self, fill: ir.Fill) -> Iterator[str]:
-        """Yield what sets entries to zero."""
         k = ir.Variable("zero")
         zero = ir.Store(fill.buffer, ir.index(k) + fill.first, 0.0)
         return self.loop(ir.For(k, ir.Index(), ir.index(fill.entries), (zero,)))
 
     def check(self, value: str, status: int) -> str:
-        """Return what ends the function if a value is not positive."""
         return f"if (!({value} > {self.operand(0.0)})) return {status};"
 
     def loop(self, loop: ir.For) -> Iterator[str]:
-        """Yield a loop."""
         k, begin, end = self.variable(loop.variable), self.index(loop.begin), self.index(loop.end)
         if loop.backwards:
             yield f"for (int {k} = {end} - 1; {k} >= {begin}; --{k}) {{"
@@ -223,7 +210,6 @@ class _C(Printer):
         yield "}"
 
     def switch(self, switch: ir.Switch) -> Iterator[str]:
-        """Yield the cases."""
         yield f"switch ({self.index(switch.on)}) {{"
         for k, within in switch.cases:
             yield f"case {k}: {{"
@@ -233,7 +219,5 @@ class _C(Printer):
         yield "}"
 
     def call(self, procedure: ir.Procedure, arguments: Sequence[str]) -> str:
-        """Return a call."""
         given = [*(["memory"] if self.memory else []), *self.ports.values()]
-        self.used.update(given)
         return f"{self.name}_{procedure.name}({', '.join([*given, *arguments])});"
