@@ -21,7 +21,6 @@ COLUMNS = (
     "microseconds",
     "operations",
     "kernel",
-    "kernel.call",
     "Kernel",
     "function",
     "plain Python",
@@ -69,7 +68,6 @@ def _row(twins: Twins, subject: Subject) -> list[Any]:
     plain = mbs.compile(function, twins.model, backend="python", **options)
     ways = {
         "kernel": kernel_alone(kernel, arrays),
-        "kernel.call": Call(kernel.call, arrays),
         "Kernel": Call(kernel, arrays),
         "function": Call(function, (twins.model, *arrays), options),
         "plain": Call(plain, arrays),

@@ -33,21 +33,19 @@ COLUMNS = (
     "microseconds",
     "operations",
     "kernel",
-    "kernel.call",
     "Kernel",
     "Pinocchio",
-    "kernel.call / Pin.",
     "Kernel / Pin.",
     "difference",
 )
 
 NOTE = """Both libraries are called from Python, with NumPy arrays as arguments and results.
-kernel: one evaluation in machine code, in a loop over equal states. kernel.call: the built-in
-function of a kernel. Kernel: a call of the kernel object. Pinocchio: its functions as listed in
-benchmarks/kinematics_higher.py, and the reading of the result; the results of all bodies are
-stored in one array, as here. The mimic joint of the Panda's fingers is an independent joint in
-Pinocchio's model for Jacobians, because its Hessians do not support mimic joints. difference:
-largest difference between the results, relative to the largest entry."""
+kernel: one evaluation in machine code, in a loop over equal states. Kernel: a call of the kernel
+object. Pinocchio: its functions as listed in benchmarks/kinematics_higher.py, and the reading of
+the result; the results of all bodies are stored in one array, as here. The mimic joint of the
+Panda's fingers is an independent joint in Pinocchio's model for Jacobians, because its Hessians do
+not support mimic joints. difference: largest difference between the results, relative to the
+largest entry."""
 
 
 class Subject(NamedTuple):
@@ -81,7 +79,6 @@ def _row(model: mbs.Model, subject: Subject) -> list[Any]:
     theirs = subject.read(subject.pinocchio.function(*subject.pinocchio.arguments))
     ways = {
         "kernel": kernel_alone(kernel, subject.arrays),
-        "kernel.call": Call(kernel.call, subject.arrays),
         "Kernel": Call(kernel, subject.arrays),
         "pinocchio": subject.pinocchio,
     }
@@ -90,7 +87,7 @@ def _row(model: mbs.Model, subject: Subject) -> list[Any]:
         subject.label,
         kernel.operations.total,
         *(median(taken[way]) for way in ways),
-        *(ratio(taken[way], taken["pinocchio"]) for way in ("kernel.call", "Kernel")),
+        ratio(taken["Kernel"], taken["pinocchio"]),
         float(np.abs(ours - theirs).max() / np.abs(theirs).max()),
     ]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics import Kernel
-from mbs_dynamics.compiler.runtime.batches import View
+from mbs_dynamics.compiler.runtime.states import View
 
 SAMPLE = 2e-4
 """Seconds that one sample lasts at least; what is timed is called as often as that takes."""

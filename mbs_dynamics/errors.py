@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of this package.
+"""The exceptions of this package, and its log.
 
-Each names the argument, the value received and the valid values. All derive from :class:`MbsError`,
-and also from the built-in exception that a caller would expect.
+Each exception names the argument, the value received and the valid values. All derive from
+:class:`MbsError`, and also from the built-in exception that a caller would expect.
 """
 
 from __future__ import annotations
@@ -118,3 +118,10 @@ class TraceError(MbsError, TypeError):
 
 class ModelWarning(UserWarning):
     """The physics of a model is implausible. Names the link or joint."""
+
+
+def log_warning(message: str, *args: object) -> None:
+    """Log a warning under the name of the package; the arguments are put in as ``logging`` does."""
+    import logging  # slow to import, and rarely needed
+
+    logging.getLogger("mbs_dynamics").warning(message, *args)

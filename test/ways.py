@@ -14,10 +14,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.runtime.batches import View
-from mbs_dynamics.compiler.runtime.buffers import Buffers
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table
+from mbs_dynamics.compiler.runtime.states import Buffers, View
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors

@@ -6,14 +6,14 @@ from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive,
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, named_results, trace
 from mbs_dynamics.compiler.frontend.series import Series, derivative_of, series_of
-from mbs_dynamics.compiler.runtime.dispatch import Dispatcher
-from mbs_dynamics.compiler.runtime.kernel import (
+from mbs_dynamics.compiler.runtime.backends import (
     BACKENDS,
-    Kernel,
     checked_backend,
     default_backend,
     way_of_calling,
 )
+from mbs_dynamics.compiler.runtime.kernel import Kernel
+from mbs_dynamics.compiler.runtime.native.dispatch import Dispatcher
 
 __all__ = [
     "BACKENDS",

@@ -419,7 +419,7 @@ class GroupChart(Chart):
             ExponentialChart(group, kind, order), others, backend or default_backend()
         )
         for name, kernel in kernels.items():
-            setattr(self, name, kernel.call)
+            setattr(self, name, kernel)
 
     def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """Return the sizes of the increment on the group, and of y."""

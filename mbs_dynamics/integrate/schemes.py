@@ -156,7 +156,7 @@ class FixedStep(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after a step."""
-        found: FloatArray = self.kernel.call(self.x, *self.arguments(values))
+        found: FloatArray = self.kernel(self.x, *self.arguments(values))
         return found
 
 
@@ -232,7 +232,7 @@ def field_of(kernel: Kernel, arguments: Arguments) -> Field:
     """Return the field that a kernel of the state and further arguments computes."""
 
     def field(x: FloatArray, values: State) -> FloatArray:
-        found: FloatArray = kernel.call(x, *arguments(values))
+        found: FloatArray = kernel(x, *arguments(values))
         return found
 
     return field
@@ -268,10 +268,10 @@ class ImplicitMidpoint(Scheme):
         given = self.of_improved(values)
         v = np.ascontiguousarray(self.x[self.guess])
         for _ in range(ITERATIONS):
-            before, v = v, self.improved.call(self.x, v, *given)
+            before, v = v, self.improved(self.x, v, *given)
             change, size = _change(before, v)
             if change <= TOLERANCE * (1.0 + size):
-                found: FloatArray = self.finished.call(self.x, v, *self.of_finished(values))
+                found: FloatArray = self.finished(self.x, v, *self.of_finished(values))
                 return found
             if not size < LARGEST:
                 break
@@ -293,7 +293,7 @@ class Implicit(Scheme):
         """Return the array after the step that begins at t."""
         (drive,), (value,), h = self.inputs.drives, values, self.h
         for _ in range(ITERATIONS):
-            found, *state = self.kernel.call(self.x, np.array(h), value)
+            found, *state = self.kernel(self.x, np.array(h), value)
             if not finite(found):
                 return np.asarray(found)  # the driver reports it
             before = value

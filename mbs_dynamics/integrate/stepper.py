@@ -274,7 +274,7 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        found: FloatArray = self.kernel.call(state, effort, held, *loads, *self._constants)
+        found: FloatArray = self.kernel(state, effort, held, *loads, *self._constants)
         return found
 
     def run(

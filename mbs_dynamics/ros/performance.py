@@ -31,7 +31,7 @@ class Cost(NamedTuple):
         shortest = float("inf")
         for _ in range(RUNS):
             begin = time.perf_counter()
-            kernel.call(*arguments)
+            kernel(*arguments)
             shortest = min(shortest, time.perf_counter() - begin)
         return cls(str(kernel.operations), shortest)
 

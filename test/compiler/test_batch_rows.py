@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import trace
-from mbs_dynamics.compiler.runtime.batches import View, address
 from mbs_dynamics.compiler.runtime.machine import Vector
+from mbs_dynamics.compiler.runtime.states import View, address
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm

@@ -15,7 +15,7 @@ import pytest
 
 from mbs_dynamics.compiler import Kernel, default_backend, trace, way_of_calling
 from mbs_dynamics.compiler.jit import elf, machine_code
-from mbs_dynamics.compiler.runtime import kernel
+from mbs_dynamics.compiler.runtime import backends
 from mbs_dynamics.errors import BackendError
 
 llvmlite = pytest.importorskip("llvmlite")
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def anew(monkeypatch):
     """Let the choice of the back end be made anew, with nothing said in the environment."""
     monkeypatch.delenv("MBS_BACKEND", raising=False)
-    found = machine_code.problem, kernel._can_use_llvm, elf.check_execution
+    found = machine_code.problem, backends._can_use_llvm, elf.check_execution
     for function in found:
         function.cache_clear()
     yield monkeypatch
@@ -101,7 +101,7 @@ def test_other_versions_of_llvmlite_are_taken(anew, version):
 def test_the_way_of_calling_is_said(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
     assert way_of_calling("python") == "plain Python"
-    reason = kernel.layout.unsupported_reason()
+    reason = backends.layout.unsupported_reason()
     assert way_of_calling("llvm") == (f"ctypes: {reason}" if reason else "machine code")
 
 

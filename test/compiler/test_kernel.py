@@ -60,7 +60,6 @@ def test_calls_by_position_and_by_name(kernel):
     wanted = expected(Q, A, S)
     for found in (
         kernel(Q, A, S),
-        kernel.call(Q, A, S),
         kernel(Q, A, s=S),
         kernel(Q, s=S, A=A),
         kernel(s=S, A=A, q=Q),
@@ -183,15 +182,14 @@ def test_a_batch_is_its_states_one_by_one(kernel):
 
 ARGUMENTS = "; the arguments are: q (3,), A (2, 3), s ()"
 WRONG_CALLS = [
-    ((), {}, f"f: missing ['q', 'A', 's']{ARGUMENTS}"),
-    ((Q,), {}, f"f: missing ['A', 's']{ARGUMENTS}"),
-    ((Q, A), {}, f"f: missing ['s']{ARGUMENTS}"),
-    ((), {"q": Q, "s": S}, f"f: missing ['A']{ARGUMENTS}"),
-    ((Q, A, S, S), {}, f"f: got 4 arguments{ARGUMENTS}"),
-    ((Q, A, S, S), {"q": Q}, f"f: got 4 arguments{ARGUMENTS}"),
-    ((Q, A, S), {"qq": Q}, f"f: got an unknown argument 'qq'{ARGUMENTS}"),
-    ((Q, A), {"q": Q}, f"f: got two values for 'q'{ARGUMENTS}"),
-    ((Q, A, S), {"s": S}, f"f: got two values for 's'{ARGUMENTS}"),
+    ((), {}, f"f: missing a required argument: 'q'{ARGUMENTS}"),
+    ((Q,), {}, f"f: missing a required argument: 'A'{ARGUMENTS}"),
+    ((Q, A), {}, f"f: missing a required argument: 's'{ARGUMENTS}"),
+    ((), {"q": Q, "s": S}, f"f: missing a required argument: 'A'{ARGUMENTS}"),
+    ((Q, A, S, S), {}, f"f: too many positional arguments{ARGUMENTS}"),
+    ((Q, A, S), {"qq": Q}, f"f: got an unexpected keyword argument 'qq'{ARGUMENTS}"),
+    ((Q, A), {"q": Q}, f"f: multiple values for argument 'q'{ARGUMENTS}"),
+    ((Q, A, S), {"s": S}, f"f: multiple values for argument 's'{ARGUMENTS}"),
 ]
 
 

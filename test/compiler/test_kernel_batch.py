@@ -17,8 +17,8 @@ from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, si
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.compiler.runtime.batches import View, view_of
 from mbs_dynamics.compiler.runtime.machine import Vector
+from mbs_dynamics.compiler.runtime.states import View, view_of
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")

@@ -43,7 +43,7 @@ def test_inputs_with_a_default(weighed):
     close(weighed(x, g=g, m=m), 3.0 * x + 7.0)
     close(weighed([1, 2], [3, 0, 0], 7), 3.0 * x + 7.0)
     close(weighed(x, m=np.array([7.0, 8.0])), 2.0 * x + np.array([[7.0], [8.0]]))
-    with pytest.raises(ArgumentError, match=r"w: missing \['x'\]; the arguments are: x \(2,\), g"):
+    with pytest.raises(ArgumentError, match=r"w: missing a required argument: 'x'; the arg"):
         weighed()
     with pytest.raises(ArgumentError, match=r"w: g has shape \(2,\)"):
         weighed(x, x)
@@ -97,7 +97,7 @@ def test_constant_outputs_and_no_inputs(backend):
     close(constant(np.zeros((4, 3))), np.broadcast_to(np.eye(2), (4, 2, 2)).copy())
     nothing = Kernel(trace(lambda: [1.0, 2.0], {}, name="f"), backend=backend)
     close(nothing(), np.array([1.0, 2.0]))
-    with pytest.raises(ArgumentError, match=r"f: got 1 arguments; the arguments are: $"):
+    with pytest.raises(ArgumentError, match=r"f: too many positional arguments; the .* are: $"):
         nothing(1.0)
 
 

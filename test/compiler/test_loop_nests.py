@@ -43,7 +43,7 @@ from mbs_dynamics.compiler.ir.operations import evaluations
 from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime.batches import aligned
+from mbs_dynamics.compiler.runtime.states import aligned
 
 pytestmark = pytest.mark.backend_independent
 

@@ -17,7 +17,7 @@ from native_bench import (
 )
 
 from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, LEAST_STATES
-from mbs_dynamics.compiler.runtime import batches
+from mbs_dynamics.compiler.runtime import states as in_memory
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
@@ -100,7 +100,7 @@ def test_large_results_go_to_python(kernel):
     before = kernel.slow_calls
     found = kernel(*arguments)
     assert kernel.slow_calls == before + 1
-    assert found[2].__array_interface__["data"][0] % batches.LINE == 0
+    assert found[2].__array_interface__["data"][0] % in_memory.LINE == 0
     fewer = kernel(*[x[:-1] for x in arguments])
     assert kernel.slow_calls == before + 1
     assert same(fewer, [x[:-1] for x in found])

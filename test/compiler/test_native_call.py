@@ -54,7 +54,6 @@ def test_native_calls_are_supported_and_used(kernel):
     assert isinstance(kernel, Watched)
     assert type(kernel).__name__ == "Watched"
     assert type(kernel).__module__ == Watched.__module__
-    assert kernel.call is kernel
     assert type(type(kernel)(PROGRAM, backend="llvm", defaults=DEFAULT)) is type(kernel)
     assert type(Kernel(PROGRAM, backend="python", defaults=DEFAULT)) is Kernel
 
@@ -79,7 +78,7 @@ def test_arrays_of_one_state_take_the_fast_path(kernel):
         (x, A, np.array(2.0), g),
         (x, x.reshape(1, 3).repeat(2, 0), s),
     ):
-        for found, wanted in zip(kernel.call(*arguments), expected(*arguments), strict=True):
+        for found, wanted in zip(kernel(*arguments), expected(*arguments), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
         kernel(*arguments)
     assert kernel.slow_calls == before
@@ -100,14 +99,14 @@ def test_small_batches_take_the_fast_path(kernel, rows):
         (x, A, batched[2], g),
         (x, A, s, batched[3]),
     ):
-        found = kernel.call(*arguments)
+        found = kernel(*arguments)
         for k in range(rows):
             shapes = list(SHAPES.values())[: len(arguments)]
             one = [
                 np.asarray(a[k] if a.ndim > len(shape) else a)
                 for a, shape in zip(arguments, shapes, strict=True)
             ]
-            assert same([x[k] for x in found], kernel.call(*one))
+            assert same([x[k] for x in found], kernel(*one))
     assert kernel.slow_calls == before
 
 
@@ -118,7 +117,7 @@ def test_a_small_batch_names_the_state_where_a_guard_fails(kernel):
     several[6] = -9.5
     for _ in range(3):
         with pytest.raises(SingularError, match=r"state \[6\]"):
-            kernel.call(several, A, s, g)
+            kernel(several, A, s, g)
 
 
 @ordinary
@@ -146,7 +145,7 @@ def test_anything_else_takes_the_slow_path(kernel):
         (np.zeros(25, dtype=np.uint8)[1:].view(np.float64), A, s, g),
     ):
         before = kernel.slow_calls
-        kernel.call(*arguments)
+        kernel(*arguments)
         assert kernel.slow_calls == before + 1
 
 
@@ -229,7 +228,7 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
     assert other.slow_calls == 0
     assert same(other(*[x.tolist() for x in arguments]), kernel(*arguments))
     assert other.slow_calls == 1
-    with pytest.raises(ArgumentError, match=r"f: missing \['A', 's'\]"):
+    with pytest.raises(ArgumentError, match=r"f: missing a required argument: 'A\'"):
         other(arguments[0])
     with pytest.raises(SingularError, match=r"x too small"):
         other(arguments[0] - 20.0, *arguments[1:])

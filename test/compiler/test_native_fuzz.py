@@ -105,7 +105,7 @@ def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
     for k in range(CALLS):
         arguments = strange_arguments(rng)
         before = kernel.slow_calls
-        found = outcome(kernel.call, arguments)
+        found = outcome(kernel, arguments)
         fast = kernel.slow_calls == before
         wanted = outcome(Kernel.__call__, [kernel, *arguments])
         assert same(found, wanted), (k, arguments, found, wanted)
@@ -161,13 +161,13 @@ def test_arguments_that_run_python_while_they_are_converted(kernel):
         raise ZeroDivisionError("in __array__")
 
     with pytest.raises(ZeroDivisionError, match="in __array__"):
-        kernel.call(Explosive(fail), A, s)
-    recursive = Explosive(lambda: kernel.call(x, A, s)[2][0])
-    wanted = kernel.call(kernel.call(x, A, s)[2][0], A, s)
-    assert same(kernel.call(recursive, A, s), wanted)
+        kernel(Explosive(fail), A, s)
+    recursive = Explosive(lambda: kernel(x, A, s)[2][0])
+    wanted = kernel(kernel(x, A, s)[2][0], A, s)
+    assert same(kernel(recursive, A, s), wanted)
 
     def collect() -> Any:
         gc.collect()
         return x.copy()
 
-    assert same(kernel.call(Explosive(collect), A, s), kernel.call(x, A, s))
+    assert same(kernel(Explosive(collect), A, s), kernel(x, A, s))

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state, outcome, same
+from native_bench import new_kernel, one_state, outcome, same, states
 
 from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import ArgumentError, SingularError
 
@@ -43,18 +44,18 @@ def counts(things: Any) -> list[int]:
 
 def test_no_reference_is_lost_or_kept(kernel):
     arguments = one_state()
-    watched = [*arguments, *kernel.defaults, kernel, kernel.call]
+    watched = [*arguments, *kernel.defaults, kernel]
     if layout.supported():
         watched.append(np.dtype(np.float64))  # np.empty, of the slow path, may itself keep one
-    kernel.call(*arguments)
+    kernel(*arguments)
     before = counts(watched)
     for _ in range(CALLS):
-        kernel.call(*arguments)
+        kernel(*arguments)
     for _ in range(CALLS):
-        kernel.call(*arguments[:3])
+        kernel(*arguments[:3])
     after = counts(watched)
     assert after == before
-    found = kernel.call(*arguments)
+    found = kernel(*arguments)
     own = counts((np.ones(2),))[0]
     assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
 
@@ -63,10 +64,10 @@ def test_batches_lose_and_keep_no_references(kernel):
     x, *others = one_state()
     several = np.repeat(x[None], 9, 0)
     watched = [several, *others, *kernel.defaults, kernel]
-    kernel.call(several, *others)
+    kernel(several, *others)
     before = counts(watched)
     for _ in range(CALLS // 10):
-        found = kernel.call(several, *others)
+        found = kernel(several, *others)
     assert counts(watched) == before
     assert counts(found) == counts((np.ones(2),)) * 3
 
@@ -76,14 +77,14 @@ def test_errors_lose_and_keep_no_references(kernel):
     singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
     batch = [np.repeat(singular[0][None], 9, 0), *arguments[1:]]
     wrong = [np.zeros(4), *arguments[1:]]
-    watched = [*singular, *batch, *wrong, kernel, kernel.call]
+    watched = [*singular, *batch, *wrong, kernel]
     outcomes = ((singular, SingularError), (batch, SingularError), (wrong, ArgumentError))
 
     def provoke(times: int) -> None:
         for _ in range(times):
             for given, error in outcomes:
                 try:
-                    kernel.call(*given)
+                    kernel(*given)
                 except error:
                     continue
                 raise AssertionError
@@ -104,12 +105,12 @@ def test_no_memory_is_kept(kernel):
 
     def work(times: int) -> None:
         for _ in range(times):
-            kernel.call(*arguments)
-            kernel.call(*several)
-            one.call(big)
-            outcome(kernel.call, singular)
-            outcome(kernel.call, lists)
-            outcome(kernel.call, lists[:1])
+            kernel(*arguments)
+            kernel(*several)
+            one(big)
+            outcome(kernel, singular)
+            outcome(kernel, lists)
+            outcome(kernel, lists[:1])
 
     tracemalloc.start()  # NumPy reports the data of its arrays to it as well
     try:
@@ -129,47 +130,28 @@ def test_no_memory_is_kept(kernel):
 # -- lifetimes -------------------------------------------------------------------------------------
 
 
-def test_the_call_outlives_the_name_of_its_kernel():
-    arguments = one_state()
-    call = new_kernel().call
-    for _ in range(3):
-        gc.collect()
-    assert same(call(*arguments), new_kernel()(*arguments))
-    assert len(call(*[x.tolist() for x in arguments])) == 3
-
-
-def test_a_kernel_outlives_the_name_of_its_call():
-    arguments = one_state()
-    kernel = new_kernel()
-    call = kernel.call
-    wanted = call(*arguments)
-    del call
-    gc.collect()
-    assert same(kernel(*arguments), wanted)
-
-
 def test_results_outlive_their_kernel():
     arguments = one_state()
     kernel = new_kernel()
-    found = kernel.call(*arguments)
+    found = kernel(*arguments)
     kept = [x.copy() for x in found]
     del kernel
     gc.collect()
     assert same(found, kept)
 
 
-def test_kernels_are_collected():
-    dead = []
-    for _ in range(3):
-        kernel = new_kernel()
-        dead.append(weakref.ref(kernel))
-        keep_call = kernel.call
-        del kernel
-        gc.collect()
-        assert dead[-1]() is not None
-        del keep_call
-        gc.collect()
-    assert [reference() for reference in dead] == [None] * 3
+def test_kernels_are_freed_at_once_whichever_way_they_were_called():
+    arguments = one_state()
+    gc.disable()
+    try:
+        for given in (arguments, [x.tolist() for x in arguments], states(LEAST_STATES)):
+            kernel = new_kernel()
+            kernel(*given)
+            dead = [weakref.ref(x) for x in (kernel, kernel._evaluator)]
+            del kernel
+            assert [reference() for reference in dead] == [None, None]
+    finally:
+        gc.enable()
 
 
 COLLECTED = """
@@ -188,15 +170,14 @@ for seed in range(40):
     choose = random.Random(seed).random
     kernel = Kernel(program, backend="llvm")
     holder = Holder()
-    holder.cycle, holder.call = holder, kernel.call
+    holder.cycle, holder.kernel = holder, kernel
     if choose() < 0.5:
-        holder.kernel = kernel
-    call = kernel.call
+        kernel.holder = holder
     if choose() < 0.5:
         del kernel
     for _ in range(int(3 * choose())):
         gc.collect(int(3 * choose()))  # changes the order in which the collector finds things
-    kernel = holder = call = None
+    kernel = holder = None
     gc.collect()
 """
 
@@ -223,12 +204,12 @@ def test_calls_from_several_threads(kernel):
         arguments = one_state(seed)
         lists = [x.tolist() for x in arguments]
         batch = np.stack([arguments[0]] * 50)
-        wanted = kernel.call(*arguments)
+        wanted = kernel(*arguments)
         start.wait()
         for _ in range(300):
-            assert same(kernel.call(*arguments), wanted)
-            assert same(kernel.call(*lists), wanted)
-            batched = kernel.call(batch, *arguments[1:])
+            assert same(kernel(*arguments), wanted)
+            assert same(kernel(*lists), wanted)
+            batched = kernel(batch, *arguments[1:])
             np.testing.assert_allclose(batched[0], np.stack([wanted[0]] * 50), rtol=1e-15)
 
     start = threading.Barrier(8)
@@ -239,13 +220,13 @@ def test_calls_from_several_threads(kernel):
 
 def test_threads_compile_while_others_call(kernel, young):
     arguments = one_state()
-    wanted = kernel.call(*arguments)
+    wanted = kernel(*arguments)
     start = threading.Barrier(6)
 
     def compile_and_call(_: int) -> None:
         start.wait()
         for _ in range(5):
-            assert same(new_kernel().call(*arguments), wanted)
+            assert same(new_kernel()(*arguments), wanted)
             gc.collect()
 
     with ThreadPoolExecutor(6) as pool:

@@ -98,11 +98,9 @@ def kernels() -> dict[str, Kernel]:
 
 @every_copy
 @pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
-def test_copies_of_kernels_are_equal(name, how):
+def test_copies_of_kernels_compute_the_same(name, how):
     kernel = kernels()[name]
     other = COPIES[how](kernel)
-    assert other == kernel
-    assert hash(other) == hash(kernel)
     assert repr(other) == repr(kernel)
     assert type(other) is type(kernel)
     rng = np.random.default_rng(1)
@@ -115,18 +113,6 @@ def test_copies_of_kernels_are_equal(name, how):
 def results(kernel: Kernel, arrays: list[Any]) -> tuple[Any, ...]:
     found = kernel(*arrays)
     return found if isinstance(found, tuple) else (found,)
-
-
-def test_kernels_that_differ_are_not_equal():
-    arm = models()["arm"]
-    kernel = mbs.compile(mbs.gravity_torques, arm)
-    others = [
-        mbs.compile(mbs.gravity_torques, arm, backend="python"),
-        mbs.compile(mbs.gravity_torques, arm.with_gravity((0.0, 0.0, 1.0))),
-        mbs.compile(mbs.bias_torques, arm),
-    ]
-    assert all(other != kernel and kernel != other for other in others)
-    assert kernel != "gravity_torques"
 
 
 def test_what_fails_says_the_same_in_a_copy():

@@ -19,7 +19,7 @@ from mbs_dynamics.compiler.frontend.graph import NUMBER, Graph, Symbol
 from mbs_dynamics.compiler.frontend.lowering import lowered
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.errors import TraceError
+from mbs_dynamics.errors import TraceError, log_warning
 
 
 class Port(NamedTuple):
@@ -83,25 +83,6 @@ class Program:
     def name(self) -> str:
         """The name of the function."""
         return self.module.name
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Program):
-            return NotImplemented
-        return self is other or self._content() == other._content()
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.inputs, self.outputs))
-
-    def _content(self) -> Any:
-        """Return what tells programs apart; the number 1.0 equals the value 1, but for its text."""
-        from mbs_dynamics.compiler.ir.text import text  # rarely needed
-
-        data = [
-            x.data.tobytes()
-            for x in self.module.buffers(ir.CONSTANT, ir.TABLE)
-            if x.data is not None
-        ]
-        return text(self.module), data, self.inputs, self.outputs, self.guards, self.result_type
 
     @cached_property
     def operations(self) -> Operations:
@@ -176,10 +157,8 @@ def _reported(graph: Graph, name: str) -> Iterator[None]:
     """Log that tracing takes more than :data:`SILENT` seconds, if it does. Starts a thread."""
 
     def warn() -> None:
-        import logging  # slow to import, and rarely needed
-
         said = "%s: tracing takes more than %.0f s; %d operations so far"
-        logging.getLogger("mbs_dynamics").warning(said, name, SILENT, len(graph.nodes))
+        log_warning(said, name, SILENT, len(graph.nodes))
 
     timer = threading.Timer(SILENT, warn)
     timer.daemon = True

@@ -200,15 +200,6 @@ def add_symbols(addresses: Mapping[str, int]) -> None:
     _symbols.update(addresses)
 
 
-def kept_forever(code: MachineCode) -> MachineCode:
-    """Return code that nothing frees any more, for what all kernels share.
-
-    When the interpreter ends, it frees what modules refer to, while threads may still run it.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
-    return code
-
-
 LANES = (2, 4, 8)
 """How many doubles there are in vector registers."""
 
@@ -217,19 +208,22 @@ SHARED: dict[str, Callable[[], str]] = {
     **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
     **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
 }
-"""What writes the IR of the functions that the kernels of a process share."""
+"""What returns the IR of the functions that programs call by name."""
 
 _shared_lock = threading.Lock()
 
 
-def shared(name: str) -> int:
-    """Return the address of a function of :data:`SHARED`, compiled when first asked for.
+def shared(name: str, emit: Callable[[], str] | None = None) -> int:
+    """Return the address of a function that all kernels share, compiled when first asked for.
 
-    Raises BackendError if llvmlite is not installed or too old, or if no new code may run.
+    ``emit`` returns its IR; by default it is one of :data:`SHARED`. Raises BackendError if llvmlite
+    is not installed or too old, or if no new code may run.
     """
     with _shared_lock:
         if name not in _symbols:
-            code = kept_forever(MachineCode(SHARED[name](), optimized=True))
+            code = MachineCode((emit or SHARED[name])(), optimized=True)
+            # when the interpreter ends, it frees what modules refer to, while threads may run it
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
             _symbols[name] = code.address(name)
     return _symbols[name]
 

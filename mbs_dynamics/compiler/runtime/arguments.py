@@ -1,10 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a kernel: which is which, and what is wrong with them."""
+"""What a kernel takes and returns: which argument is which, what is wrong with it, named tuples."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,91 +18,81 @@ from mbs_dynamics.errors import ArgumentError
 
 
 class Signature:
-    """The inputs of a kernel with their defaults, and its outputs."""
+    """The inputs of a program, the last of which may have defaults."""
 
     def __init__(self, program: Program, defaults: Mapping[str, FloatArray]) -> None:
-        self.name = program.name
-        self.inputs, self.outputs = program.inputs, program.outputs
-        self.required = sum(port.name not in defaults for port in self.inputs)
-        if any(port.name in defaults for port in self.inputs[: self.required]):
-            raise ArgumentError(f"{self.name}: inputs with a default must come last")
-        optional = self.inputs[self.required :]
-        self.defaults = tuple(
-            np.array(defaults[port.name], dtype=np.float64, order="C") for port in optional
-        )
-        for port, default in zip(optional, self.defaults, strict=True):
-            default.flags.writeable = False
+        self.name, self.inputs, self.outputs = program.name, program.inputs, program.outputs
+        self.optional = {
+            port.name: np.array(defaults[port.name], dtype=np.float64, order="C")
+            for port in self.inputs
+            if port.name in defaults
+        }
+        """The defaults by name."""
+        self.required = len(self.inputs) - len(self.optional)
+        for port in self.inputs[self.required :]:
+            default = self.optional.get(port.name)
+            if default is None:
+                raise ArgumentError(f"{self.name}: inputs with a default must come last")
             if default.shape != port.shape:
                 raise ArgumentError(
                     f"{self.name}: the default of {port.name} has shape {default.shape}; "
                     f"valid is {port.shape}"
                 )
+            default.flags.writeable = False
+        self.defaults = tuple(self.optional.values())
 
-    @property
+    @functools.cached_property
     def python(self) -> inspect.Signature:
         """The signature as Python writes it, with shapes as annotations."""
-        empty = inspect.Parameter.empty
-        defaults = [empty] * self.required + [x.tolist() for x in self.defaults]
-        parameters = [
-            inspect.Parameter(
-                port.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=default,
-                annotation=_batched(port),
-            )
-            for port, default in zip(self.inputs, defaults, strict=True)
-        ]
-        shapes = [_batched(port) for port in self.outputs]
-        named = [f"{port.name} {shape}" for port, shape in zip(self.outputs, shapes, strict=True)]
-        returned = shapes[0] if len(shapes) == 1 else f"({', '.join(named)})"
-        return inspect.Signature(parameters, return_annotation=returned)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(x.name, kind, annotation=_batched(x)) for x in self.inputs]
+        for k, default in enumerate(self.defaults, self.required):
+            parameters[k] = parameters[k].replace(default=default.tolist())
+        returned = [f"{port.name} {_batched(port)}" for port in self.outputs]
+        several = f"({', '.join(returned)})" if len(returned) > 1 else _batched(self.outputs[0])
+        return inspect.Signature(parameters, return_annotation=several)
 
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Return all inputs in order, from positional and named arguments and defaults."""
-        if len(args) > len(self.inputs):
-            raise ArgumentError(self._complaint(f"got {len(args)} arguments"))
-        bound = {port.name: x for port, x in zip(self.inputs, args, strict=False)}
-        for name, value in named.items():
-            if name in bound:
-                raise ArgumentError(self._complaint(f"got two values for {name!r}"))
-            bound[name] = value
-        for port, default in zip(self.inputs[self.required :], self.defaults, strict=True):
-            bound.setdefault(port.name, default)
-        names = [port.name for port in self.inputs]
-        missing = [name for name in names if name not in bound]
-        unknown = [name for name in bound if name not in names]
-        if missing or unknown:
-            what = f"missing {missing}" if missing else f"got an unknown argument {unknown[0]!r}"
-            raise ArgumentError(self._complaint(what))
-        return [bound[name] for name in names]
-
-    def _complaint(self, complaint: str) -> str:
-        arguments = ", ".join(f"{port.name} {port.shape}" for port in self.inputs)
-        return f"{self.name}: {complaint}; the arguments are: {arguments}"
+        if not named and self.required <= len(args) <= len(self.inputs):
+            return [*args, *self.defaults[len(args) - self.required :]]
+        try:
+            values = self.optional | self.python.bind(*args, **named).arguments
+        except TypeError as error:
+            arguments = f"the arguments are: {listed(self.inputs)}"
+            raise ArgumentError(f"{self.name}: {error}; {arguments}") from None
+        return [values[port.name] for port in self.inputs]
 
     def arrays(self, values: Sequence[Any]) -> list[FloatArray]:
         """Return all inputs as float64 arrays with the right last axes."""
-        return [
-            _as_floats(self.name, port, value)
-            for port, value in zip(self.inputs, values, strict=True)
-        ]
+        given = zip(self.inputs, values, strict=True)
+        return [_as_floats(self.name, port, value) for port, value in given]
 
-    def batch(self, arrays: Sequence[FloatArray]) -> tuple[int, ...]:
-        """Return the shape to which the batch axes of all inputs broadcast."""
-        leading = [
-            array.shape[: array.ndim - len(port.shape)]
-            for array, port in zip(arrays, self.inputs, strict=True)
-        ]
+    def batch(self, arrays: Sequence[FloatArray], *, stepped: bool = False) -> tuple[int, ...]:
+        """Return the shape to which the batch axes of all inputs broadcast.
+
+        ``stepped`` says that they follow an axis of steps in all but the first input.
+        """
+        given = zip(self.inputs, arrays, strict=True)
+        leading = [array.shape[: array.ndim - len(port.shape)] for port, array in given]
+        if stepped:
+            leading[1:] = [axes[1:] for axes in leading[1:]]
+        if not any(leading):  # most calls
+            return ()
         try:
             return np.broadcast_shapes(*leading)
         except ValueError:
-            said = ", ".join(
-                f"{port.name} {array.shape}"
-                for port, array in zip(self.inputs, arrays, strict=True)
-            )
+            where = ", which follow the axis of the steps in all but the first argument,"
             raise ArgumentError(
-                f"{self.name}: the batch axes do not broadcast together: {said}"
+                f"{self.name}: the batch axes{where if stepped else ''} do not broadcast together: "
+                f"{listed(self.inputs, arrays)}"
             ) from None
+
+
+def listed(ports: Sequence[Port], arrays: Sequence[Port | FloatArray] | None = None) -> str:
+    """Return the names of ports, each with its shape, or that of its array."""
+    given = zip(ports, ports if arrays is None else arrays, strict=True)
+    return ", ".join(f"{port.name} {x.shape}" for port, x in given)
 
 
 def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
@@ -113,13 +105,46 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
         raise ArgumentError(f"{name}: {port.name} must be real numbers; got {came}")
     core = array.ndim - len(port.shape)
     if core < 0 or array.shape[core:] != port.shape:
-        batched = "(..., " + ", ".join(str(size) for size in port.shape) + ")"
         raise ArgumentError(
-            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or {batched} "
-            "for a batch"
+            f"{name}: {port.name} has shape {array.shape}; valid is {port.shape}, or "
+            f"{_batched(port)} for a batch"
         )
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
 def _batched(port: Port) -> str:
     return "(" + ", ".join(["...", *map(str, port.shape)]) + ")"
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def result_type(program: Program) -> Any:
+    """Return the type of the results of a program with several outputs: fields are their names.
+
+    It is the named tuple that the traced function returned, if it did and has the layout of a
+    tuple, which calls through machine code rely on; else one made for these names. For one output
+    it is None: that is returned as it is.
+    """
+    if len(program.outputs) == 1:
+        return None
+    kind = program.result_type
+    plain = kind is not None and kind.__basicsize__ == tuple.__basicsize__
+    if plain and not (kind.__dictoffset__ or kind.__weakrefoffset__):
+        return kind
+    return _made(program.name, tuple(port.name for port in program.outputs))
+
+
+@functools.cache
+def _made(name: str, fields: tuple[str, ...]) -> Any:
+    title = "".join(part.capitalize() for part in name.split("_")) or "Results"
+    base: Any = namedtuple(title, fields, rename=True)  # type: ignore[misc]
+
+    def reduced(results: Any) -> tuple[Any, ...]:
+        return _unpickled, (name, fields, tuple(results))
+
+    return type(title, (base,), {"__slots__": (), "__reduce__": reduced})
+
+
+def _unpickled(name: str, fields: tuple[str, ...], results: tuple[Any, ...]) -> Any:
+    return _made(name, fields)(*results)

@@ -18,7 +18,8 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
-from mbs_dynamics.compiler.runtime.batches import View
+from mbs_dynamics.compiler.runtime.arguments import listed
+from mbs_dynamics.compiler.runtime.states import View
 from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,29 +29,19 @@ if TYPE_CHECKING:
 def iterate(kernel: Kernel, arrays: Sequence[FloatArray], steps: Any) -> FloatArray:
     """Return the trajectory of :meth:`Kernel.iterate`; the arrays have the cores of the inputs."""
     steps = _checked_steps(kernel, steps)
-    ports = kernel.inputs
-    leading = [x.shape[: x.ndim - len(port.shape)] for x, port in zip(arrays, ports, strict=True)]
-    for port, axes in zip(ports[1:], leading[1:], strict=True):
-        if axes and axes[0] not in (1, steps):
+    first, *others = kernel.inputs
+    for port, x in zip(others, arrays[1:], strict=True):
+        if x.ndim > len(port.shape) and len(x) not in (1, steps):
             raise ArgumentError(
-                f"{kernel.name}: {port.name} has {axes[0]} entries along its first axis; valid is "
+                f"{kernel.name}: {port.name} has {len(x)} entries along its first axis; valid is "
                 f"one value for all steps, or one for each of the {steps} steps"
             )
-    try:
-        batch = np.broadcast_shapes(leading[0], *(axes[1:] for axes in leading[1:]))
-    except ValueError:
-        said = ", ".join(f"{p.name} {x.shape}" for p, x in zip(ports, arrays, strict=True))
-        raise ArgumentError(
-            f"{kernel.name}: the batch axes, which follow the axis of the steps in all but the "
-            f"first argument, do not broadcast together: {said}"
-        ) from None
-    trajectory = np.empty((steps + 1, *batch, *ports[0].shape))
+    batch = kernel.signature.batch(arrays, stepped=True)
+    trajectory = np.empty((steps + 1, *batch, *first.shape))
     trajectory[0] = arrays[0]
-    members, size = math.prod(batch), ports[0].size
-    states = trajectory.reshape(steps + 1, members, size)
-    given = [_series(x, port, batch, steps) for x, port in zip(arrays[1:], ports[1:], strict=True)]
-    series = [states, *given, states[1:]]
-    failure = _run(kernel, series, steps, members)
+    states = trajectory.reshape(steps + 1, math.prod(batch), first.size)
+    given = [_series(x, port, batch, steps) for x, port in zip(arrays[1:], others, strict=True)]
+    failure = _run(kernel, [states, *given, states[1:]])
     if failure:
         step, member, guard = failure
         finite = all(np.isfinite(x).all() for x in arrays)
@@ -66,7 +57,8 @@ def _checked_steps(kernel: Kernel, steps: Any) -> int:
     if not first or len(outputs) != 1 or outputs[0].shape != first[0].shape:
         raise ArgumentError(
             f"{kernel.name} cannot be iterated: that takes one output, of the shape of the first "
-            f"input; the outputs are: {_listed(outputs)}; the first input is: {_listed(first)}"
+            f"input; the outputs are: {listed(outputs)}; the first input is: "
+            f"{listed(first) or 'none'}"
         )
     try:
         count = operator.index(steps)
@@ -77,27 +69,21 @@ def _checked_steps(kernel: Kernel, steps: Any) -> int:
     return count
 
 
-def _listed(ports: Sequence[Port]) -> str:
-    return ", ".join(f"{port.name} {port.shape}" for port in ports) or "none"
-
-
 def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:
     """Return an input as (steps, members of the batch, entries); a state's entries are adjacent."""
     axes = x.shape[: x.ndim - len(port.shape)]
     along, own = axes[:1] or (1,), axes[1:]
-    missing = (1,) * (len(batch) - len(own))
-    extent = batch if own else missing
-    x = x.reshape(*along, *missing, *own, *port.shape)
+    extent = batch if own else ()
+    x = x.reshape(*along, *(1,) * (len(extent) - len(own)), *own, *port.shape)
     x = np.broadcast_to(x, (*along, *extent, *port.shape))
     x = np.require(x, requirements=("C", "A")).reshape(*along, math.prod(extent), port.size)
     return np.broadcast_to(x, (steps, math.prod(batch), port.size))
 
 
-def _run(
-    kernel: Kernel, series: Sequence[FloatArray], steps: int, members: int
-) -> tuple[int, int, int] | None:
+def _run(kernel: Kernel, series: Sequence[FloatArray]) -> tuple[int, int, int] | None:
     """Fill in the trajectory; return step, member and guard of the first failure, if any."""
-    failure, guards = None, len(kernel.guards)
+    failure, guards = None, len(kernel.program.guards)
+    steps, members, _ = series[-1].shape
     if members >= LEAST_STATES:
         for step in range(steps):
             status = kernel.evaluate(members, [View(x[step], x.strides[1]) for x in series])

@@ -5,70 +5,29 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
-import os
+import types
+import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.frontend.program import Operations, Port, Program
-from mbs_dynamics.compiler.jit import machine_code
+from mbs_dynamics.compiler.frontend.program import Operations, Program
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
-from mbs_dynamics.compiler.runtime.arguments import Signature
-from mbs_dynamics.compiler.runtime.batches import Evaluator, View, aligned, view_of
-from mbs_dynamics.compiler.runtime.buffers import BufferPool
-from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
+from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
+from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend, warn_if_long
 from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
-from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
-from mbs_dynamics.compiler.runtime.result_types import result_type
-from mbs_dynamics.errors import SingularError, UnknownBackendError
+from mbs_dynamics.compiler.runtime.native import table, vectorcall
+from mbs_dynamics.compiler.runtime.native.call import emit_call
+from mbs_dynamics.compiler.runtime.states import BufferPool, View, aligned, view_of
+from mbs_dynamics.errors import SingularError
 
-BACKENDS = ("llvm", "python")
-
-
-def default_backend() -> str:
-    """Return the back end used when none is named.
-
-    The environment variable MBS_BACKEND decides if it is set; else llvm where llvmlite is
-    installed, and plain Python where it is not. Where llvmlite is installed and cannot be used, a
-    warning is logged once. Raises UnknownBackendError for another value of the variable.
-    """
-    named = os.environ.get("MBS_BACKEND")
-    if named:
-        return checked_backend(named)
-    return "llvm" if importlib.util.find_spec("llvmlite") and _can_use_llvm() else "python"
-
-
-@functools.lru_cache(maxsize=1)
-def _can_use_llvm() -> bool:
-    problem = machine_code.problem()
-    if problem is not None:
-        import logging  # slow to import, and rarely needed
-
-        logging.getLogger("mbs_dynamics").warning("kernels are plain Python: %s", problem)
-    return problem is None
-
-
-def way_of_calling(backend: str) -> str:
-    """Return how kernels of a back end are called here, and why if there is a faster way."""
-    if backend == "llvm":
-        reason = layout.unsupported_reason()
-        return "machine code" if reason is None else f"ctypes: {reason}"
-    reason = None if os.environ.get("MBS_BACKEND") else machine_code.problem()
-    return "plain Python" if reason is None else f"plain Python: {reason}"
-
-
-def checked_backend(name: str) -> str:
-    """Return the name of a back end, or raise UnknownBackendError."""
-    if name not in BACKENDS:
-        raise UnknownBackendError(name, BACKENDS)
-    return name
-
+if TYPE_CHECKING:
+    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
 
 HELP = """Evaluate {} with arrays of the annotated shapes, and with leading batch axes.
 
@@ -109,13 +68,10 @@ class Kernel:
         backend: str | None = None,
         defaults: Mapping[str, FloatArray] | None = None,
     ) -> None:
-        self.program = program
-        self.name = program.name
+        self.program, self.inputs, self.outputs = program, program.inputs, program.outputs
+        self.name = self.__name__ = program.name
         self.__doc__ = HELP.format(program.name)
         self.backend = default_backend() if backend is None else checked_backend(backend)
-        self.guards = program.guards
-        self.inputs: tuple[Port, ...] = program.inputs
-        self.outputs: tuple[Port, ...] = program.outputs
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
         self.signature = Signature(program, defaults or {})
@@ -124,11 +80,10 @@ class Kernel:
         self._evaluator = _evaluator(self.backend, program)
         self._buffers: BufferPool | None = None
         if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
-            self._evaluator.table = table.KernelTable(
-                *(program, self._evaluator.function, self.defaults),
-                *(Kernel.__call__, self.result_type),
-            )
-            vectorcall.attach(self, self._evaluator.table.words, "mbs.call")
+            fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
+            made = table.KernelTable(self, self._evaluator.function, fallback)
+            self._evaluator.table = made
+            vectorcall.attach(self, made.words, "mbs.call", emit_call)
         else:
             self._buffers = BufferPool(program, self._evaluator.one)
 
@@ -137,9 +92,7 @@ class Kernel:
         return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
 
     def __getattr__(self, name: str) -> Any:
-        """Return what help() and inspect.signature() ask for: made when they do."""
-        if name == "__name__":
-            return self.name
+        """Return what inspect.signature() asks for: made when it does."""
         if name == "__signature__":
             return self.signature.python
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -150,24 +103,8 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the program: where it is unpickled it is compiled anew, or loaded."""
-        named = [port.name for port in self.inputs[self.required :]]
-        defaults = dict(zip(named, map(np.array, self.defaults), strict=True))
-        return _made, (self.program, self.backend, defaults)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Kernel):
-            return NotImplemented
-        same = (self.backend, self.program) == (other.backend, other.program)
-        alike = same and self.required == other.required
-        return alike and all(map(np.array_equal, self.defaults, other.defaults))
-
-    def __hash__(self) -> int:
-        return hash((self.backend, self.program))
-
-    @property
-    def call(self) -> Kernel:
-        """The kernel itself."""
-        return self
+        made = functools.partial(Kernel, backend=self.backend, defaults=self.signature.optional)
+        return made, (self.program,)
 
     @property
     def operations(self) -> Operations:
@@ -223,13 +160,11 @@ class Kernel:
         states = math.prod(batch)
         empty = aligned if states >= LEAST_STATES else np.empty
         outputs = [empty(batch + port.shape) for port in self.outputs]
-        ports = (*self.inputs, *self.outputs)
-        views = [
-            view_of(x, port, batch) for x, port in zip((*arrays, *outputs), ports, strict=True)
-        ]
+        ports = zip((*arrays, *outputs), (*self.inputs, *self.outputs), strict=True)
+        views = [view_of(x, port, batch) for x, port in ports]
         status = self.evaluate(states, views)
         if status:
-            state, guard = divmod(status - 1, len(self.guards))
+            state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
             raise self.singular(guard, np.unravel_index(state, batch), finite)
         return self._returned(outputs)
@@ -240,7 +175,7 @@ class Kernel:
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.
 
-        See ``Evaluator.evaluate`` of ``runtime.batches``. Raises MemoryError.
+        See ``evaluate`` of ``runtime.machine.Machine``. Raises MemoryError.
         """
         status = self._evaluator.evaluate(states, views, in_turn=in_turn)
         if status < 0:
@@ -253,14 +188,10 @@ class Kernel:
         """Return what to raise where a guard fails; for this package."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.guards[guard]}{when}{where}{why}")
+        return SingularError(f"{self.name}: {self.program.guards[guard]}{when}{where}{why}")
 
 
-def _made(program: Program, backend: str, defaults: Mapping[str, FloatArray]) -> Kernel:
-    return Kernel(program, backend=backend, defaults=defaults)
-
-
-def _evaluator(backend: str, program: Program) -> Evaluator:
+def _evaluator(backend: str, program: Program) -> Machine | PlainPython:
     if backend == "llvm":
         return Machine(program)
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython

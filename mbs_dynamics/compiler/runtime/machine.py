@@ -18,14 +18,12 @@ from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
-from mbs_dynamics.compiler.runtime import batches
-from mbs_dynamics.compiler.runtime.batches import View
-from mbs_dynamics.compiler.runtime.buffers import Buffers
-from mbs_dynamics.compiler.runtime.compile_time import warn_if_long
+from mbs_dynamics.compiler.runtime.backends import warn_if_long
 from mbs_dynamics.compiler.runtime.native.table import KernelTable
+from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
 
 
-class Machine(batches.Evaluator):
+class Machine:
     """A program as machine code."""
 
     def __init__(self, program: Program) -> None:
@@ -39,11 +37,16 @@ class Machine(batches.Evaluator):
         self._vector: Vector | None = None
 
     def one(self, buffers: Buffers) -> int:
-        """Evaluate the state in these buffers."""
+        """Evaluate the state in these buffers. Returns 0, or the guard that fails, from 1 on."""
         return self.plain(buffers.pointers)  # type: ignore[no-any-return]
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
-        """Evaluate states; many that do not depend on each other as vector code."""
+        """Evaluate states, ``in_turn`` if one may depend on the one before; else as vector code.
+
+        ``views`` are those of the inputs, then those of the outputs. Returns 0, or for the first
+        state i at which the guard k, counted from 1, fails, i times the number of guards, plus k;
+        or -1 if there is no memory.
+        """
         if in_turn or states < strategy.LEAST_STATES:
             return self.one_by_one(states, views)
         return self.vector(llvm.vector_lanes()).evaluate(states, views)
@@ -59,7 +62,7 @@ class Machine(batches.Evaluator):
 
     def one_by_one(self, states: int, views: Sequence[View]) -> int:
         """Evaluate one state after the other."""
-        at = batches.Addresses(views)
+        at = Addresses(views)
         if states == 1:  # for which the loop would have to be loaded
             return int(self.plain(at.pointers))
         what = states, at.pointers, at.strides, len(views), len(self.program.guards)
@@ -87,13 +90,13 @@ class Vector:
         self._free: list[Workspace] = []
 
     def evaluate(self, states: int, views: Sequence[View]) -> int:
-        """Evaluate at least as many states as there are lanes; see :meth:`Evaluator.evaluate`."""
-        at = batches.Addresses(views)
+        """Evaluate at least as many states as there are lanes; see :meth:`Machine.evaluate`."""
+        at = Addresses(views)
         try:
             workspace = self._free.pop()
         except IndexError:  # other threads use them all
             workspace = self.workspace()
-        vector = batches.address(workspace.words)
+        vector = address(workspace.words)
         status = int(self._driver(vector, states, at.pointers, at.strides))
         self._free.append(workspace)
         return status
@@ -103,8 +106,8 @@ class Vector:
         lanes, orders = self.lanes, self._orders
         sizes = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
         offsets = [*itertools.accumulate([*sizes, lanes], initial=0)]  # the last is the status
-        scratch = batches.aligned((offsets[-1],))
-        areas = batches.address(scratch) + 8 * np.array(offsets[:-1], dtype=np.int64)
+        scratch = aligned((offsets[-1],))
+        areas = address(scratch) + 8 * np.array(offsets[:-1], dtype=np.int64)
         places = [np.zeros(max(order.size, lanes), dtype=np.int32) for order in orders]
         words = VECTOR.words(
             function=self.code.address(self.program.name),
@@ -117,4 +120,4 @@ class Vector:
         for order, area, place in zip(orders, areas[:-1].tolist(), places, strict=True):
             place[: order.size] = 8 * lanes * order
             words += TILE_PORT.words(size=order.size, scratch=area, order=place.ctypes.data)
-        return Workspace(np.array(words, dtype=np.int64), (self, scratch, areas, places))
+        return Workspace(np.array(words, dtype=np.int64), (scratch, areas, places))

@@ -11,12 +11,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python
 from mbs_dynamics.compiler.frontend.program import Program
-from mbs_dynamics.compiler.runtime.batches import Evaluator, View
-from mbs_dynamics.compiler.runtime.buffers import Buffers
+from mbs_dynamics.compiler.runtime.states import Buffers, View
 
 
-class PlainPython(Evaluator):
-    """A program in plain Python."""
+class PlainPython:
+    """A program in plain Python. Its methods are those of :class:`runtime.machine.Machine`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -24,30 +23,24 @@ class PlainPython(Evaluator):
 
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers."""
-        return self._evaluate(
-            [x.reshape(-1) for x in buffers.inputs], [x.reshape(-1) for x in buffers.outputs]
-        )
+        return self._evaluate(buffers.inputs, buffers.outputs)
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states, one after the other."""
-        ports = (*self.program.inputs, *self.program.outputs)
-        tables = [
-            as_strided(view.array, (states, port.size), (view.by_state, 8))
-            for view, port in zip(views, ports, strict=True)
-        ]
-        inputs = len(self.program.inputs)
-        for k in range(states):
-            entries = [table[k] for table in tables]
-            guard = self._evaluate(entries[:inputs], entries[inputs:])
+        inputs, guards = self.program.inputs, len(self.program.guards)
+        ports = zip(views, (*inputs, *self.program.outputs), strict=True)
+        tables = [as_strided(x.array, (states, port.size), (x.by_state, 8)) for x, port in ports]
+        for k, entries in enumerate(zip(*tables, strict=True)):
+            guard = self._evaluate(entries[: len(inputs)], entries[len(inputs) :])
             if guard:
-                return k * len(self.program.guards) + guard
+                return k * guards + guard
         return 0
 
     def _evaluate(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
         try:
-            computed = self._function(*[x.tolist() for x in inputs])
+            computed = self._function(*[x.ravel().tolist() for x in inputs])
         except Failed as failed:
             return int(failed.args[0]) + 1
         for found, values in zip(outputs, computed, strict=True):
-            found[:] = values
+            found.flat = values
         return 0

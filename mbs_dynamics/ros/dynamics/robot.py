@@ -268,7 +268,7 @@ class Robot:
         """Return the outputs of the kernel, and None at the end, for those that it lacks."""
         if self._kernel is None:
             return (None,)
-        found = self._kernel.call(*(q, qd, qdd)[: self._takes], *self._of_model)
+        found = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
         return (*found, None) if self._several else (found, None)
 
     def _accelerations(

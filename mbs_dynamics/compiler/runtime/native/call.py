@@ -22,14 +22,9 @@ from __future__ import annotations
 from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import I1, I32, I64, NULL, PTR, Function, Pointer, Value
 from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
-from mbs_dynamics.compiler.passes.strategy import (
-    LARGEST_BATCH,
-    LEAST_STATES,
-    LEAST_UNLOCKED,
-    RECYCLED,
-)
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout, python
-from mbs_dynamics.compiler.runtime.native.dispatch import dispatch
 from mbs_dynamics.compiler.runtime.native.layout import ARRAY, TUPLE
 from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_PORTS, PORT
 
@@ -45,18 +40,13 @@ ONE_STATE, REFUSED = -1, -2
 OUTPUT = layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE
 
 
-def emit_calls(offset: int) -> str:
-    """Return the IR of ``mbs.call`` and ``mbs.dispatch``; objects have their table at an offset."""
-    functions = [checked(), result(), evaluate_vector(), python.fallback(), call(offset)]
-    return builder.module([*functions, dispatch(offset)], python.OBJECTS)
+def emit_call(name: str, offset: int) -> str:
+    """Return the IR of a vectorcallfunc, ``PyObject *name(kernel, args, nargsf, kwnames)``.
 
-
-def call(offset: int) -> Function:
-    """Return ``PyObject *mbs.call(kernel, args, nargsf, kwnames)``, a vectorcallfunc.
-
-    The fast path is taken with the inputs without a default, or with all inputs, in order.
+    The kernel has the address of its table at an offset. The fast path is taken with the inputs
+    without a default, or with all inputs, in order.
     """
-    f, kernel = python.vectorcall_function("mbs.call", offset, KERNEL)
+    f, kernel = python.vectorcall_function(name, offset, KERNEL)
     _, args, nargsf, kwnames = f.parameters
     given = nargsf & python.POSITIONAL
     inputs, outputs, ports = kernel.inputs, kernel.outputs, kernel.ports
@@ -106,8 +96,8 @@ def call(offset: int) -> Function:
         with f.loop(made.value) as k:
             f.call(python.DEC_REF, results[k])
         f.call(python.ERR_CLEAR)
-    f.ret(f.call(python.FALLBACK, kernel.fallback, *f.parameters))
-    return f
+    f.ret(f.call(python.CALL, kernel.fallback, args, nargsf, kwnames))
+    return builder.module([checked(), result(), evaluate_vector(), f], python.OBJECTS)
 
 
 def checked() -> Function:
@@ -143,7 +133,7 @@ def result() -> Function:
     port, states = f.parameters
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
     recycles = one & (kept != NULL)
-    with f.if_(recycles), f.loop(RECYCLED) as place, f.block() as checks:
+    with f.if_(recycles), f.loop(strategy.RECYCLED) as place, f.block() as checks:
         array = kept[place]  # at first it is None; later who had it may have changed all of it
         checks.leave_unless(array.references == 1)
         own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
@@ -151,7 +141,7 @@ def result() -> Function:
         checks.leave_unless(array.weak_references == NULL)
         array.references = 2
         f.ret(array)
-    with f.if_(states * port.size * 8 > LARGEST_BATCH):
+    with f.if_(states * port.size * 8 > strategy.LARGEST_BATCH):
         f.ret(NULL)
     shape = f.array(I64, MOST_AXES)
     shape[0] = states
@@ -171,20 +161,15 @@ def result() -> Function:
 
 
 def _evaluate(
-    f: Function,
-    attempt: builder.Block,
-    kernel: Value,
-    pointers: Value,
-    strides: Value,
-    states: Value,
+    f: Function, block: builder.Block, kernel: Value, pointers: Value, strides: Value, states: Value
 ) -> None:
     """Emit the evaluation of all states, which leaves the block if a guard fails."""
     with f.if_(states >= LEAST_STATES):
-        attempt.leave_unless(f.call(EVALUATE_VECTOR, kernel, pointers, strides, states))
+        block.leave_unless(f.call(EVALUATE_VECTOR, kernel, pointers, strides, states))
     with f.else_():
         left = f.variable(I64, states)
         with f.forever() as evaluations:
-            attempt.leave_unless(f.call(kernel.function, pointers) == 0)
+            block.leave_unless(f.call(kernel.function, pointers) == 0)
             left.value = left.value - 1
             evaluations.leave_unless(left.value > 0)
             with f.loop(kernel.inputs + kernel.outputs) as k:
@@ -201,10 +186,10 @@ def evaluate_vector() -> Function:
     vector = kernel.vector
     kernel.vector = NULL
     thread = f.variable(PTR, NULL)
-    with f.if_(states >= LEAST_UNLOCKED):
+    with f.if_(states >= strategy.LEAST_UNLOCKED):
         thread.value = f.call(python.SAVE_THREAD)
     status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
-    with f.if_(states >= LEAST_UNLOCKED):
+    with f.if_(states >= strategy.LEAST_UNLOCKED):
         f.call(python.RESTORE_THREAD, thread.value)
     kernel.vector = vector
     f.ret(status == 0)

@@ -1,19 +1,33 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The call of a function that chooses its kernel: one for all such functions of a process.
+"""Functions that choose a kernel by their owner and options, and remember the choice.
 
 A function of an owner, arrays and options, ``jacobian(arm, q, "tool")``, has one kernel for each
 owner and each choice of options. To look it up costs more than many kernels take. So the function
 keeps a table of calls that were made before. A call that is like one of them, with the very same
-owner and options, goes to its kernel at once, and every other one to a Python function.
+owner and options, goes to its kernel at once, in machine code, and every other one to ``__call__``.
+Where calls cannot run machine code, nothing is remembered.
 """
 
 from __future__ import annotations
 
-from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Function, Inline, Pointer, Struct
-from mbs_dynamics.compiler.runtime.native import python
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
+from mbs_dynamics.compiler.passes.strategy import PATIENCE
+from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
+
+if TYPE_CHECKING:
+    from mbs_dynamics.compiler.runtime.kernel import Kernel
 
 ENTRIES = 16
 """Calls that are remembered for each function."""
@@ -33,12 +47,15 @@ names, and how many arrays follow the owner; the names, the values of all that f
 and the arguments that the kernel takes besides; the kernel, and its vectorcallfunc."""
 
 DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
-"""The table of a function: the Python function for calls that are not in it, and the entries."""
+"""The table of a function: the bound method for calls that are not in it, and the entries."""
 
 
-def dispatch(offset: int) -> Function:
-    """Return ``PyObject *mbs.dispatch(function, args, nargsf, kwnames)``, a vectorcallfunc."""
-    f, table = python.vectorcall_function("mbs.dispatch", offset, DISPATCH)
+def emit_dispatch(name: str, offset: int) -> str:
+    """Return the IR of a vectorcallfunc, ``PyObject *name(function, args, nargsf, kwnames)``.
+
+    The function has the address of its table at an offset.
+    """
+    f, table = python.vectorcall_function(name, offset, DISPATCH)
     _, args, nargsf, kwnames = f.parameters
     given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
@@ -51,8 +68,8 @@ def dispatch(offset: int) -> Function:
             same.leave_unless((entry.owner == owner) & (entry.given == given))
             names, extras, arrays = entry.names, entry.extras, entry.arrays
             same.leave_unless(names.size == named.value)
-            with f.loop(named.value) as name:
-                same.leave_unless(kwnames.items[name] == names.items[name])
+            with f.loop(named.value) as j:
+                same.leave_unless(kwnames.items[j] == names.items[j])
             options = args.at(arrays + 1)
             with f.loop(given + named.value - arrays - 1) as option:
                 same.leave_unless(options[option] == entry.options.items[option])
@@ -62,5 +79,89 @@ def dispatch(offset: int) -> Function:
                 arguments[arrays + extra] = extras.items[extra]
             count = arrays + extras.size
             f.ret(f.call(entry.call, entry.kernel, arguments, count, NULL))
-    f.ret(f.call(python.FALLBACK, table.fallback, *f.parameters))
-    return f
+    f.ret(f.call(python.CALL, table.fallback, args, nargsf, kwnames))
+    return module([f])
+
+
+class Dispatcher:
+    """A function ``f(owner, *arrays, *options, **options)``; its ``__call__`` calls a kernel."""
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        """Return an object of the class, or of its subclass that is called through machine code."""
+        native = layout.supported()
+        return object.__new__(vectorcall.callable_type(cls, at_once=False) if native else cls)
+
+    __call__: Callable[..., Any]
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._table: Any = None
+        self._held: list[Any] = [None] * ENTRIES
+        self._missed = 0
+
+    def remember(
+        self,
+        owner: Any,
+        arrays: int,
+        options: tuple[Any, ...],
+        named: tuple[tuple[str, Any], ...],
+        kernel: Kernel,
+        extras: tuple[Any, ...],
+    ) -> None:
+        """Let calls like this one go to a kernel at once.
+
+        That is: calls with the same owner, so many arrays, and the very same options, which have to
+        be of types whose objects never change, or nothing is remembered. ``extras`` are what the
+        kernel takes after the arrays; the owner has to keep them, and the kernel, alive.
+        """
+        values = (*options, *(value for _, value in named))
+        native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
+        if not native or not all(map(_is_fixed, values)):
+            return
+        with self._lock:
+            k = self._place()
+            if k is None:
+                return
+            names = tuple(sys.intern(name) for name, _ in named)
+            watch = weakref.ref(owner, functools.partial(self._forget, k))
+            self._held[k] = watch, names, values, extras
+            entry = ENTRY.words(
+                owner=id(owner),
+                given=1 + arrays + len(options),
+                arrays=arrays,
+                names=id(names),
+                options=id(values),
+                extras=id(extras),
+                kernel=id(kernel),
+                call=vectorcall.code_of(kernel),
+            )
+            self._entries[k, 1:] = entry[1:]
+            self._entries[k, 0] = entry[0]  # last: from here on it counts
+
+    def _place(self) -> int | None:
+        """Return the number of a free entry, if there is one."""
+        if self._table is None:
+            self._table = np.zeros(1 + ENTRIES * len(ENTRY.names), dtype=np.int64)
+            self._fallback = self.__call__
+            self._table[0] = id(self._fallback)
+            self._entries = self._table[1:].reshape(ENTRIES, -1)
+            vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
+        if None not in self._held:
+            self._missed += 1
+            if self._missed < PATIENCE:
+                return None
+            self._missed = 0
+            for k in range(ENTRIES):
+                self._forget(k)
+        return self._held.index(None)
+
+    def _forget(self, k: int, _: Any = None) -> None:
+        self._entries[k, 0] = 0
+        self._held[k] = None
+
+
+def _is_fixed(x: Any) -> bool:
+    """Whether an object is always the same."""
+    if type(x) is tuple:
+        return all(_is_fixed(y) for y in x)
+    return x is None or type(x) in (str, int, float, bool)

@@ -5,18 +5,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.builder import I64, PTR, Inline, Pointer, Struct
 from mbs_dynamics.compiler.codegen.llvm_batch import VECTOR
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.native import layout
+from mbs_dynamics.errors import log_warning
+
+if TYPE_CHECKING:
+    from mbs_dynamics.compiler.runtime.kernel import Kernel
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
@@ -43,10 +46,9 @@ KERNEL = Struct.of_words(
     outputs=I64,
     ports=Inline(PORT),
 )
-"""A kernel: its machine code; the Python function that is called with the kernel and the arguments
-of all other calls; the named tuple of its results, if there are several; its vector code, null if
-there is none yet or while it runs; how many inputs there are without a default, how many inputs and
-how many outputs; and the ports in order."""
+"""A kernel: its machine code; the bound method for all other calls; the named tuple of its results,
+if there are several; its vector code, null if there is none yet or while it runs; how many inputs
+there are without a default, how many inputs and how many outputs; and the ports in order."""
 
 
 def suits(program: Program) -> bool:
@@ -60,9 +62,7 @@ def suits(program: Program) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _report_once() -> None:
-    import logging  # slow to import, and rarely needed
-
-    logging.getLogger("mbs_dynamics").warning(
+    log_warning(
         "kernels are called through ctypes, which takes one to two microseconds more per call: %s",
         layout.unsupported_reason(),
     )
@@ -71,35 +71,27 @@ def _report_once() -> None:
 class KernelTable:
     """The table of one kernel, and what it points to. It has to live as long as the kernel.
 
-    ``function`` is the address of the code, and ``result_type`` the named tuple of the results, if
-    there are several.
+    ``function`` is the address of its code, and ``fallback`` a bound method.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        function: int,
-        defaults: Sequence[FloatArray],
-        fallback: Callable[..., Any],
-        result_type: Any,
-    ) -> None:
-        required = len(program.inputs) - len(defaults)
+    def __init__(self, kernel: Kernel, function: int, fallback: Callable[..., Any]) -> None:
+        inputs, outputs = kernel.inputs, kernel.outputs
         words = KERNEL.words(
             function=function,
             fallback=id(fallback),
-            result_type=id(result_type),
+            result_type=id(kernel.result_type),
             vector=0,
-            required=required,
-            inputs=len(program.inputs),
-            outputs=len(program.outputs),
+            required=kernel.required,
+            inputs=len(inputs),
+            outputs=len(outputs),
         )
-        self._held: list[Any] = [defaults, fallback, result_type]
-        for k, port in enumerate((*program.inputs, *program.outputs)):
+        self._held: list[Any] = [fallback, kernel.defaults, kernel.result_type]
+        for k, port in enumerate((*inputs, *outputs)):
             extents = np.array([port.shape, np.empty(port.shape).strides], np.int64)
             default = results = 0
-            if required <= k < len(program.inputs):
-                default = defaults[k - required].ctypes.data
-            if k >= len(program.inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
+            if kernel.required <= k < len(inputs):
+                default = kernel.defaults[k - kernel.required].ctypes.data
+            if k >= len(inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
                 kept = [None] * strategy.RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))
                 self._held.append(kept)

@@ -9,15 +9,16 @@ table, which tells the function about the object.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.compiler.jit import machine_code as llvm
-from mbs_dynamics.compiler.runtime.native.call import emit_calls
+from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.native.layout import pointer
 from mbs_dynamics.compiler.runtime.native.python import name_symbols
 
@@ -25,10 +26,8 @@ TP_CALL, TP_MEMBERS = 50, 72  # Py_tp_call, Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
-
 _lock = threading.Lock()
 _types: dict[type, type] = {}
-_codes: dict[int, llvm.MachineCode] = {}
 _forever: list[Any] = []
 
 
@@ -72,25 +71,23 @@ def _new_type(base: type, at_once: bool) -> type:
     return made
 
 
-def attach(callee: Any, table: NDArray[np.int64], name: str) -> None:
+def attach(
+    callee: Any, table: NDArray[np.int64], name: str, emit: Callable[[str, int], str]
+) -> None:
     """Let calls of an object of a type from :func:`callable_type` run code that reads a table.
 
-    ``name`` is that of the vectorcall function. The address of the table stands behind its own.
+    ``emit`` returns the IR of a vectorcall function that has a name and whose callable has the
+    address of its table, which stands behind that of the function, at an offset.
     """
     place = id(callee) + type(callee).__basicsize__ - 16
     ctypes.c_void_p.from_address(place + 8).value = table.ctypes.data
-    code = _code(type(callee).__basicsize__ - 8)
-    ctypes.c_void_p.from_address(place).value = code.address(name)
+    offset = type(callee).__basicsize__ - 8
+    name_symbols()
+    name = f"{name}{offset}"
+    code = machine_code.shared(name, functools.partial(emit, name, offset))
+    ctypes.c_void_p.from_address(place).value = code
 
 
 def code_of(callee: Any) -> int:
     """Return the address of the function that calls of an object run."""
     return pointer(id(callee) + type(callee).__basicsize__ - 16)
-
-
-def _code(offset: int) -> llvm.MachineCode:
-    with _lock:
-        if offset not in _codes:
-            name_symbols()
-            _codes[offset] = llvm.kept_forever(llvm.MachineCode(emit_calls(offset), optimized=True))
-        return _codes[offset]

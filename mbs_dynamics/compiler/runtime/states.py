@@ -1,0 +1,112 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""States on their way to a back end: where those of a batch are in memory, and buffers for one.
+
+All of them have been checked. This relies on no layout of objects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.frontend.program import Port, Program
+
+LINE = 64
+"""Bytes of a line of the processor's cache, and of its widest vectors."""
+
+FLOAT64 = np.dtype(np.float64)
+
+
+class View(NamedTuple):
+    """Where the states of one port are in memory. The entries of a state lie side by side."""
+
+    array: FloatArray
+    """Its first entry is the first one of the first state."""
+    by_state: int
+    """Bytes from one state to the next; 0 if all states share the same entries."""
+
+
+def view_of(array: FloatArray, port: Port, batch: tuple[int, ...]) -> View:
+    """Return the view of an array whose batch axes broadcast to a batch, or of a copy."""
+    batched = array.ndim > len(port.shape)
+    if batched and array.shape != batch + port.shape:
+        array = np.broadcast_to(array, batch + port.shape)
+    flags = array.flags
+    if len(batch) == 1 and batched and flags.aligned and len(array) and array[0].flags.c_contiguous:
+        return View(array, array.strides[0])
+    if not (flags.c_contiguous and flags.aligned):
+        array = np.require(array, requirements=("C", "A"))
+    return View(array, 8 * port.size if batched else 0)
+
+
+def address(array: ndarray[Any, Any]) -> int:
+    """Return the address of the first entry."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Return a new C-contiguous array that begins with a line of the cache.
+
+    Vectors that straddle two lines are stored at half the speed.
+    """
+    size = math.prod(shape)
+    room = np.empty(size + LINE // 8)
+    start = -address(room) % LINE // 8
+    return room[start : start + size].reshape(shape)
+
+
+class Addresses:
+    """The tables that compiled loops take: where state 0 is in each port, and the next one."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        places = [address(view.array) for view in views]
+        self._words = np.array(places + [view.by_state for view in views], dtype=np.int64)
+        self.pointers = address(self._words)
+        self.strides = self.pointers + 8 * len(views)
+
+
+class Buffers:
+    """Arrays for the inputs and outputs of one state at a time.
+
+    NumPy takes ten times as long to return the address of a small array as to copy the array. So
+    calls that are not native copy inputs to these arrays, whose addresses are known.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.inputs = [np.empty(port.shape) for port in program.inputs]
+        self.outputs = [np.empty(port.shape) for port in program.outputs]
+        self._addresses = Addresses([View(x, 0) for x in (*self.inputs, *self.outputs)])
+        self.pointers = self._addresses.pointers
+
+
+class BufferPool:
+    """Buffers of one kernel. ``evaluate`` evaluates the state in them and returns the status."""
+
+    def __init__(self, program: Program, evaluate: Callable[[Buffers], int]) -> None:
+        self._program, self._evaluate = program, evaluate
+        self._shapes = [port.shape for port in program.inputs]
+        self._free: list[Buffers] = []
+
+    def call(self, args: tuple[Any, ...]) -> list[ndarray[Any, Any]] | None:
+        """Return the results for one state; None if a guard fails or arguments do not suit."""
+        if len(args) != len(self._shapes):
+            return None
+        for x, shape in zip(args, self._shapes, strict=True):
+            if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape:
+                return None
+        try:
+            buffers = self._free.pop()
+        except IndexError:  # the first call, or others have not ended
+            buffers = Buffers(self._program)
+        for array, x in zip(buffers.inputs, args, strict=True):
+            array[...] = x
+        failed = self._evaluate(buffers)
+        results = None if failed else [array.copy() for array in buffers.outputs]
+        self._free.append(buffers)
+        return results
