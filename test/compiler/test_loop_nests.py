@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler.codegen import c, llvm, python
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.lowering import hoisted
 from mbs_dynamics.compiler.ir import interpreter, nodes
 from mbs_dynamics.compiler.ir import operations as ops
@@ -200,7 +201,7 @@ def test_machine_code(seed, lanes):
     ports = [np.ascontiguousarray(states.T), *(aligned((x.size, lanes)) for x in whole.outputs)]
     statuses = aligned((lanes,)).view(np.int32)
     addresses = np.array([x.ctypes.data for x in (*ports, statuses)], dtype=np.uint64)
-    status = machine_code.FUNCTION(code.address(whole.name))(addresses.ctypes.data)
+    status = machine_code.c_type(BODY)(code.address(whole.name))(addresses.ctypes.data)
     every = [evaluate(whole, {"x": x}) for x in states]
     assert bool(status) == any(status for _, status in every)
     for k, (expected, failed) in enumerate(every):
@@ -282,7 +283,7 @@ def test_several_sines_at_once(printer, tmp_path):
         code = machine_code.MachineCode(llvm.emit_module(whole))
         y, z = np.empty(ROWS), np.empty(ROWS**2)
         ports = np.array([a.ctypes.data for a in (x, y, z)], dtype=np.uint64)
-        assert machine_code.FUNCTION(code.address("program"))(ports.ctypes.data) == 0
+        assert machine_code.c_type(BODY)(code.address("program"))(ports.ctypes.data) == 0
     close(np.asarray(z)[kept], expected["z"][kept])
 
 

@@ -16,6 +16,7 @@ be deleted at any time. MBS_CACHE=0 switches the cache off.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import threading
@@ -68,21 +69,18 @@ def load(name: str) -> bytes | None:
     place = folder()
     if place is None:
         return None
-    path = os.path.join(place, name + SUFFIX)
-    try:
+    with contextlib.suppress(OSError):
         if not _private(os.stat(place), stat.S_ISDIR):
             return None
         # O_NONBLOCK: to open a FIFO would wait for a writer
-        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with contextlib.suppress(OSError), open(opened, "rb") as file:
-        if not _private(os.fstat(opened), stat.S_ISREG):
-            return None
-        found = _contents(name, file.read())
-        if found is not None:
-            os.utime(opened)  # used now: the oldest go first
-        return found
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(os.open(os.path.join(place, name + SUFFIX), flags), "rb") as file:
+            if not _private(os.fstat(file.fileno()), stat.S_ISREG):
+                return None
+            start, contents = file.read(len(VERSION) + DIGEST), file.read()
+            if start == _start(name, contents):
+                os.utime(file.fileno())  # used now: the oldest go first
+                return contents
     return None
 
 
@@ -100,7 +98,7 @@ def store(name: str, contents: bytes) -> None:
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             with open(os.open(temporary, new, 0o600), "wb") as file:
-                file.write(VERSION + _checksum(name, contents) + contents)
+                file.write(_start(name, contents) + contents)
             os.replace(temporary, os.path.join(place, name + SUFFIX))
         except OSError:
             os.unlink(temporary)
@@ -112,24 +110,17 @@ def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
     return kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & shared
 
 
-def _checksum(name: str, contents: bytes) -> bytes:
-    return blake2b(name.encode() + contents, digest_size=DIGEST).digest()
+def _start(name: str, contents: bytes) -> bytes:
+    """Return how the file of an object begins."""
+    return VERSION + blake2b(name.encode() + contents, digest_size=DIGEST).digest()
 
 
-def _contents(name: str, read: bytes) -> bytes | None:
-    start = len(VERSION) + DIGEST
-    contents = read[start:]
-    return contents if read[:start] == VERSION + _checksum(name, contents) else None
-
-
-_writes = 0
+_writes = itertools.count()
 
 
 def _tidy(place: str) -> None:
     """Bound the size of the folder, at the first write of a process and now and then after it."""
-    global _writes
-    _writes += 1
-    if _writes % WRITES_PER_TIDYING != 1:
+    if next(_writes) % WRITES_PER_TIDYING:
         return
     files = []
     for entry in os.scandir(place):

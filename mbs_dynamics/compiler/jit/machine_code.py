@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
 from mbs_dynamics.compiler.jit import cache, elf
@@ -33,17 +34,6 @@ CODE = (
 
 PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
 """Lines of /proc/cpuinfo that decide over machine code."""
-
-FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
-"""C type of a program's function, for one state."""
-
-_WORD, _AT = ctypes.c_int64, ctypes.c_void_p
-
-LOOP = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT, _WORD, _WORD)
-"""C type of the loop of :mod:`codegen.llvm_shared`. ctypes releases the interpreter lock."""
-
-BATCH = ctypes.CFUNCTYPE(_WORD, _AT, _WORD, _AT, _AT)
-"""C type of the driver of :mod:`codegen.llvm_batch`."""
 
 _lock = threading.Lock()
 _symbols: dict[str, int] = {}
@@ -189,6 +179,13 @@ def assembly(ir: str) -> str:
     _version()
     with _lock:
         return str(_emitter().emit_assembly(_binding().parse_assembly(ir)))
+
+
+def c_type(function: Prototype) -> Any:
+    """Return the C type of a function. ctypes releases the interpreter lock while it runs."""
+    integers = {I32: ctypes.c_int32, I64: ctypes.c_int64}
+    types = function.returns, *function.parameters
+    return ctypes.CFUNCTYPE(*[integers.get(name_of(x), ctypes.c_void_p) for x in types])
 
 
 def _address(name: str) -> int:

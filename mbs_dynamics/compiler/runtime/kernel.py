@@ -77,7 +77,13 @@ class Kernel:
         self.signature = Signature(program, defaults or {})
         self.required, self.defaults = self.signature.required, self.signature.defaults
         warn_if_long(program, self.backend)
-        self._evaluator = _evaluator(self.backend, program)
+        self._evaluator: Machine | PlainPython
+        if self.backend == "llvm":
+            self._evaluator = Machine(program)
+        else:
+            from mbs_dynamics.compiler.runtime.plain_python import PlainPython  # rarely needed
+
+            self._evaluator = PlainPython(program)
         self._buffers: BufferPool | None = None
         if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
@@ -189,11 +195,3 @@ class Kernel:
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.program.guards[guard]}{when}{where}{why}")
-
-
-def _evaluator(backend: str, program: Program) -> Machine | PlainPython:
-    if backend == "llvm":
-        return Machine(program)
-    from mbs_dynamics.compiler.runtime.plain_python import PlainPython
-
-    return PlainPython(program)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.codegen.llvm_batch import TILE_PORT, VECTOR
+from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER, TILE_PORT, VECTOR
+from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LOOP
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
@@ -30,7 +31,7 @@ class Machine:
         self.program = program
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
-        self.plain = llvm.FUNCTION(self.function)
+        self.plain = llvm.c_type(BODY)(self.function)
         self.table: KernelTable | None = None
         """What calls in machine code read, if there are any: they run vector code, too."""
         self._lock = threading.Lock()
@@ -66,7 +67,7 @@ class Machine:
         if states == 1:  # for which the loop would have to be loaded
             return int(self.plain(at.pointers))
         what = states, at.pointers, at.strides, len(views), len(self.program.guards)
-        return int(llvm.LOOP(llvm.shared("mbs.loop"))(self.function, *what))
+        return int(llvm.c_type(LOOP)(llvm.shared("mbs.loop"))(self.function, *what))
 
 
 class Workspace(NamedTuple):
@@ -84,7 +85,7 @@ class Vector:
         stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
         self.code = llvm.MachineCode(emit_llvm(stored, lanes))
-        self._driver = llvm.BATCH(llvm.shared(f"mbs.batch{lanes}"))
+        self._driver = llvm.c_type(DRIVER)(llvm.shared(f"mbs.batch{lanes}"))
         self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
         """Where the entries of each port stand in the scratch area of a tile."""
         self._free: list[Workspace] = []
