@@ -181,6 +181,7 @@ def assembly(ir: str) -> str:
         return str(_emitter().emit_assembly(_binding().parse_assembly(ir)))
 
 
+@functools.cache
 def c_type(function: Prototype) -> Any:
     """Return the C type of a function. ctypes releases the interpreter lock while it runs."""
     integers = {I32: ctypes.c_int32, I64: ctypes.c_int64}
