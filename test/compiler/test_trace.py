@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Graph, atan2, less, positive, select, sin, trace
-from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.compiler.ir.nodes import Check, Let
+from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.errors import SingularError, TraceError
 
 pytestmark = pytest.mark.backend_independent
@@ -172,7 +172,7 @@ def test_two_threads_trace_at_the_same_time():
         return function
 
     def run(factor, meet):
-        return emit_python(trace(slowly(factor, meet), {"x": (3,)}, name="f"))
+        return text(trace(slowly(factor, meet), {"x": (3,)}, name="f").module)
 
     with ThreadPoolExecutor(2) as pool:
         together = [pool.submit(run, factor, barrier.wait) for factor in (2.0, 3.0)]
