@@ -11,16 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler.frontend import domains
-from mbs_dynamics.compiler.frontend.domains import (
-    COLUMN,
-    GROUND,
-    LAST,
-    OTHER,
-    OWN,
-    PARENT,
-    ROW,
-    WITHIN,
-)
+from mbs_dynamics.compiler.frontend.domains import COLUMN, GROUND, LAST, OWN, PARENT, ROW, WITHIN
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Symbol
 from mbs_dynamics.compiler.frontend.loops import INWARD, Loops, NoLoopNest, Row, Scope, is_ground
 from mbs_dynamics.compiler.frontend.series import Series
@@ -176,8 +167,8 @@ class Values:
 
 PARTS = {
     (domains.ROWS, OWN, OWN): {0},
-    (domains.PAIRS, OTHER, OWN): {1},
-    (domains.PAIRS, OWN, OTHER): {-1},
+    (domains.PAIRS, domains.OTHER, OWN): {1},
+    (domains.PAIRS, OWN, domains.OTHER): {-1},
     (domains.ALL, OWN, COLUMN): {-1, 0, 1},
     (domains.SINCE, OWN, COLUMN): {0, 1},
     (domains.SINCE, COLUMN, OWN): {-1, 0},

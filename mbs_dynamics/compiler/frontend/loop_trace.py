@@ -11,26 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.compiler.frontend import domains
 from mbs_dynamics.compiler.frontend.containers import Matrix, Values, taken_apart
-from mbs_dynamics.compiler.frontend.domains import (
-    BEGIN,
-    END,
-    PAIRS,
-    PARENT_ROW,
-    ROW,
-    ROWS,
-    WITHIN,
-    Forest,
-)
+from mbs_dynamics.compiler.frontend.domains import BEGIN, END, PARENT_ROW, ROW, ROWS, WITHIN, Forest
 from mbs_dynamics.compiler.frontend.graph import LOAD
-from mbs_dynamics.compiler.frontend.loops import (
-    INWARD,
-    OUTWARD,
-    Loop,
-    Loops,
-    NoLoopNest,
-    PerRow,
-)
+from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loop, Loops, NoLoopNest, PerRow
 from mbs_dynamics.compiler.frontend.lowering import hoisted, live_nodes, lowered
 from mbs_dynamics.compiler.frontend.program import Port, Program, named_results
 from mbs_dynamics.compiler.ir import nodes as ir
@@ -320,10 +305,12 @@ class _Nest:
         if not calls:
             return
         same = len({call.procedure for call in calls.values()}) == 1
-        if loop.domain == PAIRS and not same:
+        if loop.domain == domains.PAIRS and not same:
             raise NoLoopNest
         statement: Statement = next(iter(calls.values()))  # if all kinds do the same
-        if loop.domain != PAIRS and not (same and len(calls) == len(set(self.forest.kinds))):
+        if loop.domain != domains.PAIRS and not (
+            same and len(calls) == len(set(self.forest.kinds))
+        ):
             cases = tuple((kind, (call,)) for kind, call in calls.items())
             statement = ir.Switch(index(self.kinds[ROW]), cases)
         inward = loop.direction == INWARD
