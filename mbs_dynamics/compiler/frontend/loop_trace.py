@@ -304,13 +304,11 @@ class _Nest:
                 calls[kind] = ir.Call(self._procedure(loop.domain, statements), arguments)
         if not calls:
             return
-        same = len({call.procedure for call in calls.values()}) == 1
-        if loop.domain == domains.PAIRS and not same:
-            raise NoLoopNest
-        statement: Statement = next(iter(calls.values()))  # if all kinds do the same
-        if loop.domain != domains.PAIRS and not (
-            same and len(calls) == len(set(self.forest.kinds))
-        ):
+        every = loop.domain == domains.PAIRS or calls.keys() == set(self.forest.kinds)
+        statement: Statement = next(iter(calls.values()))
+        if not every or len({call.procedure for call in calls.values()}) > 1:
+            if loop.domain == domains.PAIRS:
+                raise NoLoopNest
             cases = tuple((kind, (call,)) for kind, call in calls.items())
             statement = ir.Switch(index(self.kinds[ROW]), cases)
         inward = loop.direction == INWARD

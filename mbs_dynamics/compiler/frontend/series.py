@@ -44,12 +44,14 @@ class Series:
 
     # -- arithmetic ------------------------------------------------------------------------------
 
+    def _coefficients(self, x: Any) -> tuple[Coefficient, ...]:
+        """Return those of a series, or of a constant."""
+        return x.c if isinstance(x, Series) else (x, *[0.0] * self.order)
+
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Series):
-            return Series([a + b for a, b in zip(self.c, other.c, strict=True)])
-        if isinstance(other, (Symbol, *NUMBER)):
-            return Series((self.c[0] + other, *self.c[1:]))
-        return NotImplemented
+        if not isinstance(other, (Series, Symbol, *NUMBER)):
+            return NotImplemented
+        return Series([a + b for a, b in zip(self.c, self._coefficients(other), strict=True)])
 
     def __neg__(self) -> Series:
         return Series([-a for a in self.c])
@@ -61,23 +63,22 @@ class Series:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Series):
-            return Series([_convolution(self.c, other.c, k) for k in range(len(self.c))])
-        if isinstance(other, (Symbol, *NUMBER)):
-            return Series([a * other for a in self.c])
-        return NotImplemented
+        if not isinstance(other, (Series, Symbol, *NUMBER)):
+            return NotImplemented
+        factor = self._coefficients(other)
+        return Series([_convolution(self.c, factor, k) for k in range(len(self.c))])
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        divisor = other if isinstance(other, Series) else constant(other, self.order)
+        first, *others = self._coefficients(other)
         quotient: list[Coefficient] = []
         for k, a in enumerate(self.c):
-            quotient.append((a - _convolution(divisor.c[1:], quotient, k - 1)) / divisor.c[0])
+            quotient.append((a - _convolution(others, quotient, k - 1)) / first)
         return Series(quotient)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return constant(other, self.order) / self
+        return Series(self._coefficients(other)) / self
 
     # -- elementary functions --------------------------------------------------------------------
 
@@ -110,19 +111,14 @@ class Series:
 
     def selected(self, condition: Condition, x: Any, y: Any) -> Series:
         """Return x where a condition on symbols holds, else y; one of the two is this series."""
-        a, b = (s if isinstance(s, Series) else constant(s, self.order) for s in (x, y))
-        return Series([functions.select(condition, p, q) for p, q in zip(a.c, b.c, strict=True)])
+        pairs = zip(self._coefficients(x), self._coefficients(y), strict=True)
+        return Series([functions.select(condition, a, b) for a, b in pairs])
 
     def __lt__(self, other: Any) -> Any:
-        return self.c[0] < (other.c[0] if isinstance(other, Series) else other)
+        return self.c[0] < self._coefficients(other)[0]
 
     def __gt__(self, other: Any) -> Any:
-        return self.c[0] > (other.c[0] if isinstance(other, Series) else other)
-
-
-def constant(value: Coefficient, order: int) -> Series:
-    """Return the series of a quantity that does not vary."""
-    return Series((value, *[0.0] * order))
+        return self.c[0] > self._coefficients(other)[0]
 
 
 def series_of(derivatives: Sequence[Any]) -> Any:
