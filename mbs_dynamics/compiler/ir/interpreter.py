@@ -65,29 +65,24 @@ class _Evaluation:
         self.status = 0
 
     def run(self) -> tuple[dict[str, Array], int]:
-        """Evaluate the module."""
         self.body(self.module.body, {})
         outputs = {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
         return outputs, self.status
 
     def body(self, body: Sequence[ir.Statement], variables: Mapping[ir.Variable, int]) -> None:
-        """Do statements one after the other."""
         for statement in body:
             self.statement(statement, variables)
 
     def place(self, buffer: ir.Buffer, at: ir.Index, variables: Mapping[ir.Variable, int]) -> int:
-        """Return an address within a buffer."""
         k = at.value(variables)
         if not 0 <= k < buffer.size:
             raise IndexError(f"{buffer}[{k}], of {buffer.size} entries")
         return k
 
     def operand(self, x: int | float) -> Any:
-        """Return the value of an operand."""
         return x if isinstance(x, float) else self.values[x]
 
     def statement(self, statement: ir.Statement, variables: Mapping[ir.Variable, int]) -> None:
-        """Do one statement."""
         match statement:
             case ir.Let(value, op, args):
                 self.values[value] = MEANING[op](*(self.operand(x) for x in args))

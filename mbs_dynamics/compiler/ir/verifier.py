@@ -74,7 +74,6 @@ class _Verifier:
         self.values = before
 
     def index(self, at: ir.Index) -> None:
-        """Verify an index."""
         for atom, _ in at.terms:
             variables: ir.Index = ir.index(atom)
             if isinstance(atom, ir.Lookup):
@@ -134,7 +133,6 @@ class _Verifier:
             _require(len(expected) == len(came), f"{name} is called with {len(came)} arguments")
 
     def operand(self, x: int | float, *, condition: bool = False) -> None:
-        """Verify an operand."""
         if isinstance(x, float):
             _require(not condition, "a number is used as a condition")
             return
@@ -142,7 +140,6 @@ class _Verifier:
         _require(self.values[x] == condition, f"value {x} is a condition, or should be one")
 
     def define(self, value: int, condition: bool = False) -> None:
-        """Note that a value is defined."""
         _require(value not in self.values, f"value {value} is defined twice")
         self.values[value] = condition
 
