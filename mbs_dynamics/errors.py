@@ -8,6 +8,7 @@ Each exception names the argument, the value received and the valid values. All 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -125,3 +126,9 @@ def log_warning(message: str, *args: object) -> None:
     import logging  # slow to import, and rarely needed
 
     logging.getLogger("mbs_dynamics").warning(message, *args)
+
+
+@functools.cache
+def log_once(message: str, *args: object) -> None:
+    """Log a warning the first time that these arguments are given."""
+    log_warning(message, *args)

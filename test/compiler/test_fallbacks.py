@@ -16,7 +16,7 @@ import pytest
 from mbs_dynamics.compiler import Kernel, default_backend, trace, way_of_calling
 from mbs_dynamics.compiler.jit import elf, machine_code
 from mbs_dynamics.compiler.runtime import backends
-from mbs_dynamics.errors import BackendError
+from mbs_dynamics.errors import BackendError, log_once
 
 llvmlite = pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is chosen
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def anew(monkeypatch):
     """Let the choice of the back end be made anew, with nothing said in the environment."""
     monkeypatch.delenv("MBS_BACKEND", raising=False)
-    found = machine_code.problem, backends._can_use_llvm, elf.check_execution
+    found = machine_code.problem, log_once, elf.check_execution
     for function in found:
         function.cache_clear()
     yield monkeypatch

@@ -27,8 +27,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.codegen.builder import PTR
-from mbs_dynamics.compiler.runtime.native import layout, table, vectorcall
-from mbs_dynamics.errors import ArgumentError, SingularError
+from mbs_dynamics.compiler.runtime.native import layout, vectorcall
+from mbs_dynamics.errors import ArgumentError, SingularError, log_once
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -161,7 +161,7 @@ def test_names_take_the_slow_path(kernel):
 @pytest.fixture
 def forgetful(monkeypatch):
     """Let the interpreter be probed again, and let the report come again, as in a new process."""
-    probes = layout.unsupported_reason, table._report_once
+    probes = layout.unsupported_reason, log_once
     for probe in probes:
         probe.cache_clear()
     yield monkeypatch
@@ -214,7 +214,7 @@ def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):
 @pytest.fixture
 def plain(monkeypatch):
     """A function that makes kernels as interpreters do that have no native call."""
-    monkeypatch.setattr(layout, "supported", lambda: False)
+    monkeypatch.setattr(layout, "unsupported_reason", lambda: "of this test")
     return lambda program, **options: Watched(program, backend="llvm", **options)
 
 

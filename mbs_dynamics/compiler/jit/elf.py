@@ -29,7 +29,7 @@ SUPPORTED = sys.platform == "linux" and os.uname().machine == "x86_64" and sys.m
 
 FILE = Struct("<40xQ12xH2x")
 """The header of a file: where the headers of its sections begin, and how many there are."""
-SECTION = Struct("<IIQ8xQQIIQ8x")
+SECTION = Struct("<4xIQ8xQQIIQ8x")
 SYMBOL = Struct("<IxxHQ8x")
 RELOCATION = Struct("<QIIq")
 
@@ -48,7 +48,6 @@ JUMP_END, ENTRY = 6, 8
 
 
 class _Section(NamedTuple):
-    name: int
     kind: int
     flags: int
     offset: int

@@ -10,7 +10,7 @@ import functools
 import itertools
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
@@ -36,8 +36,8 @@ PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags
 """Lines of /proc/cpuinfo that decide over machine code."""
 
 _lock = threading.Lock()
-_symbols: dict[str, int] = {}
-"""Addresses by the names that code gives them."""
+symbols: dict[str, int] = {}
+"""Addresses by the names that code gives them, for all code that is placed later."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -133,7 +133,7 @@ class _Engine:
         elf.check_execution()
         with _lock:
             llvm = _binding()
-            for name, address in _symbols.items():
+            for name, address in symbols.items():
                 llvm.add_symbol(name, address)
             self._object = llvm.ObjectFileRef.from_data(code)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))
@@ -190,12 +190,7 @@ def c_type(function: Prototype) -> Any:
 
 
 def _address(name: str) -> int:
-    return _symbols.get(name) or elf.address_in_process(name)
-
-
-def add_symbols(addresses: Mapping[str, int]) -> None:
-    """Give names to addresses, for code that is compiled later."""
-    _symbols.update(addresses)
+    return symbols.get(name) or elf.address_in_process(name)
 
 
 LANES = (2, 4, 8)
@@ -218,12 +213,12 @@ def shared(name: str, emit: Callable[[], str] | None = None) -> int:
     is not installed or too old, or if no new code may run.
     """
     with _shared_lock:
-        if name not in _symbols:
+        if name not in symbols:
             code = MachineCode((emit or SHARED[name])(), optimized=True)
             # when the interpreter ends, it frees what modules refer to, while threads may run it
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
-            _symbols[name] = code.address(name)
-    return _symbols[name]
+            symbols[name] = code.address(name)
+    return symbols[name]
 
 
 @functools.lru_cache(maxsize=1)

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 
 from mbs_dynamics.compiler.frontend.program import SILENT, Program
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.errors import UnknownBackendError, log_warning
+from mbs_dynamics.errors import UnknownBackendError, log_once, log_warning
 
 BACKENDS = ("llvm", "python")
 
@@ -40,15 +39,12 @@ def default_backend() -> str:
     named = os.environ.get("MBS_BACKEND")
     if named:
         return checked_backend(named)
-    return "llvm" if importlib.util.find_spec("llvmlite") and _can_use_llvm() else "python"
-
-
-@functools.lru_cache(maxsize=1)
-def _can_use_llvm() -> bool:
+    if importlib.util.find_spec("llvmlite") is None:
+        return "python"
     problem = machine_code.problem()
     if problem is not None:
-        log_warning("kernels are plain Python: %s", problem)
-    return problem is None
+        log_once("kernels are plain Python: %s", problem)
+    return "llvm" if problem is None else "python"
 
 
 def way_of_calling(backend: str) -> str:

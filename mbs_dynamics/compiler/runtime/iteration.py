@@ -9,13 +9,12 @@ read. So the whole trajectory is made by one call of the machine code, or of the
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.checks import FloatArray, count
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.arguments import listed
@@ -60,13 +59,7 @@ def _checked_steps(kernel: Kernel, steps: Any) -> int:
             f"input; the outputs are: {listed(outputs)}; the first input is: "
             f"{listed(first) or 'none'}"
         )
-    try:
-        count = operator.index(steps)
-    except TypeError:
-        count = -1
-    if count < 0:
-        raise ArgumentError(f"{kernel.name}: steps must be an integer of at least 0; got {steps!r}")
-    return count
+    return count(f"{kernel.name}: steps", steps, least=0)
 
 
 def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:

@@ -46,7 +46,7 @@ def name_symbols() -> None:
     if sys.version_info < (3, 11):  # it is inline there: that of methods, which alone are called
         method = types.MethodType(print, sys)
         symbols[CALL.name] = pointer(id(method) + types.MethodType.__basicsize__ - 8)
-    machine_code.add_symbols(symbols)
+    machine_code.symbols.update(symbols)
 
 
 def vectorcall_function(

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.errors import log_warning
+from mbs_dynamics.errors import log_once
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.kernel import Kernel
@@ -53,19 +52,15 @@ there are without a default, how many inputs and how many outputs; and the ports
 
 def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
-    if not layout.supported():
-        _report_once()
+    reason = layout.unsupported_reason()
+    if reason is not None:
+        said = (
+            "kernels are called through ctypes, which takes 1 to 2 microseconds more per call: %s"
+        )
+        log_once(said, reason)
         return False
     ports = (*program.inputs, *program.outputs)
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
-
-
-@functools.lru_cache(maxsize=1)
-def _report_once() -> None:
-    log_warning(
-        "kernels are called through ctypes, which takes one to two microseconds more per call: %s",
-        layout.unsupported_reason(),
-    )
 
 
 class KernelTable:
