@@ -1,22 +1,22 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A builder of LLVM IR, for functions with control flow: its statements read as C does.
+"""A builder of functions in LLVM IR: its statements read as C does.
 
 A value is an expression, whose operators emit instructions. A pointer has the type of its target:
 ``p[k]`` loads an element, ``p.field`` a field of a structure, and an assignment to either stores.
-Variables live on the stack, and every statement has basic blocks of its own, even where they are
-empty or never reached. LLVM's passes sroa and simplifycfg make registers and phi nodes of that (see
-:class:`jit.machine_code.MachineCode`).
+Variables live on the stack, and basic blocks may be empty or never reached. Code that has many of
+these is for LLVM's passes sroa and simplifycfg (see :class:`jit.machine_code.MachineCode`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-I1, I32, I64, DOUBLE, PTR, VOID = "i1", "i32", "i64", "double", "ptr", "void"
+I1, I8, I32, I64, DOUBLE, PTR, VOID = "i1", "i8", "i32", "i64", "double", "ptr", "void"
 WORD = 8
 """Bytes of a pointer, and of a 64-bit integer."""
 
@@ -29,18 +29,19 @@ Operand: TypeAlias = "Value | float | None"
 NULL = None
 
 
-class Pointer:
+# -- types -----------------------------------------------------------------------------------------
+
+
+class Pointer(NamedTuple):
     """The type of a pointer to elements of a type, or to structures."""
 
-    def __init__(self, to: Type | Struct) -> None:
-        self.to = to
+    to: Type | Struct
 
 
-class Inline:
+class Inline(NamedTuple):
     """A field that is an array itself, of any length. Its value is its address, as in C."""
 
-    def __init__(self, of: Type | Struct) -> None:
-        self.of = of
+    of: Type | Struct
 
 
 class Prototype:
@@ -79,23 +80,61 @@ class Struct:
         return [values[name] for name in self.names]
 
 
+@functools.cache
+def name_of(kind: Type | Struct) -> str:
+    """Return a type as LLVM writes it."""
+    if isinstance(kind, str):
+        return kind
+    return f"[{len(kind.names)} x {I64}]" if isinstance(kind, Struct) else PTR
+
+
+def vector(lanes: int, of: str) -> str:
+    """Return the type of a vector; with one lane, that of its element."""
+    return of if lanes == 1 else f"<{lanes} x {of}>"
+
+
+@functools.cache
+def lanes_of(kind: Type) -> int:
+    """Return how many lanes values of a type have: one unless they are vectors."""
+    name = name_of(kind)
+    return int(name[1:].partition(" ")[0]) if name.startswith("<") else 1
+
+
+@functools.cache
+def element_of(kind: Type) -> str:
+    """Return the type of the elements of a vector, or the name of another type."""
+    return name_of(kind).rstrip(">").rpartition(" ")[2]
+
+
+def intrinsic(name: str, *kinds: Type) -> str:
+    """Return the name that a function of LLVM has for operands of these types."""
+    of = {DOUBLE: "f64", PTR: "p0", I64: "i64"}
+    for kind in kinds:
+        vectors = f"v{lanes_of(kind)}" if lanes_of(kind) > 1 else ""
+        name += f".{vectors}{of[element_of(kind)]}"
+    return f"llvm.{name}"
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
 def _operation(name: str) -> Callable[[Value, Operand], Value]:
     """Return the operator that emits an instruction, on integers or doubles."""
 
     def operator(self: Value, other: Operand) -> Value:
-        doubles = name_of(self.kind).rstrip(">").endswith(DOUBLE)
-        return self.binary(f"f{name}" if doubles else name, other)
+        return self.binary(f"f{name}" if element_of(self.kind) == DOUBLE else name, other)
 
     return operator
 
 
 def _comparison(condition: str) -> Callable[[Value, Operand], Value]:
-    """Return the operator that compares signed integers, or pointers."""
+    """Return the operator that compares doubles, signed integers or pointers."""
 
     def operator(self: Value, other: Operand) -> Value:
-        sign = "" if condition in ("eq", "ne") else "s" if self.kind in (I32, I64) else "u"
-        other = self.code.operand(other, self.kind)
-        return self.code.new(I1, f"icmp {sign}{condition} {self}, {other.text}")
+        element, other = element_of(self.kind), self.code.operand(other, self.kind)
+        sign = "" if condition in ("eq", "ne") else "s" if element in (I32, I64) else "u"
+        compare = f"fcmp o{condition}" if element == DOUBLE else f"icmp {sign}{condition}"
+        return self.code.new(vector(lanes_of(self.kind), I1), f"{compare} {self}, {other.text}")
 
     return operator
 
@@ -116,8 +155,10 @@ class Value:
     __gt__, __ge__ = _comparison("gt"), _comparison("ge")
 
     def __init__(self, code: Function, kind: Type, text: str) -> None:
-        for name, value in (("code", code), ("kind", kind), ("text", text)):
-            object.__setattr__(self, name, value)  # the class's own stores fields
+        store = object.__setattr__  # the class's own stores fields
+        store(self, "code", code)
+        store(self, "kind", kind)
+        store(self, "text", text)
 
     def __bool__(self) -> bool:
         raise TypeError("this is known when the code runs, not when it is built: use if_, & and |")
@@ -130,32 +171,52 @@ class Value:
         other = self.code.operand(other, self.kind)
         return self.code.new(self.kind, f"{operation} {self}, {other.text}")
 
+    def cast(self, instruction: str, kind: Type) -> Value:
+        """Return what an instruction such as bitcast makes of it."""
+        return self.code.new(kind, f"{instruction} {self} to {name_of(kind)}")
+
     def to(self, kind: Type) -> Value:
         """Return a pointer as one to something else, or an integer in another size."""
         if name_of(kind) == PTR:
             return Value(self.code, kind, self.text)
-        convert = "sext" if self.kind == I32 else "trunc"
-        return self.code.new(kind, f"{convert} {self} to {kind}")
+        return self.cast("sext" if self.kind == I32 else "trunc", kind)
+
+    def lane(self, k: Operand) -> Value:
+        """Return an element of a vector."""
+        at = self.code.operand(k, I64)
+        return self.code.new(element_of(self.kind), f"extractelement {self}, {at}")
+
+    def with_lane(self, k: int, x: Value) -> Value:
+        """Return a vector with another value as one of its elements."""
+        return self.code.new(self.kind, f"insertelement {self}, {x}, {I64} {k}")
+
+    def shuffled(self, other: Value, order: Sequence[int]) -> Value:
+        """Return a vector of elements of two, which are counted on from one to the other."""
+        lanes = ", ".join(f"{I32} {k}" for k in order)
+        order_type = vector(len(order), I32)
+        return self.code.new(self.kind, f"shufflevector {self}, {other}, {order_type} <{lanes}>")
 
     def byte(self, k: Operand) -> Value:
         """Return the pointer to the k-th byte."""
-        at = self.code.operand(k, I64)
-        return self.code.new(self.kind, f"getelementptr i8, {self}, {at}")
+        return self._moved(I8, k)
 
     def at(self, k: Operand) -> Value:
         """Return the pointer to the k-th element."""
-        element, at = name_of(self._target()), self.code.operand(k, I64)
-        return self.code.new(self.kind, f"getelementptr {element}, {self}, {at}")
+        return self._moved(name_of(self._target()), k)
+
+    def _moved(self, unit: str, k: Operand) -> Value:
+        if not isinstance(k, Value) and not k:
+            return self
+        at = k if isinstance(k, Value) else f"{I64} {k}"
+        return self.code.new(self.kind, f"getelementptr {unit}, {self}, {at}")
 
     def __getitem__(self, k: Operand) -> Value:
         """Load the k-th element. Of structures, return the pointer to it."""
-        at, to = self.at(k), self._target()
-        return at if isinstance(to, Struct) else at.load(to)
+        at = self.at(k)
+        return at if isinstance(self._target(), Struct) else at.load()
 
     def __setitem__(self, k: Operand, value: Operand) -> None:
-        to = self._target()
-        assert not isinstance(to, Struct)
-        self.at(k).store(self.code.operand(value, to))
+        self.at(k).store(self.code.operand(value, self._element()))
 
     def __getattr__(self, field: str) -> Value:
         """Load a field. Of an array in the structure, return the pointer to it."""
@@ -168,19 +229,43 @@ class Value:
         assert not isinstance(kind, Inline)
         self.byte(offset).store(self.code.operand(value, kind))
 
-    def load(self, kind: Type, alignment: int | None = None) -> Value:
-        """Load the value here; of vectors, the alignment in bytes may be less than theirs."""
-        align = "" if alignment is None else f", align {alignment}"
-        return self.code.new(kind, f"load {name_of(kind)}, {self}{align}")
+    def load(
+        self, kind: Type | None = None, mask: Value | None = None, *, volatile: bool = False
+    ) -> Value:
+        """Load the value here: an element, or one of another type.
 
-    def store(self, value: Value, alignment: int | None = None) -> None:
-        """Store a value here."""
-        align = "" if alignment is None else f", align {alignment}"
-        self.code.lines.append(f"  store {value}, {self}{align}")
+        Of a vector, those lanes that a mask selects, each from an address of its own if this is a
+        vector of addresses. The other lanes are zero.
+        """
+        kind = kind or self._element()
+        if mask is None:
+            way = "load volatile" if volatile else "load"
+            return self.code.new(kind, f"{way} {name_of(kind)}, {self}{_alignment(kind)}")
+        way = "gather" if lanes_of(self.kind) > 1 else "load"
+        name = intrinsic(f"masked.{way}", kind, self.kind)
+        callee = Prototype(name, kind, self.kind, I32, mask.kind, kind)
+        return self.code.call(callee, self, WORD, mask, 0)
+
+    def store(self, x: Value, mask: Value | None = None, *, volatile: bool = False) -> None:
+        """Store a value here, or those lanes of a vector that a mask selects; see :meth:`load`."""
+        if mask is None:
+            way = "store volatile" if volatile else "store"
+            self.code.lines.append(f"  {way} {x}, {self}{_alignment(x.kind)}")
+            return
+        way = "scatter" if lanes_of(self.kind) > 1 else "store"
+        name = intrinsic(f"masked.{way}", x.kind, self.kind)
+        self.code.call(
+            Prototype(name, VOID, x.kind, self.kind, I32, mask.kind), x, self, WORD, mask
+        )
 
     def _target(self) -> Type | Struct:
         assert isinstance(self.kind, Pointer), self
         return self.kind.to
+
+    def _element(self) -> Type:
+        to = self._target()
+        assert not isinstance(to, Struct), self
+        return to
 
     def _field(self, field: str) -> tuple[int, Type | Inline]:
         struct = self.kind.to if isinstance(self.kind, Pointer) else None
@@ -189,38 +274,12 @@ class Value:
         raise AttributeError(f"{self} has no field {field!r}")
 
 
-def vector(lanes: int, of: str) -> str:
-    """Return the type of a vector."""
-    return f"<{lanes} x {of}>"
+def _alignment(kind: Type) -> str:
+    """Return how a load or store says that vectors are only aligned as their elements are."""
+    return f", align {WORD}" if lanes_of(kind) > 1 else ""
 
 
-def real(x: float) -> str:
-    """Return a double as LLVM writes it, to the bit."""
-    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-
-
-def name_of(kind: Type | Struct) -> str:
-    """Return a type as LLVM writes it."""
-    if isinstance(kind, str):
-        return kind
-    return f"[{len(kind.names)} x {I64}]" if isinstance(kind, Struct) else PTR
-
-
-class Variable:
-    """A variable of a function that is being built."""
-
-    def __init__(self, code: Function, kind: Type, initial: Operand) -> None:
-        self._at = code.array(kind, 1)
-        self.value = initial
-
-    @property
-    def value(self) -> Value:
-        """What it holds now. To assign to it stores."""
-        return self._at[0]
-
-    @value.setter
-    def value(self, value: Operand) -> None:
-        self._at[0] = value
+# -- functions -------------------------------------------------------------------------------------
 
 
 class Block:
@@ -235,8 +294,8 @@ class Block:
 
     def leave_if(self, condition: Value) -> None:
         """Go on behind the block if a condition holds."""
-        self._code.branch(condition, self._end, following := self._code.label())
-        self._code.begin(following)
+        with self._code.if_(condition):
+            self.leave()
 
     def leave_unless(self, condition: Value) -> None:
         """Go on behind the block unless a condition holds."""
@@ -248,29 +307,24 @@ class Function:
     """A function that is being built."""
 
     def __init__(
-        self,
-        prototype: Prototype,
-        *,
-        exported: bool = False,
-        attributes: str = "",
+        self, prototype: Prototype, *, exported: bool = False, attributes: str = ""
     ) -> None:
         self.prototype = prototype
         types = enumerate(prototype.parameters)
         self.parameters = [Value(self, kind, f"%p{k}") for k, kind in types]
         self._head = "define" if exported else "define internal"
-        self._attributes = f"{attributes} nounwind"
+        self._attributes = attributes
         self.lines: list[str] = []
         self.called: dict[str, Prototype] = {}
         """The functions that it calls by name."""
-        self._allocas: list[str] = []
+        self._arrays: list[str] = []
         self._names = 0
-        self._else = 0
 
     def __str__(self) -> str:
         given = ", ".join(map(str, self.parameters))
         signature = f"{name_of(self.prototype.returns)} @{self.prototype.name}({given})"
-        head = f"{self._head} {signature} {self._attributes} {{\nentry:\n"
-        return head + "\n".join([*self._allocas, *self.lines]) + "\n  unreachable\n}\n"
+        head = f"{self._head} {signature} nounwind {self._attributes} {{"
+        return "\n".join([head, *self._arrays, *self.lines, "  unreachable", "}\n"])
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -285,38 +339,51 @@ class Function:
         """Return a value as it is, and a number as one of this type."""
         if isinstance(x, Value):
             return x
-        if x is None:
-            return Value(self, kind, "null")
-        name = name_of(kind)
-        text = real(x) if name.rstrip(">").endswith(DOUBLE) else str(int(x))
-        element = name.rstrip(">").rpartition(" ")[2]
-        return Value(self, kind, f"splat ({element} {text})" if name.startswith("<") else text)
+        element = element_of(kind)
+        if element == DOUBLE:  # to the bit
+            text = "0x" + struct.pack(">d", x).hex().upper()
+        else:
+            text = "null" if x is None else str(int(x))
+        return Value(self, kind, text if lanes_of(kind) == 1 else f"splat ({element} {text})")
 
     def symbol(self, name: str, kind: Type = PTR) -> Value:
         """Return the address that has a name."""
         return Value(self, kind, f"@{name}")
 
-    def variable(self, kind: Type, initial: Operand) -> Variable:
-        """Return a new variable."""
-        return Variable(self, kind, initial)
-
-    def array(self, kind: Type | Struct, count: int | Value) -> Value:
+    def array(self, kind: Type | Struct, count: int | Value, align: int = WORD) -> Value:
         """Return the address of so many elements on the stack, which are not initialized."""
         if isinstance(count, Value):
             return self.new(Pointer(kind), f"alloca {name_of(kind)}, {count}")
-        text = f"%a{len(self._allocas)}"
-        self._allocas.append(f"  {text} = alloca [{count} x {name_of(kind)}]")
+        text = f"%a{len(self._arrays)}"
+        self._arrays.append(f"  {text} = alloca [{count} x {name_of(kind)}], align {align}")
         return Value(self, Pointer(kind), text)
+
+    def variable(self, kind: Type, initial: Operand) -> Value:
+        """Return the address of a new variable, whose field ``value`` is what it holds."""
+        at = self.array(kind, 1).to(Pointer(Struct(value=(0, kind))))
+        at.value = initial
+        return at
+
+    def numbers(self, lanes: int, step: int = 1) -> Value:
+        """Return a vector of integers: zero and its successors, times a step."""
+        text = ", ".join(f"{I64} {step * lane}" for lane in range(lanes))
+        return Value(self, vector(lanes, I64), f"<{text}>")
+
+    def splat(self, x: Value, lanes: int) -> Value:
+        """Return the vector of which every lane is this."""
+        one = Value(self, vector(lanes, name_of(x.kind)), "poison").with_lane(0, x)
+        return one.shuffled(one, [0] * lanes)
 
     def product_plus(self, a: Value, b: Operand, c: Operand) -> Value:
         """Return a b + c of doubles, in one instruction and rounded once where there is such."""
-        product = self.new(a.kind, f"fmul contract {a}, {self.operand(b, a.kind).text}")
-        return self.new(a.kind, f"fadd contract {product}, {self.operand(c, a.kind).text}")
+        return a.binary("fmul contract", b).binary("fadd contract", c)
 
-    def select(self, condition: Value, a: Operand, b: Operand, kind: Type = I64) -> Value:
+    def select(self, condition: Value, a: Operand, b: Operand) -> Value:
         """Return the first value if a condition holds, else the second one."""
-        a, b = self.operand(a, kind), self.operand(b, kind)
-        return self.new(kind, f"select {condition}, {a}, {b}")
+        kind = next((x.kind for x in (a, b) if isinstance(x, Value)), I64)
+        return self.new(
+            kind, f"select {condition}, {self.operand(a, kind)}, {self.operand(b, kind)}"
+        )
 
     def call(self, callee: Prototype | Value, *arguments: Operand) -> Value:
         """Return the result of a function, which is known by name or a pointer."""
@@ -341,7 +408,8 @@ class Function:
         return f"b{self._names}"
 
     def begin(self, label: str) -> None:
-        """Begin a basic block. The one before has been ended."""
+        """Begin a basic block, which also follows the one before, or what is never reached."""
+        self.jump(label)
         self.lines.append(f"{label}:")
 
     def branch(self, condition: Value, then: str, otherwise: str) -> None:
@@ -349,9 +417,8 @@ class Function:
         self.lines.append(f"  br {condition}, label %{then}, label %{otherwise}")
 
     def jump(self, label: str) -> None:
-        """End a basic block. What follows is in one that is never reached."""
+        """End a basic block."""
         self.lines.append(f"  br label %{label}")
-        self.begin(self.label())
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -359,55 +426,58 @@ class Function:
         """Return from the function."""
         returns = self.prototype.returns
         self.lines.append(f"  ret {VOID if returns == VOID else self.operand(value, returns)}")
-        self.begin(self.label())
 
     @contextlib.contextmanager
     def block(self) -> Iterator[Block]:
         """Run the statements, which may leave the block."""
         end = self.label()
         yield Block(self, end)
-        self.lines += [f"  br label %{end}", f"{end}:"]
+        self.begin(end)
 
     @contextlib.contextmanager
     def if_(self, condition: Value) -> Iterator[None]:
         """Run the statements if a condition holds."""
-        then, otherwise, end = self.label(), self.label(), self.label()
-        self.branch(condition, then, otherwise)
+        then, end = self.label(), self.label()
+        self.branch(condition, then, end)
         self.begin(then)
         yield
-        to_end = f"  br label %{end}"
-        self.lines += [to_end, f"{otherwise}:", to_end, f"{end}:"]
-        self._else = len(self.lines)
-
-    @contextlib.contextmanager
-    def else_(self) -> Iterator[None]:
-        """Run the statements if the condition of the ``if_`` right before does not hold."""
-        assert self._else == len(self.lines), "else_ follows if_"
-        end = self.lines[-2:]
-        del self.lines[-2:]
-        yield
-        self.lines += end
+        self.begin(end)
 
     @contextlib.contextmanager
     def forever(self) -> Iterator[Block]:
         """Run the statements again and again, until they leave the block."""
         with self.block() as block:
             start = self.label()
-            self.lines += [f"  br label %{start}", f"{start}:"]
+            self.begin(start)
             yield block
             self.jump(start)
 
     @contextlib.contextmanager
-    def loop(self, first: Operand, last: Operand = None, step: int = 1) -> Iterator[Value]:
-        """Run the statements for each number, counted as ``range`` does."""
+    def loop(
+        self, first: Operand, last: Operand = None, step: int = 1, *, backwards: bool = False
+    ) -> Iterator[Value]:
+        """Run the statements for each number, counted as ``range`` does, or from the last one on.
+
+        Only loops with a step of 1 run backwards.
+        """
         if last is None:
             first, last = 0, first
-        number = self.variable(I64, first)
-        with self.if_(number.value < last), self.forever() as block:
-            k = number.value
-            yield k
-            number.value = following = k + step
-            block.leave_unless(following < last)
+        first, last = self.operand(first, I64), self.operand(last, I64)
+        before, start, again, end = (self.label() for _ in range(4))
+        k, following = (Value(self, I64, f"%{label}.k") for label in (start, again))
+        initial = last - 1 if backwards else first
+        some = first < last
+        self.begin(before)
+        self.branch(some, start, end)
+        self.lines += [
+            f"{start}:",
+            f"  {k.text} = phi {I64} [{initial.text}, %{before}], [{following.text}, %{again}]",
+        ]
+        yield k
+        self.begin(again)
+        self.lines.append(f"  {following.text} = add {k}, {-1 if backwards else step}")
+        self.branch(following >= first if backwards else following < last, start, end)
+        self.lines.append(f"{end}:")
 
 
 def module(functions: Sequence[Function], variables: Sequence[str] = ()) -> str:
@@ -417,4 +487,4 @@ def module(functions: Sequence[Function], variables: Sequence[str] = ()) -> str:
         called.pop(function.prototype.name, None)
     declared = [f"@{name} = external global i8\n" for name in variables]
     declared += [f"declare {prototype}\n" for prototype in called.values()]
-    return "".join([*declared, *map(str, functions)])
+    return "".join([*map(str, functions), *declared])

@@ -7,28 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from mbs_dynamics.compiler.codegen.builder import (
-    DOUBLE,
-    I1,
-    I32,
-    I64,
-    PTR,
-    VOID,
-    Function,
-    Pointer,
-    Prototype,
-    Value,
-    module,
-    name_of,
-    vector,
-)
+from mbs_dynamics.compiler.codegen import builder
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value, vector
 
-BODY = Prototype("", I32, PTR)
+BODY = builder.Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
 
-LOOP = Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
-
-SIN, COS = Prototype("sin", DOUBLE, DOUBLE), Prototype("cos", DOUBLE, DOUBLE)
+SIN, COS = (builder.Prototype(name, DOUBLE, DOUBLE) for name in ("sin", "cos"))
 
 TRIG_RANGE = 1e8
 """Up to this absolute angle (rad) the package's own sine and cosine are used."""
@@ -52,7 +37,6 @@ COS_POLYNOMIAL = (  # fdlibm k_cos.c, C1 to C6
     -1.13596475577881948265e-11,
 )
 
-
 HALF_PI = (
     float.fromhex("0x1.921fb50000000p+0"),
     float.fromhex("0x1.110b460000000p-26"),
@@ -62,29 +46,34 @@ HALF_PI = (
 exact."""
 
 
-def sines_and_cosines(lanes: int) -> list[Function]:
-    """Return ``void mbs.sincos<lanes>(<lanes x double> x, ptr out)``, after what it calls.
+def sines(lanes: int) -> builder.Prototype:
+    """Return ``void mbs.sincos<lanes>(<lanes x double> x, ptr out)``.
 
-    It writes the sines of x to ``out``, and behind them the cosines. Where an absolute angle is
-    beyond :data:`TRIG_RANGE`, or none, the C library is asked, by a function of its own: what that
-    keeps on the stack would take as long as a tenth of the rest.
+    It writes the sines of x to ``out``, and behind them the cosines.
     """
     angles = vector(lanes, DOUBLE)
-    f = Function(Prototype(f"mbs.sincos{lanes}", VOID, angles, Pointer(angles)), exported=True)
-    far = Function(Prototype(f"mbs.far{lanes}", VOID, angles, PTR), attributes="noinline cold")
+    return builder.Prototype(f"mbs.sincos{lanes}", VOID, angles, builder.Pointer(angles))
+
+
+def emit_sines(lanes: int) -> str:
+    """Return the IR of the function :func:`sines`, after what it calls.
+
+    Where an absolute angle is beyond :data:`TRIG_RANGE`, or none, the C library is asked, by a
+    function of its own: what that keeps on the stack would take as long as a tenth of the rest.
+    """
+    f = builder.Function(sines(lanes), exported=True)
     x, out = f.parameters
+    far = builder.Prototype(f"mbs.far{lanes}", VOID, x.kind, builder.Pointer(DOUBLE))
     out[0], out[1] = _sine_and_cosine(f, x, lanes)
-    mask = f.new(f"i{lanes}", f"bitcast {_is_far(f, x, lanes)} to i{lanes}")
-    with f.if_(mask != 0):
-        f.call(far.prototype, x, out)
+    with f.if_(_is_far(f, x, lanes).cast("bitcast", f"i{lanes}") != 0):
+        f.call(far, x, out)
     f.ret()
-    _ask_the_library(far, lanes)
-    return [far, f]
+    return builder.module([_library(far, lanes), f])
 
 
-def _sine_and_cosine(f: Function, x: Value, lanes: int) -> tuple[Value, Value]:
+def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, Value]:
     """Emit both for |x| <= TRIG_RANGE, without a branch: Cody-Waite reduction, fdlibm."""
-    words, bits, angles = vector(lanes, I64), vector(lanes, I1), x.kind
+    words, one = vector(lanes, I64), f.operand(1.0, x.kind)
     shifted = x * (2.0 / math.pi) + ROUND
     quadrants = shifted - ROUND
     r = x
@@ -95,24 +84,21 @@ def _sine_and_cosine(f: Function, x: Value, lanes: int) -> tuple[Value, Value]:
     sine = f.product_plus(r * z, polynomial, r)
     polynomial = _polynomial(f, z, COS_POLYNOMIAL)
     half = z * 0.5
-    w = f.operand(1.0, angles) - half
-    lost = f.operand(1.0, angles) - w - half
-    cosine = w + f.product_plus(z * z, polynomial, lost)
-    number = f.new(words, f"bitcast {shifted} to {words}")
-    odd = f.new(bits, f"trunc {number} to {bits}")
+    w = one - half
+    cosine = w + f.product_plus(z * z, polynomial, one - w - half)
+    number = shifted.cast("bitcast", words)
+    odd = number.cast("trunc", vector(lanes, I1))
 
     def signed(value: Value, quadrant: Value) -> Value:
         sign = quadrant.binary("shl", 62) & -(2**63)
-        raw = f.new(words, f"bitcast {value} to {words}").binary("xor", sign)
-        return f.new(angles, f"bitcast {raw} to {name_of(angles)}")
+        return value.cast("bitcast", words).binary("xor", sign).cast("bitcast", x.kind)
 
-    return (
-        signed(f.select(odd, cosine, sine, angles), number),
-        signed(f.select(odd, sine, cosine, angles), number + 1),
+    return signed(f.select(odd, cosine, sine), number), signed(
+        f.select(odd, sine, cosine), number + 1
     )
 
 
-def _polynomial(f: Function, z: Value, coefficients: Sequence[float]) -> Value:
+def _polynomial(f: builder.Function, z: Value, coefficients: Sequence[float]) -> Value:
     """Emit Horner's scheme in z and return the value."""
     value = f.operand(coefficients[-1], z.kind)
     for c in reversed(coefficients[:-1]):
@@ -120,33 +106,36 @@ def _polynomial(f: Function, z: Value, coefficients: Sequence[float]) -> Value:
     return value
 
 
-def _is_far(f: Function, x: Value, lanes: int) -> Value:
+def _is_far(f: builder.Function, x: Value, lanes: int) -> Value:
     """Emit whether angles are beyond the range, or NaN."""
-    absolute = f.call(Prototype(f"llvm.fabs.v{lanes}f64", x.kind, x.kind), x)
+    absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
     limit = f.operand(TRIG_RANGE, x.kind)
     return f.new(vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
 
 
-def _ask_the_library(f: Function, lanes: int) -> None:
-    """Emit the body of ``void mbs.far<lanes>(x, out)``: those of lanes that are far."""
-    x, out = f.parameters[0], f.parameters[1].to(Pointer(DOUBLE))
+def _library(prototype: builder.Prototype, lanes: int) -> builder.Function:
+    """Return ``void mbs.far<lanes>(x, out)``: the sines and cosines of angles that are far."""
+    f = builder.Function(prototype, attributes="noinline cold")
+    x, out = f.parameters
     far = _is_far(f, x, lanes)
-    with f.loop(lanes) as lane, f.if_(f.new(I1, f"extractelement {far}, {lane}")):
-        angle = f.new(DOUBLE, f"extractelement {x}, {lane}")
-        out[lane] = f.call(SIN, angle)
-        out[lane + lanes] = f.call(COS, angle)
+    with f.loop(lanes) as lane, f.if_(far.lane(lane)):
+        out[lane] = f.call(SIN, x.lane(lane))
+        out[lane + lanes] = f.call(COS, x.lane(lane))
     f.ret()
+    return f
 
 
-def loop_over_states() -> Function:
-    """Return ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
+def emit_loop() -> str:
+    """Return the IR of ``i64 mbs.loop(function, states, pointers, strides, ports, guards)``.
 
     It evaluates one state after the other by a function that :mod:`codegen.llvm` printed.
     ``pointers`` holds the address of each port, ``strides`` the bytes from one state to the next in
     each (0: all share the same one). It returns 0, or for the first state i at which the guard k
     fails, i times the number of guards, plus k; or -1 if there is no memory.
     """
-    f = Function(LOOP, exported=True)
+    words = builder.Pointer(I64)
+    loop = builder.Prototype("mbs.loop", I64, BODY, I64, builder.Pointer(PTR), words, I64, I64)
+    f = builder.Function(loop, exported=True)
     function, states, pointers, strides, ports, guards = f.parameters
     now = f.array(PTR, ports)
     with f.loop(ports) as k:
@@ -158,14 +147,4 @@ def loop_over_states() -> Function:
         with f.loop(ports) as k:
             now[k] = now[k].byte(strides[k])
     f.ret(0)
-    return f
-
-
-def emit_loop() -> str:
-    """Return the IR of the loop over states."""
-    return module([loop_over_states()])
-
-
-def emit_sines(lanes: int) -> str:
-    """Return the IR of so many sines and cosines at once."""
-    return module(sines_and_cosines(lanes))
+    return builder.module([f])

@@ -264,15 +264,17 @@ class Module(NamedTuple):
 
     def buffers(self, *kinds: str) -> tuple[Buffer, ...]:
         """Return the buffers of some kinds that are used, in the order of their first use."""
-        found = dict.fromkeys(x for statement in self.statements for x in buffers_of(statement))
+        others = [x for x in self.statements if type(x) is not Let]
+        found = dict.fromkeys(buffer for x in others for buffer in buffers_of(x))
         return tuple(x for x in found if x.kind in kinds)
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:
     """Yield statements and, before each compound one, the statements within it."""
     for statement in body:
-        for inner in inner_bodies(statement):
-            yield from walk(inner)
+        if type(statement) is not Let:  # most are
+            for inner in inner_bodies(statement):
+                yield from walk(inner)
         yield statement
 
 

@@ -166,7 +166,7 @@ def _evaluate(
     """Emit the evaluation of all states, which leaves the block if a guard fails."""
     with f.if_(states >= LEAST_STATES):
         block.leave_unless(f.call(EVALUATE_VECTOR, kernel, pointers, strides, states))
-    with f.else_():
+    with f.if_(states < LEAST_STATES):
         left = f.variable(I64, states)
         with f.forever() as evaluations:
             block.leave_unless(f.call(kernel.function, pointers) == 0)
