@@ -74,10 +74,13 @@ class _Layout:
         self.offsets: dict[ir.Buffer, int] = {}
         """Where scratch buffers begin in the memory, in entries."""
         self.entries, line = 0, max(LINE // builder.WORD // lanes, 1)
+        vectors = lanes == 1 and any(type(x) is ir.For and x.parallel for x in module.statements)
+        self.room = WIDTH - 1 if vectors else 0
+        """Entries behind each scratch buffer, for vectors that reach beyond its end."""
         for buffer in (x for x in buffers if x.kind == ir.SCRATCH):
             self.offsets[buffer] = self.entries
             # odd numbers of lines, so that all sets of a cache serve the same entries of many
-            self.entries += line * (-(-buffer.size // line) | 1)
+            self.entries += line * (-(-(buffer.size + self.room) // line) | 1)
 
     def name(self, of: ir.Buffer | ir.Procedure) -> str:
         """Return the name of a table or a procedure."""
@@ -91,8 +94,8 @@ class _Layout:
     def table(self, buffer: ir.Buffer) -> str:
         """Return the definition of a table."""
         assert buffer.data is not None
-        data = buffer.data.tobytes()
-        bytes_ = f'[{len(data)} x i8] c"' + "\\" * bool(data) + data.hex("\\")
+        data = buffer.data.tobytes() + bytes(builder.WORD * (WIDTH - 1))  # vectors reach beyond it
+        bytes_ = f'[{len(data)} x i8] c"' + "\\" + data.hex("\\")
         return f'@{self.name(buffer)} = private constant {bytes_}", align {LINE}\n'
 
 
@@ -108,6 +111,9 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
             f.ret(NO_MEMORY)
         memory = f.call(MASK_POINTER, heap.byte(LINE), -LINE)
     f.enter(memory, *f.parameters)
+    if layout.room:  # to compute with denormal numbers takes a hundred times as long
+        for buffer in layout.offsets:
+            f.fill(ir.Fill(buffer, buffer.size, layout.room))
     f.body(module.body)
     status = f.final_status()
     if heap is not None:
@@ -271,8 +277,9 @@ class _Function(builder.Function):
     def load(self, x: ir.Load) -> None:
         """Emit the load of an entry, or of those of all iterations."""
         address = self.address(x.buffer, x.at)
-        if self.step(x.at):
-            self.values[x.value] = address.load(self.type(DOUBLE), self.mask)
+        if step := self.step(x.at):
+            own = step == 1 and x.buffer.kind in (ir.SCRATCH, ir.CONSTANT)  # there is room behind
+            self.values[x.value] = address.load(self.type(DOUBLE), None if own else self.mask)
             return
         entry = address.load(volatile=x.volatile)
         if self.width > builder.lanes_of(entry.kind):
@@ -321,11 +328,16 @@ class _Function(builder.Function):
         self.values, self.width, self.across, self.mask = outside, 1, None, None
 
     def switch(self, x: ir.Switch) -> None:
-        """Emit the cases, each as a condition of its own."""
-        on = self.operand(self.index(x.on), I64)
-        for k, body in x.cases:
-            with self.if_(on == k):
-                self.body(body)
+        """Emit the cases."""
+        on, end = self.operand(self.index(x.on), I64), self.label()
+        labels = [self.label() for _ in x.cases]
+        targets = " ".join(f"{I64} {k}, label %{label}" for (k, _), label in zip(x.cases, labels))
+        self.lines.append(f"  switch {on}, label %{end} [ {targets} ]")
+        for (_, body), label in zip(x.cases, labels):
+            self.begin(label)
+            self.body(body)
+            self.jump(end)
+        self.begin(end)
 
     def call_procedure(self, x: ir.Call) -> None:
         """Emit the call of a procedure."""
