@@ -74,13 +74,17 @@ class _Layout:
         self.offsets: dict[ir.Buffer, int] = {}
         """Where scratch buffers begin in the memory, in entries."""
         self.entries, line = 0, max(LINE // builder.WORD // lanes, 1)
-        vectors = lanes == 1 and any(type(x) is ir.For and x.parallel for x in module.statements)
-        self.room = WIDTH - 1 if vectors else 0
-        """Entries behind each scratch buffer, for vectors that reach beyond its end."""
+        loops = [x for x in module.statements if type(x) is ir.For and x.parallel and lanes == 1]
+        loads = [x for loop in loops for x in loop.body if type(x) is ir.Load]
+        self.room = dict.fromkeys(
+            (x.buffer for x in loads if x.buffer.kind == ir.SCRATCH), WIDTH - 1
+        )
+        """Entries behind scratch buffers, for vectors that reach beyond their end."""
         for buffer in (x for x in buffers if x.kind == ir.SCRATCH):
             self.offsets[buffer] = self.entries
+            size = buffer.size + self.room.get(buffer, 0)
             # odd numbers of lines, so that all sets of a cache serve the same entries of many
-            self.entries += line * (-(-(buffer.size + self.room) // line) | 1)
+            self.entries += line * (-(-size // line) | 1)
 
     def name(self, of: ir.Buffer | ir.Procedure) -> str:
         """Return the name of a table or a procedure."""
@@ -111,9 +115,8 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
             f.ret(NO_MEMORY)
         memory = f.call(MASK_POINTER, heap.byte(LINE), -LINE)
     f.enter(memory, *f.parameters)
-    if layout.room:  # to compute with denormal numbers takes a hundred times as long
-        for buffer in layout.offsets:
-            f.fill(ir.Fill(buffer, buffer.size, layout.room))
+    for buffer, room in layout.room.items():  # denormal numbers would take a hundred times as long
+        f.fill(ir.Fill(buffer, buffer.size, room))
     f.body(module.body)
     status = f.final_status()
     if heap is not None:
@@ -330,11 +333,10 @@ class _Function(builder.Function):
     def switch(self, x: ir.Switch) -> None:
         """Emit the cases."""
         on, end = self.operand(self.index(x.on), I64), self.label()
-        labels = [self.label() for _ in x.cases]
-        targets = " ".join(f"{I64} {k}, label %{label}" for (k, _), label in zip(x.cases, labels))
-        self.lines.append(f"  switch {on}, label %{end} [ {targets} ]")
-        for (_, body), label in zip(x.cases, labels):
-            self.begin(label)
+        cases = " ".join(f"{I64} {k}, label %{end}.{k}" for k, _ in x.cases)
+        self.lines.append(f"  switch {on}, label %{end} [{cases}]")
+        for k, body in x.cases:
+            self.begin(f"{end}.{k}")
             self.body(body)
             self.jump(end)
         self.begin(end)
