@@ -8,10 +8,12 @@ import math
 from collections.abc import Sequence
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value, vector
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Pointer, Value
 
 BODY = builder.Prototype("", I32, PTR)
 """A program's function, for one state or several: it is given the addresses of all ports."""
+
+LOOP = builder.Prototype("mbs.loop", I64, BODY, I64, Pointer(PTR), Pointer(I64), I64, I64)
 
 SIN, COS = (builder.Prototype(name, DOUBLE, DOUBLE) for name in ("sin", "cos"))
 
@@ -51,8 +53,8 @@ def sines(lanes: int) -> builder.Prototype:
 
     It writes the sines of x to ``out``, and behind them the cosines.
     """
-    angles = vector(lanes, DOUBLE)
-    return builder.Prototype(f"mbs.sincos{lanes}", VOID, angles, builder.Pointer(angles))
+    angles = builder.vector(lanes, DOUBLE)
+    return builder.Prototype(f"mbs.sincos{lanes}", VOID, angles, Pointer(angles))
 
 
 def emit_sines(lanes: int) -> str:
@@ -63,7 +65,7 @@ def emit_sines(lanes: int) -> str:
     """
     f = builder.Function(sines(lanes), exported=True)
     x, out = f.parameters
-    far = builder.Prototype(f"mbs.far{lanes}", VOID, x.kind, builder.Pointer(DOUBLE))
+    far = builder.Prototype(f"mbs.far{lanes}", VOID, x.kind, Pointer(DOUBLE))
     out[0], out[1] = _sine_and_cosine(f, x, lanes)
     with f.if_(_is_far(f, x, lanes).cast("bitcast", f"i{lanes}") != 0):
         f.call(far, x, out)
@@ -73,7 +75,7 @@ def emit_sines(lanes: int) -> str:
 
 def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, Value]:
     """Emit both for |x| <= TRIG_RANGE, without a branch: Cody-Waite reduction, fdlibm."""
-    words, one = vector(lanes, I64), f.operand(1.0, x.kind)
+    words, one = builder.vector(lanes, I64), f.operand(1.0, x.kind)
     shifted = x * (2.0 / math.pi) + ROUND
     quadrants = shifted - ROUND
     r = x
@@ -87,7 +89,7 @@ def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, 
     w = one - half
     cosine = w + f.product_plus(z * z, polynomial, one - w - half)
     number = shifted.cast("bitcast", words)
-    odd = number.cast("trunc", vector(lanes, I1))
+    odd = number.cast("trunc", builder.vector(lanes, I1))
 
     def signed(value: Value, quadrant: Value) -> Value:
         sign = quadrant.binary("shl", 62) & -(2**63)
@@ -110,7 +112,7 @@ def _is_far(f: builder.Function, x: Value, lanes: int) -> Value:
     """Emit whether angles are beyond the range, or NaN."""
     absolute = f.call(builder.Prototype(builder.intrinsic("fabs", x.kind), x.kind, x.kind), x)
     limit = f.operand(TRIG_RANGE, x.kind)
-    return f.new(vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
+    return f.new(builder.vector(lanes, I1), f"fcmp ugt {absolute}, {limit.text}")
 
 
 def _library(prototype: builder.Prototype, lanes: int) -> builder.Function:
@@ -133,9 +135,7 @@ def emit_loop() -> str:
     each (0: all share the same one). It returns 0, or for the first state i at which the guard k
     fails, i times the number of guards, plus k; or -1 if there is no memory.
     """
-    words = builder.Pointer(I64)
-    loop = builder.Prototype("mbs.loop", I64, BODY, I64, builder.Pointer(PTR), words, I64, I64)
-    f = builder.Function(loop, exported=True)
+    f = builder.Function(LOOP, exported=True)
     function, states, pointers, strides, ports, guards = f.parameters
     now = f.array(PTR, ports)
     with f.loop(ports) as k:
