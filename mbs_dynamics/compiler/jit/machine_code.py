@@ -133,7 +133,7 @@ class _Engine:
         elf.check_execution()
         with _lock:
             llvm = _binding()
-            for name, address in symbols.items():
+            for name, address in [*symbols.items()]:  # others may add some
                 llvm.add_symbol(name, address)
             self._object = llvm.ObjectFileRef.from_data(code)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))

@@ -20,7 +20,7 @@ stack has a count of at least 2.
 from __future__ import annotations
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import I1, I32, I64, NULL, PTR, Function, Pointer, Value
+from mbs_dynamics.compiler.codegen.builder import I32, I64, NULL, PTR, Function, Pointer, Value
 from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
@@ -30,9 +30,6 @@ from mbs_dynamics.compiler.runtime.native.table import KERNEL, MOST_AXES, MOST_P
 
 CHECKED = builder.Prototype("mbs.checked", I64, Pointer(ARRAY), Pointer(PORT), I32)
 RESULT = builder.Prototype("mbs.result", Pointer(ARRAY), Pointer(PORT), I64)
-EVALUATE_VECTOR = builder.Prototype(
-    "mbs.evaluate_vector", I1, Pointer(KERNEL), Pointer(PTR), Pointer(I64), I64
-)
 
 ONE_STATE, REFUSED = -1, -2
 """In place of a number of states: for an array without a batch axis, and for what Python takes."""
@@ -97,7 +94,7 @@ def emit_call(name: str, offset: int) -> str:
             f.call(python.DEC_REF, results[k])
         f.call(python.ERR_CLEAR)
     f.ret(f.call(python.CALL, kernel.fallback, args, nargsf, kwnames))
-    return builder.module([checked(), result(), evaluate_vector(), f], python.OBJECTS)
+    return builder.module([checked(), result(), f], python.OBJECTS)
 
 
 def checked() -> Function:
@@ -165,7 +162,15 @@ def _evaluate(
 ) -> None:
     """Emit the evaluation of all states, which leaves the block if a guard fails."""
     with f.if_(states >= LEAST_STATES):
-        block.leave_unless(f.call(EVALUATE_VECTOR, kernel, pointers, strides, states))
+        vector, thread = kernel.vector, f.variable(PTR, NULL)
+        kernel.vector = NULL  # no other call uses it meanwhile
+        with f.if_(states >= strategy.LEAST_UNLOCKED):
+            thread.value = f.call(python.SAVE_THREAD)
+        status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
+        with f.if_(states >= strategy.LEAST_UNLOCKED):
+            f.call(python.RESTORE_THREAD, thread.value)
+        kernel.vector = vector
+        block.leave_unless(status == 0)
     with f.if_(states < LEAST_STATES):
         left = f.variable(I64, states)
         with f.forever() as evaluations:
@@ -174,23 +179,3 @@ def _evaluate(
             evaluations.leave_unless(left.value > 0)
             with f.loop(kernel.inputs + kernel.outputs) as k:
                 pointers[k] = pointers[k].byte(strides[k])
-
-
-def evaluate_vector() -> Function:
-    """Return ``i1 mbs.evaluate_vector(kernel, pointers, strides, states)``: if no guard fails.
-
-    No other call uses the vector code meanwhile.
-    """
-    f = Function(EVALUATE_VECTOR)
-    kernel, pointers, strides, states = f.parameters
-    vector = kernel.vector
-    kernel.vector = NULL
-    thread = f.variable(PTR, NULL)
-    with f.if_(states >= strategy.LEAST_UNLOCKED):
-        thread.value = f.call(python.SAVE_THREAD)
-    status = f.call(vector.driver.to(DRIVER), vector, states, pointers, strides)
-    with f.if_(states >= strategy.LEAST_UNLOCKED):
-        f.call(python.RESTORE_THREAD, thread.value)
-    kernel.vector = vector
-    f.ret(status == 0)
-    return f
