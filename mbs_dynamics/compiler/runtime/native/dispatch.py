@@ -89,7 +89,7 @@ class Dispatcher:
     def __new__(cls, *args: Any, **named: Any) -> Any:
         """Return an object of the class, or of its subclass that is called through machine code."""
         native = layout.supported()
-        return object.__new__(vectorcall.callable_type(cls, at_once=False) if native else cls)
+        return object.__new__(vectorcall.callable_type(cls) if native else cls)
 
     __call__: Callable[..., Any]
 

@@ -22,7 +22,7 @@ from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.native.layout import pointer
 from mbs_dynamics.compiler.runtime.native.python import name_symbols
 
-TP_CALL, TP_MEMBERS = 50, 72  # Py_tp_call, Py_tp_members
+TP_MEMBERS = 72  # Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
@@ -37,16 +37,15 @@ def _kept(data: bytes) -> int:
     return ctypes.addressof(_forever[-1])
 
 
-def callable_type(base: type, *, at_once: bool = True) -> type:
+def callable_type(base: type) -> type:
     """Return the subclass of a class whose objects are called through machine code.
 
-    ``at_once`` says that each has its code from the beginning. Else the class's ``__call__`` is
-    called until it has, and for calls with ``*args``.
+    Until it is attached to an object, the ``__call__`` of the class is called.
     """
     with _lock:
         made = _types.get(base)
         if made is None:
-            made = _types[base] = _new_type(base, at_once)
+            made = _types[base] = _new_type(base)
             _types[made] = made
         return made
 
@@ -56,15 +55,14 @@ def is_callable_type(kind: type) -> bool:
     return _types.get(kind) is kind
 
 
-def _new_type(base: type, at_once: bool) -> type:
-    offset, api = base.__basicsize__, ctypes.pythonapi
+def _new_type(base: type) -> type:
+    offset = base.__basicsize__
     name = _kept(f"{base.__module__}.{base.__qualname__}".encode())
     place = _kept(b"__vectorcalloffset__")
     members = _kept(struct.pack("@PiniP", place, T_PYSSIZET, offset, READONLY, 0) + bytes(40))
-    call = TP_CALL, ctypes.cast(api.PyVectorcall_Call, ctypes.c_void_p).value
-    slots = struct.pack("@iPiP", TP_MEMBERS, members, *(call if at_once else (0, 0))) + bytes(16)
+    slots = struct.pack("@iP", TP_MEMBERS, members) + bytes(16)
     spec = struct.pack("@PiiIP", name, offset + 16, 0, FLAGS, _kept(slots))
-    new = api.PyType_FromSpecWithBases
+    new = ctypes.pythonapi.PyType_FromSpecWithBases
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object]
     made: type = new(_kept(spec), (base,))
     made.__doc__ = base.__doc__
