@@ -248,10 +248,11 @@ class Columns:
         loops.pairs_and_columns.append(self)
         last = {p: i for i, p in enumerate(forest.parents)}
         rows = list(enumerate(forest.parents))
-        own, parent = fields, [0 if p == GROUND else fields[p] for p in forest.parents]
+        own = [field * size * self.stride for field in fields]
+        parent = [0 if p == GROUND else own[p] for p in forest.parents]
         others = [0 if i == last[p] else parent[i] for i, p in rows]
         self._branches = any(others)
-        self._fields = {
+        self._first = {
             (OWN, False): table(f"{name}.own", own),
             (PARENT, False): table(f"{name}.parent", parent),
             # inwards nothing has been added yet to rows without children, and by last children
@@ -288,7 +289,7 @@ class Columns:
 
     def _addresses(self, role: str, *, sums: bool = False) -> list[Index]:
         """Return where the entries are, or of sums what has been added so far."""
-        first = index(self._fields[role, sums][ROW]) * (self.size * self.stride) + WITHIN
+        first = index(self._first[role, sums][ROW]) + WITHIN
         return [first + k * self.stride for k in range(self.size)]
 
 
