@@ -19,7 +19,7 @@ import numpy as np
 
 from mbs_dynamics.compiler import Program, Symbol
 from mbs_dynamics.compiler.frontend.containers import Columns, Matrix, Values
-from mbs_dynamics.compiler.frontend.domains import LAST, PAIRS, Forest
+from mbs_dynamics.compiler.frontend.domains import LAST, OWN, PAIRS, Forest
 from mbs_dynamics.compiler.frontend.loop_trace import Assembled, Result, trace_loops
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loops, NoLoopNest, PerRow, Row
 from mbs_dynamics.model.body import GROUND, Frame
@@ -204,9 +204,9 @@ class GenericTree(Tree):
 
     def joint_positions(self, q: Any) -> Values:
         """Return the positions in memory, where sines and cosines of all are computed together."""
-        positions = self.per_body()
+        positions, offsets = self.per_body(), [x.joint.offset for x in self.model.bodies]
         for i, _ in self.outward():
-            positions[i] = q[i] + self.bodies[i].joint.offset
+            positions[i] = q[i] + self.loops.table(offsets, Row(OWN))  # the same for all kinds
         return positions
 
     def joint_rates(self, qd: Any) -> Any:

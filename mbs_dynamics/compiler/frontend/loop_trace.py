@@ -305,14 +305,17 @@ class _Nest:
         if not calls:
             return
         every = loop.domain == domains.PAIRS or calls.keys() == set(self.forest.kinds)
-        statement: Statement = next(iter(calls.values()))
+        call: Statement = next(iter(calls.values()))
+        body, inward = (call,), loop.direction == INWARD
         if not every or len({call.procedure for call in calls.values()}) > 1:
             if loop.domain == domains.PAIRS:
                 raise NoLoopNest
             cases = tuple((kind, (call,)) for kind, call in calls.items())
-            statement = ir.Switch(index(self.kinds[ROW]), cases)
-        inward = loop.direction == INWARD
-        yield ir.For(ROW, Index(), self.count, (statement,), backwards=inward)
+            body = (ir.Switch(index(self.kinds[ROW]), cases),)
+        elif loop.domain == ROWS and _is_elementwise(statements):
+            yield ir.For(ROW, Index(), self.count, statements, parallel=True)
+            return
+        yield ir.For(ROW, Index(), self.count, body, backwards=inward)
 
     def _procedure(self, domain: str, statements: tuple[Statement, ...]) -> ir.Procedure:
         """Return what an iteration does; iterations that do the same share it."""
@@ -326,3 +329,11 @@ class _Nest:
                 statements = hoisted(loop)
             self.shared[key] = ir.Procedure(name, parameters, statements)
         return self.shared[key]
+
+
+def _is_elementwise(body: Sequence[Statement]) -> bool:
+    """Whether iterations over rows read and write entries of their own rows alone."""
+    read = {x.buffer for x in body if isinstance(x, ir.Load)}
+    written = {x.buffer for x in body if isinstance(x, ir.Store)}
+    entries = [at for x in body for at in ir.indices_of(x)]
+    return read.isdisjoint(written) and all(x.variables == {ROW} and x.factor(ROW) for x in entries)
