@@ -79,9 +79,7 @@ class _File:
                 self.end = self.places[k] + section.size
 
     def contents(self, section: _Section) -> bytes:
-        """Return the bytes of a section."""
-        if section.kind == NOBITS:
-            return bytes(section.size)
+        """Return the bytes of a section that has some."""
         return self._contents[section.offset : section.offset + section.size]
 
     def relocations(self) -> Iterator[tuple[int, int, int, int]]:
@@ -108,7 +106,8 @@ class Image:
         self._memory, base = _new_memory(jumps + ENTRY * count)
         memory = self._memory
         for k, place in file.places.items():
-            memory[place : place + file.sections[k].size] = file.contents(file.sections[k])
+            if file.sections[k].kind != NOBITS:  # memory is zero
+                memory[place : place + file.sections[k].size] = file.contents(file.sections[k])
         self._addresses: dict[str, int] = {}
         S = [0] * count
         G = [base + table + ENTRY * k for k in range(count)]
@@ -179,11 +178,8 @@ def _process() -> ctypes.CDLL:
 
 
 def address_in_process(name: str) -> int:
-    """Return the address of a function of the C library. Raises BackendError if it has none."""
+    """Return the address of a function of C or CPython. Raises BackendError if there is none."""
     try:
-        found = getattr(_process(), name)
+        return ctypes.cast(getattr(_process(), name), ctypes.c_void_p).value or 0
     except AttributeError:
-        raise BackendError(
-            f"machine code needs {name}, which the C library does not have"
-        ) from None
-    return ctypes.cast(found, ctypes.c_void_p).value or 0
+        raise BackendError(f"machine code needs {name}, which this process lacks") from None

@@ -54,10 +54,7 @@ def suits(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
     reason = layout.unsupported_reason()
     if reason is not None:
-        said = (
-            "kernels are called through ctypes, which takes 1 to 2 microseconds more per call: %s"
-        )
-        log_once(said, reason)
+        log_once("kernels are called through ctypes, 1 to 2 microseconds slower a call: %s", reason)
         return False
     ports = (*program.inputs, *program.outputs)
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
