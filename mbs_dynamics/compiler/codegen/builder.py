@@ -350,12 +350,12 @@ class Function:
         """Return the address that has a name."""
         return Value(self, kind, f"@{name}")
 
-    def array(self, kind: Type | Struct, count: int | Value, align: int = WORD) -> Value:
+    def array(self, kind: Type | Struct, count: int | Value) -> Value:
         """Return the address of so many elements on the stack, which are not initialized."""
         if isinstance(count, Value):
             return self.new(Pointer(kind), f"alloca {name_of(kind)}, {count}")
         text = f"%a{len(self._arrays)}"
-        self._arrays.append(f"  {text} = alloca [{count} x {name_of(kind)}], align {align}")
+        self._arrays.append(f"  {text} = alloca [{count} x {name_of(kind)}]")
         return Value(self, Pointer(kind), text)
 
     def variable(self, kind: Type, initial: Operand) -> Value:

@@ -34,8 +34,8 @@ BINARY = {
     ops.LESS_EQUAL: "fcmp ole",
 }
 
-LINE = 64
-"""Bytes of a line of the cache, at multiples of which vectors are aligned."""
+LINE = 8
+"""Doubles in a line of the cache, at multiples of which vectors are aligned."""
 
 NO_MEMORY = -1
 """What a function returns if the heap is exhausted."""
@@ -71,20 +71,19 @@ class _Layout:
         self.ports = (*module.inputs, *module.outputs)
         buffers = module.buffers(ir.SCRATCH, ir.CONSTANT, ir.TABLE)
         self.tables = [x for x in buffers if x.kind != ir.SCRATCH]
+        loops = [x for x in module.statements if type(x) is ir.For and x.parallel and lanes == 1]
+        loads = [x.buffer for loop in loops for x in loop.body if type(x) is ir.Load]
+        self.room = {x: WIDTH - 1 for x in loads if x.kind == ir.SCRATCH}
+        """Entries behind scratch buffers, for vectors that reach beyond their end."""
         self.offsets: dict[ir.Buffer, int] = {}
         """Where scratch buffers begin in the memory, in entries."""
-        self.entries, line = 0, max(LINE // builder.WORD // lanes, 1)
-        loops = [x for x in module.statements if type(x) is ir.For and x.parallel and lanes == 1]
-        loads = [x for loop in loops for x in loop.body if type(x) is ir.Load]
-        self.room = dict.fromkeys(
-            (x.buffer for x in loads if x.buffer.kind == ir.SCRATCH), WIDTH - 1
-        )
-        """Entries behind scratch buffers, for vectors that reach beyond their end."""
+        self.lines = 0
+        """The size of the memory."""
         for buffer in (x for x in buffers if x.kind == ir.SCRATCH):
-            self.offsets[buffer] = self.entries
-            size = buffer.size + self.room.get(buffer, 0)
+            self.offsets[buffer] = self.lines * LINE // lanes
+            doubles = (buffer.size + self.room.get(buffer, 0)) * lanes
             # odd numbers of lines, so that all sets of a cache serve the same entries of many
-            self.entries += line * (-(-size // line) | 1)
+            self.lines += -(-doubles // LINE) | 1
 
     def name(self, of: ir.Buffer | ir.Procedure) -> str:
         """Return the name of a table or a procedure."""
@@ -100,20 +99,20 @@ class _Layout:
         assert buffer.data is not None
         data = buffer.data.tobytes() + bytes(builder.WORD * (WIDTH - 1))  # vectors reach beyond it
         bytes_ = f'[{len(data)} x i8] c"' + "\\" + data.hex("\\")
-        return f'@{self.name(buffer)} = private constant {bytes_}", align {LINE}\n'
+        return f'@{self.name(buffer)} = private constant {bytes_}", align {builder.WORD * LINE}\n'
 
 
 def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     """Return the function that is called from outside, with the memory of an evaluation."""
     f = _Function(layout, builder.Prototype(module.name, I32, builder.Pointer(PTR)), exported=True)
-    size, heap = builder.WORD * layout.lanes * layout.entries, None
-    if size <= STACK:
-        memory = f.array(I8, size, LINE)
+    line, heap = builder.WORD * LINE, None
+    if line * layout.lines <= STACK:
+        memory = f.array(builder.vector(LINE, DOUBLE), layout.lines)
     else:
-        heap = f.call(MALLOC, size + LINE)
+        heap = f.call(MALLOC, line * (layout.lines + 1))
         with f.if_(heap == builder.NULL):
             f.ret(NO_MEMORY)
-        memory = f.call(MASK_POINTER, heap.byte(LINE), -LINE)
+        memory = f.call(MASK_POINTER, heap.byte(line), -line)
     f.enter(memory, *f.parameters)
     for buffer, room in layout.room.items():  # denormal numbers would take a hundred times as long
         f.fill(ir.Fill(buffer, buffer.size, room))
@@ -152,8 +151,6 @@ class _Function(builder.Function):
         """The variable of the parallel loop around, of which lanes are iterations."""
         self.mask: Value | None = None
         """The vector of whether they are iterations of the loop."""
-        self.inputs: dict[ir.Operand, tuple[ir.Buffer, int]] = {}
-        """Entries of inputs, by the values that they were loaded as."""
         self.angles: dict[str, Value] = {}
         """Where the sines and cosines of angles are that the present body has computed."""
         self.checks: list[tuple[Value, int]] = []
@@ -235,7 +232,7 @@ class _Function(builder.Function):
         x = args[0]
         if op in BINARY:
             kind = self.type(I1) if op in ops.CONDITIONS else x.kind
-            return self.new(kind, f"{BINARY[op]} {x}, {args[1].text}")
+            return self.new(kind, f"{BINARY[op]} {x.kind} {x.text}, {args[1].text}")
         if op == ops.NEG:
             return self.new(x.kind, f"fneg {FLAGS} {x}")
         if op == ops.SELECT:
@@ -260,22 +257,14 @@ class _Function(builder.Function):
 
     def sines(self, x: ir.Sines) -> None:
         """Emit sines and cosines of several angles at once."""
-        angles = self.values[x.angles[0]] if self.width > 1 else self.vector_of(x.angles, x.width)
+        angles = [self.value(angle) for angle in x.angles]
+        together = angles[0]
+        if self.width == 1:
+            together = self.operand(0.0, builder.vector(x.width, DOUBLE))
+            for lane, angle in enumerate(angles):
+                together = together.with_lane(lane, angle)
         at = self.address(x.buffer, ir.Index((), x.first))
-        self.call(sines(x.width * self.width), angles, at)
-
-    def vector_of(self, angles: Sequence[ir.Operand], width: int) -> Value:
-        """Return a vector of angles of one state: one load if they are contiguous."""
-        kind = builder.vector(width, DOUBLE)
-        buffer, first = self.inputs.get(angles[0], (None, 0))
-        entries = [self.inputs.get(x) for x in angles]
-        if buffer and entries == [(buffer, first + k) for k in range(len(angles))]:
-            mask = self.numbers(width) < len(angles)
-            return self.address(buffer, ir.Index((), first)).load(kind, mask)
-        together = self.operand(0.0, kind)
-        for lane, angle in enumerate(angles):
-            together = together.with_lane(lane, self.value(angle))
-        return together
+        self.call(sines(x.width * self.width), together, at)
 
     def load(self, x: ir.Load) -> None:
         """Emit the load of an entry, or of those of all iterations."""
@@ -288,8 +277,6 @@ class _Function(builder.Function):
         if self.width > builder.lanes_of(entry.kind):
             entry = self.splat(entry, self.width)
         self.values[x.value] = entry
-        if x.buffer.kind == ir.INPUT and not x.at.terms:
-            self.inputs[x.value] = x.buffer, x.at.constant
 
     def store(self, x: ir.Store) -> None:
         """Emit the store of an entry, or of those of all iterations."""
