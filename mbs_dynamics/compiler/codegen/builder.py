@@ -193,8 +193,8 @@ class Value:
     def shuffled(self, other: Value, order: Sequence[int]) -> Value:
         """Return a vector of elements of two, which are counted on from one to the other."""
         lanes = ", ".join(f"{I32} {k}" for k in order)
-        order_type = vector(len(order), I32)
-        return self.code.new(self.kind, f"shufflevector {self}, {other}, {order_type} <{lanes}>")
+        mask = f"<{len(order)} x {I32}> <{lanes}>"
+        return self.code.new(self.kind, f"shufflevector {self}, {other}, {mask}")
 
     def byte(self, k: Operand) -> Value:
         """Return the pointer to the k-th byte."""
@@ -254,9 +254,8 @@ class Value:
             return
         way = "scatter" if lanes_of(self.kind) > 1 else "store"
         name = intrinsic(f"masked.{way}", x.kind, self.kind)
-        self.code.call(
-            Prototype(name, VOID, x.kind, self.kind, I32, mask.kind), x, self, WORD, mask
-        )
+        callee = Prototype(name, VOID, x.kind, self.kind, I32, mask.kind)
+        self.code.call(callee, x, self, WORD, mask)
 
     def _target(self) -> Type | Struct:
         assert isinstance(self.kind, Pointer), self

@@ -114,7 +114,8 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
             f.ret(NO_MEMORY)
         memory = f.call(MASK_POINTER, heap.byte(line), -line)
     f.enter(memory, *f.parameters)
-    for buffer, room in layout.room.items():  # denormal numbers would take a hundred times as long
+    # nothing uses what is computed with these, but denormal numbers take a hundred times as long
+    for buffer, room in layout.room.items():
         f.fill(ir.Fill(buffer, buffer.size, room))
     f.body(module.body)
     status = f.final_status()
@@ -144,7 +145,7 @@ class _Function(builder.Function):
         super().__init__(prototype, exported=exported)
         self.layout = layout
         self.integers: dict[ir.Variable, Value] = {}
-        self.values: dict[ir.Operand, Value] = {}
+        self.values: dict[int, Value] = {}
         self.width = layout.lanes
         """How many lanes values have here."""
         self.across: ir.Variable | None = None
@@ -238,9 +239,8 @@ class _Function(builder.Function):
         if op == ops.SELECT:
             return self.select(*args)
         if op == ops.SQRT:
-            return self.call(
-                builder.Prototype(builder.intrinsic("sqrt", x.kind), x.kind, x.kind), x
-            )
+            root = builder.Prototype(builder.intrinsic("sqrt", x.kind), x.kind, x.kind)
+            return self.call(root, x)
         if op in (ops.SIN, ops.COS) and self.width > 1:
             if x.text not in self.angles:  # both are computed for the first of them
                 self.angles[x.text] = self.array(x.kind, 2)
@@ -301,11 +301,9 @@ class _Function(builder.Function):
     def vectors(self, x: ir.For) -> None:
         """Emit a parallel loop, several iterations at a time; masked where it begins and ends."""
         begin, end = (self.operand(self.index(at), I64) for at in (x.begin, x.end))
-        unit = all(
-            within.at.factor(x.variable) == 1 for within in x.body if isinstance(within, ir.Store)
-        )
+        steps = {store.at.factor(x.variable) for store in x.body if type(store) is ir.Store}
         # vectors that straddle two lines of the cache take twice as long
-        first = begin & -WIDTH if unit else begin
+        first = begin & -WIDTH if steps == {1} else begin
         outside, used = self.values, {k for within in x.body for k in ir.operands_of(within)}
         self.values = {k: self.splat(v, WIDTH) for k, v in outside.items() if k in used}
         before, after = self.splat(begin, WIDTH), self.splat(end, WIDTH)
