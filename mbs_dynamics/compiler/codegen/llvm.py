@@ -303,7 +303,7 @@ class _Function(builder.Function):
         begin, end = (self.operand(self.index(at), I64) for at in (x.begin, x.end))
         steps = {store.at.factor(x.variable) for store in x.body if type(store) is ir.Store}
         # vectors that straddle two lines of the cache take twice as long
-        first = begin & -WIDTH if steps == {1} else begin
+        first = begin & -WIDTH if 1 in steps else begin
         outside, used = self.values, {k for within in x.body for k in ir.operands_of(within)}
         self.values = {k: self.splat(v, WIDTH) for k, v in outside.items() if k in used}
         before, after = self.splat(begin, WIDTH), self.splat(end, WIDTH)
