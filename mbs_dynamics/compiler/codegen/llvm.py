@@ -73,7 +73,7 @@ class _Layout:
         self.tables = [x for x in buffers if x.kind != ir.SCRATCH]
         loops = [x for x in module.statements if type(x) is ir.For and x.parallel and lanes == 1]
         loads = [x.buffer for loop in loops for x in loop.body if type(x) is ir.Load]
-        self.room = {x: WIDTH - 1 for x in loads if x.kind == ir.SCRATCH}
+        self.room = {x: WIDTH for x in loads if x.kind == ir.SCRATCH}
         """Entries behind scratch buffers, for vectors that reach beyond their end."""
         self.offsets: dict[ir.Buffer, int] = {}
         """Where scratch buffers begin in the memory, in entries."""
@@ -116,7 +116,7 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
     f.enter(memory, *f.parameters)
     # nothing uses what is computed with these, but denormal numbers take a hundred times as long
     for buffer, room in layout.room.items():
-        f.fill(ir.Fill(buffer, buffer.size, room))
+        f.address(buffer, ir.index(buffer.size)).store(f.operand(0.0, builder.vector(room, DOUBLE)))
     f.body(module.body)
     status = f.final_status()
     if heap is not None:
@@ -285,8 +285,9 @@ class _Function(builder.Function):
 
     def fill(self, x: ir.Fill) -> None:
         """Emit what sets entries to zero."""
-        to = self.address(x.buffer, ir.Index((), x.first))
-        self.call(SET_BYTES, to, 0, builder.WORD * self.layout.lanes * x.entries, False)
+        k = ir.Variable("zero")
+        zero = ir.Store(x.buffer, ir.index(k) + x.first, 0.0)
+        self.for_(ir.For(k, ir.Index(), ir.index(x.entries), (zero,), parallel=True))
 
     def for_(self, x: ir.For) -> None:
         """Emit a loop; several iterations at a time if they may be and no lane needs a look-up."""
