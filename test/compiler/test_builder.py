@@ -25,6 +25,7 @@ from mbs_dynamics.compiler.codegen.builder import (
     Prototype,
     Struct,
     module,
+    vector,
 )
 from mbs_dynamics.compiler.jit.machine_code import MachineCode
 
@@ -63,6 +64,42 @@ def test_loops_count_as_range_does(compiled):
         for k in range(a, b, 3):
             expected = expected * 10 + k
         assert call(a, b) == expected
+
+
+def test_loops_run_backwards(compiled):
+    f = exported(I64, I64)
+    first, last = f.parameters
+    total = f.variable(I64, 0)
+    with f.loop(first, last, backwards=True) as k:
+        total.value = total.value * 10 + k
+    f.ret(total.value)
+    call = compiled(f)
+    assert [call(a, b) for a, b in ((0, 4), (1, 2), (2, 2), (3, 1))] == [3210, 1, 0, 0]
+
+
+def test_lanes_of_vectors_that_a_mask_selects(compiled):
+    """Of eight numbers the first ones are moved, side by side or every other one."""
+    eight = vector(8, DOUBLE)
+    f = exported(I64, Pointer(DOUBLE), Pointer(DOUBLE))
+    count, source, target = f.parameters
+    mask = f.numbers(8) < f.splat(count, 8)
+    every_other = f.numbers(8, 2)
+    twice, fourth = (
+        f.new(vector(8, PTR), f"getelementptr {DOUBLE}, {at}, {every_other}")
+        for at in (source, target.at(8))
+    )
+    target.store(source.load(eight, mask) + 1.0, mask)
+    fourth.store(twice.load(eight, mask), mask)
+    lanes = f.numbers(8).shuffled(f.splat(count, 8), [7, 8, *range(6)])
+    f.ret(lanes.lane(0) * 100 + lanes.lane(1) * 10 + lanes.with_lane(2, count).lane(2))
+    call = compiled(f)
+    for count in (0, 3, 8):
+        given, found = np.arange(16.0), np.full(24, -1.0)
+        assert call(count, given.ctypes.data, found.ctypes.data) == 700 + 11 * count
+        expected = np.full(24, -1.0)
+        expected[:count] = given[:count] + 1.0
+        expected[8 : 8 + 2 * count : 2] = given[: 2 * count : 2]
+        assert found.tolist() == expected.tolist()
 
 
 def test_a_loop_is_left_and_gone_on_with(compiled):
