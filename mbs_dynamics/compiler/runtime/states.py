@@ -71,7 +71,7 @@ class Addresses:
         self.strides = self.pointers + 8 * len(views)
 
 
-class Buffers:
+class Buffers(Addresses):
     """Arrays for the inputs and outputs of one state at a time.
 
     NumPy takes ten times as long to return the address of a small array as to copy the array. So
@@ -81,8 +81,7 @@ class Buffers:
     def __init__(self, program: Program) -> None:
         self.inputs = [np.empty(port.shape) for port in program.inputs]
         self.outputs = [np.empty(port.shape) for port in program.outputs]
-        self._addresses = Addresses([View(x, 0) for x in (*self.inputs, *self.outputs)])
-        self.pointers = self._addresses.pointers
+        super().__init__([View(x, 0) for x in (*self.inputs, *self.outputs)])
 
 
 class BufferPool:

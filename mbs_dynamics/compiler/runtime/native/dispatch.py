@@ -148,9 +148,8 @@ class Dispatcher:
             vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
         if None not in self._held:
             self._missed += 1
-            if self._missed < PATIENCE:
+            if self._missed % PATIENCE:
                 return None
-            self._missed = 0
             for k in range(ENTRIES):
                 self._forget(k)
         return self._held.index(None)
