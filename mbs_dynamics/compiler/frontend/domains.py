@@ -52,7 +52,7 @@ class Forest:
                 ("tree.ends", [ends[root] for root in roots]),
             )
         )
-        self._row = row, index(table("parents", parents)[row])
+        self._row = {ROW: row, PARENT_ROW: index(table("parents", parents)[row])}
         self._bounds: dict[str, tuple[Index, ...]] = {
             ROWS: (),
             PAIRS: (row + 1, end),
@@ -61,6 +61,6 @@ class Forest:
             SINCE: (row, end_of_tree),
         }
 
-    def arguments(self, domain: str) -> tuple[Index, ...]:
+    def arguments(self, domain: str) -> dict[Variable, Index]:
         """Return what an iteration is given: the row, its parent, and the bounds of the domain."""
-        return *self._row, *self._bounds[domain]
+        return self._row | dict(zip((BEGIN, END), self._bounds[domain], strict=False))

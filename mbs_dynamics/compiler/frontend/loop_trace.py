@@ -301,7 +301,9 @@ class _Nest:
         calls = {}
         for kind, scope in loop.scopes.items():
             if statements := lowered(scope, self.needed, loads_first=loop.domain != ROWS):
-                calls[kind] = ir.Call(self._procedure(loop.domain, statements), arguments)
+                procedure = self._procedure(loop.domain, statements)
+                given = tuple(arguments[x] for x in procedure.parameters)
+                calls[kind] = ir.Call(procedure, given)
         if not calls:
             return
         every = loop.domain == domains.PAIRS or calls.keys() == set(self.forest.kinds)
@@ -322,11 +324,12 @@ class _Nest:
         key = domain, repr(statements)  # the number 1.0 equals the value 1
         if key not in self.shared:
             name = f"{domain}{len(self.shared)}"
-            parameters: tuple[ir.Variable, ...] = ROW, PARENT_ROW
             if domain != ROWS:
-                parameters = *parameters, BEGIN, END
                 loop = ir.For(WITHIN, index(BEGIN), index(END), statements, parallel=True)
                 statements = hoisted(loop)
+            indices = [at for x in ir.walk(statements) for at in ir.indices_of(x)]
+            used: set[ir.Variable] = set().union(*(at.variables for at in indices))
+            parameters = tuple(x for x in (ROW, PARENT_ROW, BEGIN, END) if x in used)
             self.shared[key] = ir.Procedure(name, parameters, statements)
         return self.shared[key]
 
