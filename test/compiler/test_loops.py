@@ -19,6 +19,18 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler.frontend import loop_trace
 from mbs_dynamics.compiler.frontend.containers import fields_of
+from mbs_dynamics.compiler.frontend.domains import PARENT_ROW, ROW
+from mbs_dynamics.compiler.ir.nodes import (
+    SCRATCH,
+    Buffer,
+    For,
+    Index,
+    Let,
+    Load,
+    Store,
+    constants,
+    index,
+)
 
 ALGORITHMS = (
     mbs.gravity_torques,
@@ -290,6 +302,33 @@ def test_which_models_have_loops():
         model = random_mechanism(5, parents, ("revolute",)).model
         compiled = mbs.compile(mbs.mass_matrix, model, backend="python")
         assert compiled.program.in_loops == looped
+
+
+@pytest.mark.backend_independent
+def test_rows_are_taken_in_any_order_only_if_they_do_not_depend_on_each_other(loops):
+    loops(True)
+    model = random_mechanism(7, range(-1, 10), ("revolute",)).model
+    program = mbs.compile(mbs.inverse_dynamics, model, backend="python").program
+    parallel = [x for x in program.module.body if isinstance(x, For) and x.parallel]
+    positions, sines, torques = parallel  # coordinates plus offsets, then their sines and cosines
+    assert [type(x) for x in positions.body] == [Load, Load, Let, Store]
+    assert [x.op for x in sines.body if isinstance(x, Let)] == ["sin", "cos"]
+    assert [type(x) for x in torques.body] == [Load, Store]
+
+
+@pytest.mark.backend_independent
+def test_what_is_elementwise():
+    i, p, v = index(ROW), index(PARENT_ROW), Buffer("v", SCRATCH, 9)
+    other, fixed = Buffer("w", SCRATCH, 9), constants("c", [1.0])
+    for body, expected in (
+        ((Load(0, v, i), Store(other, i, 0)), True),
+        ((Load(0, v, i * 2 + 1), Store(other, i, 0)), True),
+        ((Load(0, v, p), Store(other, i, 0)), False),  # of another row
+        ((Load(0, v, i + -1), Store(v, i, 0)), False),  # which the row before has written
+        ((Load(0, fixed, Index()), Store(other, i, 0)), False),  # to be loaded once
+        ((Load(0, v, i), Store(other, Index(), 0)), False),  # that all rows write
+    ):
+        assert loop_trace._is_elementwise(body) == expected
 
 
 @pytest.mark.backend_independent
