@@ -310,7 +310,7 @@ def test_rows_are_taken_in_any_order_only_if_they_do_not_depend_on_each_other(lo
     model = random_mechanism(7, range(-1, 10), ("revolute",)).model
     program = mbs.compile(mbs.inverse_dynamics, model, backend="python").program
     parallel = [x for x in program.module.body if isinstance(x, For) and x.parallel]
-    positions, sines, torques = parallel  # coordinates plus offsets, then their sines and cosines
+    positions, sines, *_, torques = parallel  # coordinates plus offsets, their sines and cosines
     assert [type(x) for x in positions.body] == [Load, Load, Let, Store]
     assert [x.op for x in sines.body if isinstance(x, Let)] == ["sin", "cos"]
     assert [type(x) for x in torques.body] == [Load, Store]
