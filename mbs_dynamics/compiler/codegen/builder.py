@@ -312,7 +312,7 @@ class Function:
         types = enumerate(prototype.parameters)
         self.parameters = [Value(self, kind, f"%p{k}") for k, kind in types]
         self._head = "define" if exported else "define internal"
-        self._attributes = attributes
+        self._attributes = attributes.split()
         self.lines: list[str] = []
         self.called: dict[str, Prototype] = {}
         """The functions that it calls by name."""
@@ -322,7 +322,7 @@ class Function:
     def __str__(self) -> str:
         given = ", ".join(map(str, self.parameters))
         signature = f"{name_of(self.prototype.returns)} @{self.prototype.name}({given})"
-        head = f"{self._head} {signature} nounwind {self._attributes} {{"
+        head = " ".join([self._head, signature, "nounwind", *self._attributes, "{"])
         return "\n".join([head, *self._arrays, *self.lines, "  unreachable", "}\n"])
 
     # -- values ------------------------------------------------------------------------------------
