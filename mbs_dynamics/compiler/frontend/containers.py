@@ -252,9 +252,6 @@ class Columns:
         parent = [0 if p == GROUND else own[p] for p in forest.parents]
         others = [0 if i == last[p] else parent[i] for i, p in rows]
         self._branches = any(others)
-        self._uses: set[tuple[str, str, bool]] = set()
-        """Direction and domain of the loops, and whether rows read their own columns there."""
-        self._assigned: set[int | None] = set()
         self._first = {
             (OWN, False): table(f"{name}.own", own),
             (PARENT, False): table(f"{name}.parent", parent),
@@ -262,17 +259,6 @@ class Columns:
             (OWN, True): table(f"{name}.sum", [own[i] if i in last else 0 for i, _ in rows]),
             (PARENT, True): table(f"{name}.others", others),
         }
-
-    @property
-    def shows_zeros(self) -> bool:
-        """Whether entries may be read that no loop has stored.
-
-        They may not if rows of all kinds store theirs in one loop outwards, and read none but those
-        of their parents, which have all columns of their children in every domain.
-        """
-        ((direction, _, reads_own), *others) = self._uses or {(INWARD, "", False)}
-        partial = self._assigned != set(self.loops.forest.kinds)
-        return bool(others) or direction == INWARD or reads_own or partial
 
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
         scope, i = self._of(pair)
@@ -282,7 +268,6 @@ class Columns:
         if key not in scope.local and inward and i.role == PARENT and not self._branches:
             return np.zeros(self.size)  # of which this row is the only child
         if key not in scope.local:
-            self._uses.add((scope.loop.direction, scope.loop.domain, i.role == OWN))
             at = self._addresses(i.role, sums=inward)
             loaded = [scope.load(self.buffer, x) for x in at]
             scope.local[key] = np.array(loaded, dtype=object)
@@ -292,8 +277,6 @@ class Columns:
         scope, i = self._of(pair)
         if not is_ground(i):
             scope.local[self, i.role] = value
-            self._uses.add((scope.loop.direction, scope.loop.domain, False))
-            self._assigned.add(i.kind)
             for at, entry in zip(self._addresses(i.role), value, strict=True):
                 scope.store(self.buffer, at, entry)
 

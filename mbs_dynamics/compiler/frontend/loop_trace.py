@@ -283,7 +283,7 @@ class _Nest:
     def _zeros(self) -> Iterator[Buffer]:
         """Yield what may be read, or is a result, without having been written."""
         for container in self.loops.pairs_and_columns:
-            if container.shows_zeros:
+            if not isinstance(container, Matrix) or container.shows_zeros:
                 yield container.buffer
 
     def _sines(self, angles: Buffer) -> Statement:
