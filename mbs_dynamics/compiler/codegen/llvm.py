@@ -72,9 +72,12 @@ class _Layout:
         buffers = module.buffers(ir.SCRATCH, ir.CONSTANT, ir.TABLE)
         self.tables = [x for x in buffers if x.kind != ir.SCRATCH]
         loops = [x for x in module.statements if type(x) is ir.For and x.parallel and lanes == 1]
-        loads = [x.buffer for loop in loops for x in loop.body if type(x) is ir.Load]
-        self.room = {x: WIDTH for x in loads if x.kind == ir.SCRATCH}
-        """Entries behind scratch buffers, for vectors that reach beyond their end."""
+        loads = [x for loop in loops for x in loop.body if type(x) is ir.Load]
+        filled = {x.buffer for x in module.statements if type(x) is ir.Fill}
+        vectors = [x.buffer for x in loads if len(x.at.terms) == 1 or x.buffer in filled]
+        self.room = {x: WIDTH for x in vectors if x.kind == ir.SCRATCH}
+        """Entries behind scratch buffers of which whole vectors are loaded: nothing in these is
+        undefined, as it may be in a matrix that is not filled with zeros first."""
         self.offsets: dict[ir.Buffer, int] = {}
         """Where scratch buffers begin in the memory, in entries."""
         self.lines = 0
@@ -270,7 +273,7 @@ class _Function(builder.Function):
         """Emit the load of an entry, or of those of all iterations."""
         address = self.address(x.buffer, x.at)
         if step := self.step(x.at):
-            own = step == 1 and x.buffer.kind in (ir.SCRATCH, ir.CONSTANT)  # there is room behind
+            own = step == 1 and (x.buffer.kind == ir.CONSTANT or x.buffer in self.layout.room)
             self.values[x.value] = address.load(self.type(DOUBLE), None if own else self.mask)
             return
         entry = address.load(volatile=x.volatile)
@@ -284,10 +287,14 @@ class _Function(builder.Function):
         address.store(self.value(x.value), self.mask, volatile=x.volatile)
 
     def fill(self, x: ir.Fill) -> None:
-        """Emit what sets entries to zero."""
-        k = ir.Variable("zero")
-        zero = ir.Store(x.buffer, ir.index(k) + x.first, 0.0)
-        self.for_(ir.For(k, ir.Index(), ir.index(x.entries), (zero,), parallel=True))
+        """Emit what sets entries to zero: whole vectors, and what is left one by one."""
+        zeros = self.operand(0.0, builder.vector(LINE, DOUBLE))
+        at = self.address(x.buffer, ir.index(x.first))
+        doubles = self.layout.lanes * x.entries
+        with self.loop(doubles // LINE) as k:
+            at.to(builder.Pointer(zeros.kind)).at(k).store(zeros)
+        with self.loop(doubles // LINE * LINE, doubles) as k:
+            at.to(builder.Pointer(DOUBLE))[k] = 0.0
 
     def for_(self, x: ir.For) -> None:
         """Emit a loop; several iterations at a time if they may be and no lane needs a look-up."""
