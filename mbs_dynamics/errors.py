@@ -113,6 +113,10 @@ class ControllerError(MbsError, RuntimeError):
     """Controllers could not be listed or switched."""
 
 
+class NoAnswerError(ControllerError):
+    """The controller manager has not answered: what was asked for may still happen."""
+
+
 class TraceError(MbsError, TypeError):
     """A traced function used a symbol as only a number can be, for example in a condition."""
 

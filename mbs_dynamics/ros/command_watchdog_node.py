@@ -12,20 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
-from mbs_dynamics.ros.compensation.controllers import (
-    NOT_INSTALLED,
-    Controller,
-    ControllerManager,
-    find,
-    not_loaded,
-    pause,
-)
+from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager
+from mbs_dynamics.ros.compensation.handover import Controller, ControllerList, Switch, leap
 from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
@@ -34,8 +28,13 @@ from mbs_dynamics.ros.process import run
 TICKS = 10
 """Number of checks for silence within ``command_timeout``."""
 
-RETRY_PERIOD = 0.5
+RETRY_PERIOD = 0.1
 """Time in s from a failure to the next attempt."""
+
+SUCCESSOR_TIMEOUT = 2.0
+"""Time in s in which the position controller must have been activated.
+
+Then the effort controller is deactivated alone, since its torques no longer fit the arm."""
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """Number of commands of zero, and their period in s: a new publisher is discovered late."""
@@ -52,21 +51,9 @@ class Watch(Enum):
     WATCHING = "watching"
     """Torques are commanded."""
     DEACTIVATING = "deactivating"
-    """Commands have stopped, and the controller must be deactivated."""
+    """Commands have stopped, and the controller must be deactivated if it is active."""
     DEACTIVATED = "deactivated"
     """The controller is inactive, until the next command."""
-
-
-class Switch(NamedTuple):
-    """A request to the controller manager."""
-
-    activate: tuple[str, ...]
-    deactivate: tuple[str, ...]
-    zeros: int
-    """The length of a command of zero to send before; 0 for none.
-
-    A forward_command_controller leaves its last command in the hardware's interface, and some
-    hardware applies it further unless another controller takes over."""
 
 
 class CommandWatchdog:
@@ -78,7 +65,7 @@ class CommandWatchdog:
         self.commands = 0
         """Number of received commands."""
         self.deactivations = 0
-        """Number of deactivations that were begun."""
+        """Number of times that a controller had to be switched."""
         self.attempts = 0
         """Number of failed calls of the controller manager since the last deactivation."""
         self.reason = ""
@@ -86,12 +73,12 @@ class CommandWatchdog:
         self.failure = ""
         """Reason of the latest failure."""
         self.misfit = ""
-        """Message about a controller that is not loaded; empty if both are."""
+        """Message about a controller that cannot be used; empty if both can."""
         self._silence = 0.0
         self._looked = now
         self._received: float | None = None
-        self._next = 0.0
-        self._alone = False
+        self._next = self._begun = 0.0
+        self._leaps = ""
 
     @property
     def period(self) -> float:
@@ -126,46 +113,52 @@ class CommandWatchdog:
 
     def _begin(self, reason: str, now: float) -> None:
         self.state, self.reason, self.failure = Watch.DEACTIVATING, reason, ""
-        self.deactivations += 1
-        self.attempts, self._next, self._alone = 0, now, False
+        self.attempts, self._next, self._begun = 0, now, now
 
-    def plan(self, controllers: Sequence[Controller]) -> Switch | None:
-        """Return the request, given all loaded controllers; None if none is needed.
-
-        Raises ControllerError if the controller is not loaded.
-        """
+    def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
+        """Return the controllers that are listed by the manager of that full name."""
         effort, position = self.settings.controller, self.settings.position_controller
-        controller = find(controllers, effort)
-        if controller is None:
-            raise ControllerError(not_loaded(controllers, effort))
-        if self.state is not Watch.DEACTIVATING or controller.state != "active":
-            return None
-        holder = find(controllers, position)
-        takes_over = holder is not None and holder.state == "inactive" and not self._alone
-        if takes_over:
-            return Switch((position,), (effort,), 0)
-        return Switch((), (effort,), len(controller.command_interfaces))
+        return ControllerList(controllers, effort, position, manager)
 
-    def succeed(self) -> None:
-        """Record that the controller is inactive."""
-        if self.state is Watch.DEACTIVATING:
-            self.state, self.failure = Watch.DEACTIVATED, ""
+    def plan(self, seen: ControllerList, now: float) -> Switch:
+        """Return the next request; empty if none is needed.
 
-    def fail(self, reason: str, asked: Switch | None, now: float) -> None:
-        """Record that a request has failed or was refused.
-
-        If it activated the position controller, the next attempt does without it, since that must
-        not prevent the end of torques.
+        Raises ControllerError if the effort controller is not loaded.
         """
+        if self.state is not Watch.DEACTIVATING:
+            return Switch()
+        in_time = now < self._begun + SUCCESSOR_TIMEOUT
+        if self.settings.position_controller and in_time and not (self._leaps or seen.unusable):
+            return seen.to_position()
+        seen.find(self.settings.controller)
+        return Switch((), seen.without_torques)
+
+    def alarm(self) -> bool:
+        """Record that a request is needed; return whether it is the first of this silence."""
+        self.deactivations += self.attempts == 0
+        return self.attempts == 0
+
+    def succeed(self, needed: bool) -> None:
+        """Record that the controller is inactive; ``needed``: by requests of the watchdog."""
+        if self.state is Watch.DEACTIVATING:
+            self.state, self.failure = Watch.DEACTIVATED if needed else Watch.IDLE, ""
+
+    def fail(self, reason: str, now: float) -> None:
+        """Record that a request has failed or was refused."""
         self.attempts, self.failure = self.attempts + 1, reason
         self._next = now + RETRY_PERIOD
-        self._alone = asked is not None and bool(asked.activate)
 
-    def inspect(self, controllers: Sequence[Controller]) -> None:
-        """Record whether the controllers are loaded, before they are needed."""
-        named = (self.settings.controller, self.settings.position_controller)
-        missing = [name for name in named if name and find(controllers, name) is None]
-        self.misfit = not_loaded(controllers, missing[0]) if missing else ""
+    def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
+        """Record whether the controllers can be used, before they are needed."""
+        position, self._leaps, self.misfit = self.settings.position_controller, "", ""
+        try:
+            seen.find(self.settings.controller)
+            chain = seen.chain() if position else []
+        except ControllerError as error:
+            self.misfit = str(error)
+            return
+        if position and not self.settings.resets_position_command:
+            self.misfit = self._leaps = leap(chain, starts_from_command)
 
 
 class CommandWatchdogNode(BaseNode):
@@ -184,6 +177,8 @@ class CommandWatchdogNode(BaseNode):
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False
+        self._length = 0
+        """Number of joints of the latest command."""
         self._seconds = 0
         topic = "<command_topic>"
         # reliable: the zero at the end of a ramp must not be lost
@@ -201,18 +196,14 @@ class CommandWatchdogNode(BaseNode):
     def _on_command(self, message: Float64MultiArray) -> None:
         if self._ending and not any(message.data):
             return  # of this node
-        before = self._core.state
+        before, self._length = self._core.state, len(message.data)
         self._core.on_command(message.data, time.monotonic())
         if before is Watch.DEACTIVATING:
             self.get_logger().warning("commands resumed before the controller was inactive")
 
     def _look(self) -> None:
-        before = self._core.state
         publishers = self.count_publishers(self._commands.topic_name)
-        due = self._core.look(publishers, time.monotonic())
-        if before is not self._core.state:
-            self.get_logger().error(f"{self._core.reason}: deactivates the controller")
-        if due:
+        if self._core.look(publishers, time.monotonic()):
             self._ask(self._deactivate)
 
     def _ask(self, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -221,57 +212,63 @@ class CommandWatchdogNode(BaseNode):
             self._asking = True
             self.executor.create_task(task)
 
+    async def _seen(self) -> ControllerList:
+        return self._core.list(await self._manager.list(), self._manager.name)
+
     async def _deactivate(self) -> None:
-        asked: Switch | None = None
+        core, needed = self._core, False
         try:
-            asked = self._core.plan(await self._manager.list())
-            if asked is None:
-                self.get_logger().info("nothing to deactivate")
-            else:
-                await self._end_torques(asked.zeros)
-                if self._core.state is not Watch.DEACTIVATING:
+            while any(step := core.plan(await self._seen(), time.monotonic())):
+                if core.alarm():
+                    self.get_logger().error(f"{core.reason}: deactivates the controller")
+                needed = True
+                if not (step.activate or core.settings.brakes):
+                    await self._end_torques()
+                if core.state is not Watch.DEACTIVATING:
                     return  # commands have resumed
-                await self._manager.switch(asked.activate, asked.deactivate)
-                self._log_switch(asked)
-            self._core.succeed()
+                await self._manager.switch(step.activate, step.deactivate)
+                self._log_switch(step)
+            core.succeed(needed or core.attempts > 0)
         except ControllerError as error:
-            self._core.fail(str(error), asked, time.monotonic())
+            core.alarm()
+            core.fail(str(error), time.monotonic())
             self.warn(str(error), f"cannot deactivate: {error}")
         finally:
             self._asking = self._ending = False
 
-    async def _end_torques(self, length: int) -> None:
+    async def _end_torques(self) -> None:
         """Command zero for a while, by a publisher that exists for no longer."""
-        if not length:
-            return
         self._ending = True
         publisher = self.advertise("<command_topic>", self._commands.topic_name)
         try:
             for _ in range(ZEROS):
                 if self._core.state is not Watch.DEACTIVATING:
                     return
-                publisher.publish(Float64MultiArray(data=[0.0] * length))
-                await pause(self, ZERO_PERIOD)
+                publisher.publish(Float64MultiArray(data=[0.0] * self._length))
+                await self._manager.pause(ZERO_PERIOD)
         finally:
             self.destroy_publisher(publisher)
 
     def _log_switch(self, asked: Switch) -> None:
-        holder = f", activated {asked.activate[0]!r}" if asked.activate else ""
-        said = f"deactivated {asked.deactivate[0]!r}{holder}"
+        done = [f"deactivated {name!r}" for name in asked.deactivate]
+        said = ", ".join(done + [f"activated {name!r}" for name in asked.activate])
         wanted = self._core.settings.position_controller
-        if wanted and not asked.activate:
-            said += f"; {wanted!r} could not be activated with it: the arm may be without support"
+        if wanted and not asked.activate and asked.deactivate:
+            said += f"; {wanted!r} could not be activated: the arm may be without support"
         self.get_logger().error(said)
 
     async def _inspect(self) -> None:
+        core, position = self._core, self._core.settings.position_controller
         try:
-            self._core.inspect(await self._manager.list())
+            seen = await self._seen()
+            starts = await self._manager.starts_from_command(position) if position else None
+            core.inspect(seen, starts)
         except ControllerError as error:
-            self._core.misfit = str(error)
+            core.misfit = str(error)
         finally:
             self._asking = False
-        if self._core.misfit:
-            self.warn(self._core.misfit, self._core.misfit)
+        if core.misfit:
+            self.warn(core.misfit, core.misfit)
 
     def _on_second(self) -> None:
         due = self._seconds % INSPECTIONS == 0 or self._core.misfit
@@ -307,7 +304,7 @@ class CommandWatchdogNode(BaseNode):
             level = DiagnosticStatus.ERROR
             said = f"there is no controller manager {self._manager.name}: can do nothing"
         elif core.misfit:
-            level, said = DiagnosticStatus.ERROR, f"can do nothing: {core.misfit}"
+            level, said = DiagnosticStatus.ERROR, f"cannot hand the arm over: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
             level, said = DiagnosticStatus.WARN, f"deactivated {settings.controller}: {core.reason}"
         return status("watchdog", level, said, values)

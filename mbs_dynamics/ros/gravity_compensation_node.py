@@ -27,8 +27,9 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
-from mbs_dynamics.ros.compensation.controllers import ControllerManager, Handover
+from mbs_dynamics.ros.compensation.controllers import ControllerManager
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
+from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
@@ -43,6 +44,10 @@ SHORTEST_WAIT = 0.001
 
 EARLY = 0.05
 """A timer that is due later than this, in s, is not reset for each joint state."""
+
+
+LOOK_PERIOD = 0.1
+"""Period in s at which controllers are listed while torques are commanded; else 1 s."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -70,10 +75,17 @@ class GravityCompensationNode(DescribedNode):
         self._due = 0.0
         self._outputs = outputs.CommandOutputs(self, settings.command_topic, settings.joints)
         self._enabled = self.advertise("~/enabled")
-        self._handover = Handover(settings, ControllerManager(self, settings.controller_manager))
+        self._handover = Handover(
+            settings,
+            ControllerManager(self, settings.controller_manager),
+            self._outputs,
+            time.monotonic,
+            lambda problem: self.warn("handover", problem),
+        )
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self._steady_timer(1.0, self._publish_diagnostics)
+        self._steady_timer(LOOK_PERIOD, self._look_while_engaged)
         self._timer = self._steady_timer(settings.stale_timeout, self._on_time)
         self._simulated_time = self.get_clock().ros_time_is_active
         self._settle()
@@ -144,7 +156,7 @@ class GravityCompensationNode(DescribedNode):
     @property
     def shutdown_complete(self) -> bool:
         """Whether the node was asked to end and commands no torque."""
-        return self._shutting_down and self._core.policy.at_rest and not self._handover.switched
+        return self._shutting_down and self._core.policy.at_rest and not self._handover.owed
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
@@ -264,8 +276,8 @@ class GravityCompensationNode(DescribedNode):
             for future in self._torques_in:
                 future.set_result(come_in)
             self._torques_in.clear()
-        if self._handover.switched and not policy.engaged:
-            self._later(self._give_back)
+        if self._handover.owed and not (policy.engaged or self._handover.busy):
+            self._later(self._release)
         if policy.at_rest:
             while self._at_rest:
                 self._at_rest.pop(0)()
@@ -284,15 +296,15 @@ class GravityCompensationNode(DescribedNode):
         if self.executor is not None:
             self.executor.create_task(coroutine)
 
-    async def _give_back(self) -> None:
+    async def _release(self) -> None:
         try:
-            said = await self._handover.give_back(self._core)
+            said = await self._handover.release(self._core)
         except MbsError as error:
-            self.get_logger().error(f"torques ramp out, and no controller holds the arm: {error}")
+            self.get_logger().error(str(error))
         else:
             if said:
                 self.get_logger().info(said)
-        self._settle()
+        self._on_time()
 
     def _show(self, state: State) -> None:
         before, self._shown = self._shown, state
@@ -313,11 +325,9 @@ class GravityCompensationNode(DescribedNode):
             self._core.disable(time.monotonic())
             response.success, response.message = True, self._core.policy.state.value
         else:
-            done, said = await self._handover.enable(
-                self._core, time.monotonic, self._outputs.rivals(), self._wait_for_torques
-            )
+            done, said = await self._handover.enable(self._core, self._wait_for_torques)
             response.success, response.message = done, said if done else f"refused: {said}"
-        self._settle()
+        self._on_time()
         return response
 
     async def _wait_for_torques(self) -> bool:
@@ -327,7 +337,11 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
         return bool(await future)
 
-    async def _watch_controller(self) -> None:
+    def _look_while_engaged(self) -> None:
+        if self._core.policy.engaged:
+            self._later(self._watch_controllers)
+
+    async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
         if fault is not None:
             self._send(self._core.fail(fault, time.monotonic()))
@@ -338,7 +352,8 @@ class GravityCompensationNode(DescribedNode):
         self._simulated_time = self.get_clock().ros_time_is_active
         self._remind_of_clock()
         self._remind_of_enabling(now)
-        self._later(self._watch_controller)
+        if not self._core.policy.engaged:
+            self._later(self._watch_controllers)
         core, traffic = self._core, self._outputs.traffic()
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
@@ -359,7 +374,7 @@ class GravityCompensationNode(DescribedNode):
         if self._lifecycle != "active" or self._core.policy.state is not State.DISABLED:
             self._remind("enabling", "")
             return
-        problems = self._problems(now, self._outputs.rivals())
+        problems = self._problems(now, self._outputs.other_publishers())
         said = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
         if self._core.arm is None:
             said = self._waiting_for_description(self._core.refused)

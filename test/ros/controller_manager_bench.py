@@ -16,19 +16,29 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import rclpy
+from controllers_bench import Controllers
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
 
 PACKAGE = "controller_manager_msgs"
 INTERFACES = {
+    "msg/ChainConnection.msg": """
+        string name
+        string[] reference_interfaces""",
     "msg/ControllerState.msg": """
         string name
         string state
         string type
-        string[] required_command_interfaces""",
+        string[] required_command_interfaces
+        controller_manager_msgs/ChainConnection[] chain_connections""",
     "srv/ListControllers.srv": """
         ---
         controller_manager_msgs/ControllerState[] controller""",
@@ -50,7 +60,8 @@ def provide(folder):
     """Make the messages importable here and in processes started from here; skip if impossible."""
     if importlib.util.find_spec(PACKAGE) is not None:
         return
-    built = folder / f"{PACKAGE}_{sys.version_info.major}{sys.version_info.minor}"
+    version = f"{sys.version_info.major}{sys.version_info.minor}"
+    built = folder / f"{PACKAGE}_{version}_{zlib.crc32(repr(INTERFACES).encode()):08x}"
     with (folder / "lock").open("w") as lock:  # of several workers one makes them
         fcntl.flock(lock, fcntl.LOCK_EX)
         make(built)
@@ -155,57 +166,57 @@ LIBRARIES = (
 
 
 class StandIn:
-    """Two services on a node that switch controllers as STRICT asks for: all or none."""
+    """The services of a controller manager and of its controllers; see :class:`Controllers`."""
 
     def __init__(self, node, name="controller_manager", **controllers):
         """``controllers``: name=(state, *command interfaces)."""
-        from controller_manager_msgs.msg import ControllerState
         from controller_manager_msgs.srv import ListControllers, SwitchController
 
-        self.controllers = {
-            name: ControllerState(
-                name=name, state=state, type="some/Controller", required_command_interfaces=taken
-            )
-            for name, (state, *taken) in controllers.items()
-        }
-        self.requests = []
-        """All requests to switch: (activate, deactivate)."""
-        self.refusal = lambda activate: ""
-        """Why a request with these controllers to activate is refused."""
+        self.there = Controllers(**controllers)
+        self.requests = self.there.requests
+        self.starts_from_command = False
+        space = node.get_namespace().rstrip("/")
+        self.nodes = [
+            Node(one, namespace=space, start_parameter_services=False) for one in controllers
+        ]
+        for one in self.nodes:  # a controller subscribes to its commands in any state
+            one.create_subscription(Float64MultiArray, "~/commands", lambda _: None, 1)
         self.services = [
             node.create_service(ListControllers, f"{name}/list_controllers", self._list),
             node.create_service(SwitchController, f"{name}/switch_controller", self._switch),
         ]
+        for one in controllers:
+            given = f"{space}/{one}/get_parameters"
+            self.services.append(node.create_service(GetParameters, given, self._parameter))
 
     def state(self, name):
-        return self.controllers[name].state
+        return self.there.state(name)
+
+    def _parameter(self, request, response):
+        kind = ParameterType.PARAMETER_BOOL
+        response.values = [ParameterValue(type=kind, bool_value=self.starts_from_command)]
+        return response
 
     def _list(self, request, response):
-        response.controller = list(self.controllers.values())
+        from controller_manager_msgs.msg import ChainConnection, ControllerState
+
+        response.controller = [
+            ControllerState(
+                name=one.name,
+                state=one.state,
+                type=one.type,
+                required_command_interfaces=one.command_interfaces,
+                chain_connections=[ChainConnection(name=other) for other in one.chained_to],
+            )
+            for one in self.there.listed()
+        ]
         return response
 
     def _switch(self, request, response):
         assert request.strictness == request.STRICT
         assert request.timeout.sec + 1e-9 * request.timeout.nanosec > 0.0  # zero waits for ever
-        activate, deactivate = (
-            list(request.activate_controllers),
-            list(request.deactivate_controllers),
+        response.message = self.there.switch(
+            list(request.activate_controllers), list(request.deactivate_controllers)
         )
-        self.requests.append((activate, deactivate))
-        response.message = self.refusal(activate) or self._conflict(activate, deactivate)
         response.ok = not response.message
-        if response.ok:
-            for name in deactivate:
-                self.controllers[name].state = "inactive"
-            for name in activate:
-                self.controllers[name].state = "active"
         return response
-
-    def _conflict(self, activate, deactivate):
-        for names, state in ((activate, "inactive"), (deactivate, "active")):
-            for name in names:
-                if name not in self.controllers:
-                    return f"no controller {name!r}"
-                if self.state(name) != state:
-                    return f"{name!r} is not {state}"
-        return ""

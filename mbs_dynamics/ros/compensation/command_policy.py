@@ -26,6 +26,9 @@ ON_FAULT = ("hold", "ramp_down", "zero")
 STOP_PERIOD = 0.01
 """Period in s of the commands of a stop without new states of the robot."""
 
+LATEST_STATE = 0.1
+"""Age in s of the latest state up to which a release is known to hold the robot."""
+
 
 class State(Enum):
     """State of the policy. The values are the names that users read."""
@@ -71,6 +74,10 @@ class Limits(NamedTuple):
     """Time in s of the ramp out."""
     ramp_in_time: float = 0.0
     """Time in s of the ramp in."""
+    release_time: float = 0.0
+    """Time in s after a release in which gravity torques do not ramp out yet, while states come.
+
+    In it, another controller may take over."""
 
     def check(self) -> None:
         """Raise ArgumentError for limits under which torques could not ramp out in time."""
@@ -113,7 +120,8 @@ class CommandPolicy:
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
         self._commanded_at = 0.0
-        self._begin = 0.0
+        self._begin = self._released = 0.0
+        self._dismissed = False
         self._share = 0.0
         self._from: tuple[float, ...] = ()
         self._torques: Torques | None = None
@@ -170,6 +178,7 @@ class CommandPolicy:
         self._begin = now
         self._share, self._torques = 0.0, None
         self._saturated_since = {}
+        self._dismissed = False
         self.limited = Limited()
         self.state = State.RAMPING_IN
 
@@ -183,14 +192,23 @@ class CommandPolicy:
             self._release(now, "ramp_down")
 
     def dismiss(self) -> None:
-        """End a release: another controller holds the robot. A fault stays latched."""
+        """End a release: another controller holds the robot. A fault stays latched.
+
+        The next command is zero, so that nobody takes the last torque for one that acts.
+        """
         if self.engaged:
             return
+        self._dismissed = any(self.latest)
         self.latest = (0.0,) * len(self.latest)
         if self.state is State.RAMPING_OUT:
             self.state = State.DISABLED
         else:
             self._stop = "zero"
+
+    def bears(self, now: float) -> bool:
+        """Return whether commands of a release still hold the robot: whole gravity torques."""
+        ramps = not self.engaged and self._stop == "ramp_down" and self.stopping
+        return ramps and now - self._begin <= LATEST_STATE
 
     def trip(self, now: float, fault: Fault) -> None:
         """Latch a fault and begin the stop, if the policy is engaged."""
@@ -200,7 +218,7 @@ class CommandPolicy:
 
     def _release(self, now: float, how: str) -> None:
         self._stop = how
-        self._begin = now
+        self._begin = self._released = now
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -216,8 +234,13 @@ class CommandPolicy:
         ``damps_until`` (n,) are the times after which the damping and assist of each joint no
         longer act, since its state is too old.
         """
+        if self._dismissed:
+            self._dismissed = False
+            return list(self.latest)
         if torques is not None and self._takes(now, torques):
             self._torques, self._damps_until = torques, damps_until
+            if not self.engaged and now - self._released < self.limits.release_time:
+                self._begin = now
         elif self.engaged and not self._outdated(now):
             return None
         if self.state is State.DISABLED:

@@ -541,7 +541,9 @@ class GravityCompensator:
     def limits(self) -> Limits:
         """The limits that would be in force if torques were enabled now."""
         efforts, rates = ((), ()) if self.arm is None else (self.arm.efforts, self.arm.rates)
-        return Limits(efforts, rates, self.settings.ramp_time, self.settings.ramp_in_time)
+        settings = self.settings
+        waits = settings.release_timeout if settings.position_controller else 0.0
+        return Limits(efforts, rates, settings.ramp_time, settings.ramp_in_time, waits)
 
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""

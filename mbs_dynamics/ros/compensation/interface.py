@@ -54,9 +54,20 @@ AT_REST_ONLY = frozenset(
         "effort_rate_limit",
         "ramp_in_time",
         "ramp_time",
+        "release_timeout",
     }
 )
 """Parameters that can be changed only while no torque is commanded or held."""
+
+
+def resets_position_command(else_it: str) -> Any:
+    """Return the setting of that name; ``else_it``: what happens to a controller if it is false."""
+    return setting(
+        False,
+        "Whether the hardware sets its position commands to the measured positions before a "
+        "position controller starts. false: a position_controller that starts from the last "
+        f"command {else_it}, since the arm would leap.",
+    )
 
 
 @dataclass(frozen=True)
@@ -293,6 +304,15 @@ class GravityCompensationSettings(DescribedSettings):
         "effort_controller, and back. Empty: no controller is switched.",
         read_only=True,
     )
+    resets_position_command: bool = resets_position_command("is refused")
+    release_timeout: float = setting(
+        5.0,
+        "Time after a release in which gravity torques hold the arm, while states are valid and "
+        "position_controller cannot be activated. Then they ramp out.",
+        "s",
+        range=(0.0, 60.0),
+        constraints="Changes only while disabled.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -339,6 +359,13 @@ class CommandWatchdogSettings(NodeSettings):
         "Controller that is activated in the same call, to hold the arm. Empty: none, and the arm "
         "falls unless it has brakes.",
         read_only=True,
+    )
+    resets_position_command: bool = resets_position_command("is not activated")
+    brakes: bool = setting(
+        False,
+        "Whether the hardware brakes when the controller is deactivated. Then that is done at "
+        "once where no position controller takes over. false: zeros are commanded before, since "
+        "some hardware applies the last torque further.",
     )
     controller_manager: str = setting(
         "controller_manager",

@@ -45,8 +45,9 @@ class CommandOutputs:
 
     def __init__(self, node: Any, topic: str, joints: Sequence[str]) -> None:
         self._node = node
-        self._topic = topic
-        self._resolved = node.resolve_topic_name(topic)
+        self._name = topic
+        self.topic: str = node.resolve_topic_name(topic)
+        """The full name of the command topic."""
         self._command = Float64MultiArray()
         self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
@@ -55,7 +56,7 @@ class CommandOutputs:
 
     def open(self) -> None:
         """Create the publishers."""
-        self._commands = self._node.advertise("<command_topic>", self._topic)
+        self._commands = self._node.advertise("<command_topic>", self._name)
         self._torques = self._node.advertise("~/commanded_torques")
 
     def close(self) -> None:
@@ -91,15 +92,19 @@ class CommandOutputs:
         if self._commands is not None:
             self._commands.wait_for_all_acked(FLUSH_TIMEOUT)
 
-    def rivals(self) -> int:
+    def other_publishers(self) -> int:
         """Return the number of other publishers on the command topic."""
-        publishing: int = self._node.count_publishers(self._resolved)
+        publishing: int = self._node.count_publishers(self.topic)
         return max(0, publishing - (self._commands is not None))
+
+    def subscribers(self) -> list[str]:
+        """Return the names of the nodes that subscribe to the command topic."""
+        return [one.node_name for one in self._node.get_subscriptions_info_by_topic(self.topic)]
 
     def traffic(self) -> Traffic:
         """Return the state of the command topic, and restart the counts."""
         subscribers = self._commands.get_subscription_count() if self._commands is not None else 0
-        traffic = Traffic(self._resolved, subscribers, self.rivals(), *self._counts)
+        traffic = Traffic(self.topic, subscribers, self.other_publishers(), *self._counts)
         self._counts = [0, 0, 0]
         return traffic
 

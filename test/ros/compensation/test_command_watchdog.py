@@ -11,15 +11,15 @@ pytest.importorskip("rclpy")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbs_dynamics.errors import ArgumentError, ControllerError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.command_watchdog_node import (
     RETRY_PERIOD,
+    SUCCESSOR_TIMEOUT,
     CommandWatchdog,
     CommandWatchdogSettings,
-    Switch,
     Watch,
 )
-from mbs_dynamics.ros.compensation.controllers import Controller
+from mbs_dynamics.ros.compensation.handover import Controller, Switch
 
 pytestmark = pytest.mark.backend_independent
 
@@ -119,68 +119,94 @@ def test_torque_never_outlasts_silence_of_the_timeout_and_its_looks(gaps):
         assert bench.core.look(1, bench.now) == (silent > TIMEOUT)
 
 
+def request(bench, *controllers):
+    core = bench.core
+    return core.plan(core.list(controllers, "/controller_manager"), bench.now)
+
+
 def test_both_controllers_are_switched_in_one_call():
-    core = fallen_silent().core
-    assert core.plan([HOLDER, EFFORTS]) == Switch(("holder",), ("efforts",), 0)
-    core.succeed()
-    assert core.state is Watch.DEACTIVATED
-
-
-@pytest.mark.parametrize("state", ["inactive", "unconfigured"])
-def test_a_controller_that_is_not_active_is_left_alone(state):
-    core = fallen_silent().core
-    assert core.plan([HOLDER, EFFORTS._replace(state=state)]) is None
+    bench = fallen_silent()
+    assert request(bench, HOLDER, EFFORTS) == Switch(("holder",), ("efforts",))
+    bench.core.succeed(needed=True)
+    assert bench.core.state is Watch.DEACTIVATED
 
 
 @pytest.mark.parametrize(
-    "others", [[], [HOLDER._replace(state="unconfigured")], [HOLDER._replace(state="active")]]
+    ("effort", "holder", "wanted"),
+    [
+        ("inactive", "active", Switch()),
+        ("inactive", "inactive", Switch(("holder",), ())),
+        ("active", "active", Switch((), ("efforts",))),
+        ("active", "unconfigured", Switch((), ("efforts",))),
+        ("inactive", "unconfigured", Switch()),
+        ("unconfigured", "inactive", Switch(("holder",), ())),
+    ],
 )
-def test_without_a_controller_to_take_over_zeros_come_before_the_deactivation(others):
-    assert fallen_silent().core.plan([EFFORTS, *others]) == Switch((), ("efforts",), 1)
+def test_only_what_is_left_to_do_is_asked_for(effort, holder, wanted):
+    controllers = (EFFORTS._replace(state=effort), HOLDER._replace(state=holder))
+    assert request(fallen_silent(), *controllers) == wanted
 
 
-def test_a_refused_switch_is_tried_again_without_the_position_controller():
+def test_an_arm_that_was_released_calls_for_nothing_and_raises_no_alarm():
     bench = fallen_silent()
+    released = (EFFORTS._replace(state="inactive"), HOLDER._replace(state="active"))
+    assert not any(request(bench, *released))
+    bench.core.succeed(needed=False)
+    assert bench.core.state is Watch.IDLE
+    assert bench.core.deactivations == 0
+
+
+def test_the_position_controller_is_tried_again_and_then_torques_end_without_it():
+    bench = fallen_silent()
+    core, begun = bench.core, bench.now
+    while bench.now < begun + SUCCESSOR_TIMEOUT:
+        assert request(bench, EFFORTS, HOLDER) == Switch(("holder",), ("efforts",))
+        assert core.alarm() == (core.attempts == 0)
+        core.fail("busy", bench.now)
+        assert bench.looks(2.0 * RETRY_PERIOD) <= RETRY_PERIOD + PERIOD + 1e-9
+    assert request(bench, EFFORTS, HOLDER) == Switch((), ("efforts",))
+    assert core.deactivations == 1
+    assert core.failure == "busy"
+
+
+JTC = HOLDER._replace(type="joint_trajectory_controller/JointTrajectoryController")
+
+
+@pytest.mark.parametrize(
+    ("resets", "starts", "used"), [(False, True, False), (True, True, True), (False, False, True)]
+)
+def test_a_position_controller_that_would_leap_is_reported_and_not_activated(resets, starts, used):
+    bench = Bench(resets_position_command=resets)
     core = bench.core
-    asked = core.plan([EFFORTS, HOLDER])
-    core.fail("busy", asked, bench.now)
-    assert RETRY_PERIOD <= bench.looks(2.0 * RETRY_PERIOD) <= RETRY_PERIOD + PERIOD + 1e-9
-    again = core.plan([EFFORTS, HOLDER])
-    assert again == Switch((), ("efforts",), 1)
-    core.fail("busy", again, bench.now)
-    assert core.plan([EFFORTS, HOLDER]) == asked
-    assert (core.attempts, core.failure) == (2, "busy")
+    core.inspect(core.list([EFFORTS, JTC], "/controller_manager"), starts)
+    assert ("would leap" in core.misfit) == (not used)
+    bench.on_command(1.0)
+    bench.looks(2.0 * TIMEOUT)
+    assert request(bench, EFFORTS, JTC).activate == (("holder",) if used else ())
 
 
-def test_a_controller_that_is_not_loaded_is_an_error():
-    with pytest.raises(ControllerError, match=r"'efforts' is not loaded; .*: holder$"):
-        fallen_silent().core.plan([HOLDER])
-
-
-def test_commands_that_come_again_end_the_deactivation():
+def test_commands_that_resume_end_the_attempts():
     bench = fallen_silent()
     bench.on_command(1.0)
     assert bench.core.state is Watch.WATCHING
-    assert bench.core.plan([EFFORTS, HOLDER]) is None
-    bench.core.succeed()
+    assert request(bench, EFFORTS, HOLDER) == Switch()
+    bench.core.succeed(needed=True)
     assert bench.core.state is Watch.WATCHING
-    assert bench.looks(2.0 * TIMEOUT) is not None
-    assert bench.core.deactivations == 2
 
 
-def test_it_watches_again_after_a_deactivation():
+def test_a_deactivated_controller_is_watched_again_from_the_next_command():
     bench = fallen_silent()
-    bench.core.succeed()
-    assert bench.looks(10.0) is None
+    bench.core.succeed(needed=True)
+    assert bench.looks(5.0) is None
     bench.on_command(1.0)
     assert bench.looks(2.0 * TIMEOUT) is not None
 
 
 def test_controllers_that_do_not_exist_are_found_before_they_are_needed():
     core = Bench().core
-    core.inspect([EFFORTS])
-    assert core.misfit == "controller 'holder' is not loaded; loaded controllers: efforts"
-    core.inspect([EFFORTS, HOLDER])
+    core.inspect(core.list([EFFORTS], "/controller_manager"), None)
+    assert "'holder' is not loaded" in core.misfit
+    core.inspect(core.list([EFFORTS, HOLDER], "/controller_manager"), None)
     assert core.misfit == ""
 
 

@@ -21,7 +21,8 @@ from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation import controllers
-from mbs_dynamics.ros.compensation.controllers import Controller, ControllerManager
+from mbs_dynamics.ros.compensation.controllers import ControllerManager
+from mbs_dynamics.ros.compensation.handover import Controller
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -39,12 +40,15 @@ class Bench:
         self.executor.add_node(self.node)
         self.executor.add_node(self.other)
         self.manager = ControllerManager(self.node, timeout=timeout)
+        self.controllers = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.executor.shutdown()
+        for node in self.controllers:
+            node.destroy_node()
         self.node.destroy_node()
         self.other.destroy_node()
 
@@ -52,8 +56,10 @@ class Bench:
         made = StandIn(
             self.other,
             efforts=("inactive", "a/effort", "b/effort"),
-            holder=("active", "a/position", "b/position"),
+            holder=("active", "chained/a", "b/position"),
+            chained=("active", "a/position"),
         )
+        self.controllers += made.nodes
         clients = (self.manager._list, self.manager._switch)
         self.until(lambda: all(client.service_is_ready() for client in clients))
         return made
@@ -89,7 +95,10 @@ def test_lists_controllers_with_joints_in_their_order(bench):
     bench.stand_in()
     assert bench.run(bench.manager.list()) == [
         Controller("efforts", "inactive", "some/Controller", ("a/effort", "b/effort")),
-        Controller("holder", "active", "some/Controller", ("a/position", "b/position")),
+        Controller(
+            "holder", "active", "some/Controller", ("chained/a", "b/position"), ("chained",)
+        ),
+        Controller("chained", "active", "some/Controller", ("a/position",)),
     ]
 
 
@@ -102,11 +111,19 @@ def test_switches_both_controllers_in_one_call(bench):
 
 def test_a_refused_switch_raises_with_the_words_of_the_manager(bench):
     stand_in = bench.stand_in()
-    stand_in.refusal = lambda activate: "the hardware does not want to"
+    stand_in.there.refusal = lambda activate: "the hardware does not want to"
     error = bench.run(bench.manager.switch(["efforts"], ["holder"]))
     assert isinstance(error, ControllerError)
     assert str(error).endswith("refused to switch controllers: the hardware does not want to")
     assert stand_in.state("holder") == "active"
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_reads_how_a_controller_starts(bench, value):
+    stand_in = bench.stand_in()
+    stand_in.starts_from_command = value
+    assert bench.run(bench.manager.starts_from_command("holder")) is value
+    assert bench.run(bench.manager.starts_from_command("nobody")) is None
 
 
 def test_a_manager_that_is_away_is_not_waited_for(bench):
@@ -136,7 +153,7 @@ def test_an_answer_that_does_not_come_raises_and_leaves_nothing_behind(request):
         stand_in.services[0].callback = stand_in._list
         held.set_result(None)  # the answer comes too late, and is dropped
         bench.manager._timeout = 60.0
-        assert len(bench.run(bench.manager.list())) == 2
+        assert len(bench.run(bench.manager.list())) == 3
 
 
 def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(bench):
@@ -171,7 +188,7 @@ def test_joint_states_are_served_while_a_service_callback_awaits_the_manager(ben
     assert not answer.done()
     held.set_result(None)
     bench.until(answer.done)
-    assert answer.result().message == "efforts, holder"
+    assert answer.result().message == "efforts, holder, chained"
     assert during[0] > 10
 
 

@@ -31,10 +31,12 @@ def arm():
             driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
         )
         yield driver
+        for node in driver.manager.nodes:
+            node.destroy_node()
 
 
 def enabled(arm):
-    arm.waits(lambda: "has taken over" in arm.ask(True).message)
+    arm.waits(lambda: arm.ask(True).success)
     assert arm.manager.requests[-1] == (["efforts"], ["positions"])
     assert arm.manager.state("efforts") == "active"
     arm.waits(lambda: arm.enabled[-1:] == [True])
@@ -66,12 +68,35 @@ def test_sigint_switches_the_controllers_back(arm):
 
 def test_a_controller_that_is_deactivated_is_a_fault(arm):
     enabled(arm)
-    arm.manager.controllers["efforts"].state = "inactive"
+    arm.manager.there.set("efforts", "inactive")
     arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
+    arm.waits(lambda: arm.manager.state("positions") == "active")
+    assert arm.manager.requests[-1] == (["positions"], [])
+
+
+def test_a_release_that_is_refused_is_tried_again_until_it_succeeds(arm):
+    enabled(arm)
+    arm.manager.there.refusal = lambda activate: "not now"
+    assert arm.ask(False).success
+    arm.waits(lambda: "positions does not hold the arm" in arm.target.log)
+    assert any(arm.named[-1].effort)
+    arm.manager.there.refusal = lambda activate: ""
+    arm.waits(lambda: arm.manager.state("positions") == "active")
+    arm.waits(lambda: not any(arm.named[-1].effort))  # the topic does not end on a torque
+
+
+def test_a_position_controller_that_would_leap_is_refused_with_the_line_to_set(arm):
+    arm.manager.starts_from_command = True
+    arm.waits(lambda: "leap back" in arm.ask(True).message)
+    assert "ros2 param set positions set_last_command" in arm.ask(True).message
+    assert arm.manager.requests == []
+    assert arm.set(resets_position_command=True) == ""
+    enabled(arm)
 
 
 def test_the_wrong_controller_is_refused(arm):
-    arm.manager.controllers["efforts"].required_command_interfaces = EFFORTS[::-1]
+    there = arm.manager.there.all
+    there["efforts"] = there["efforts"]._replace(command_interfaces=EFFORTS[::-1])
     arm.waits(lambda: "has other order" in (arm.value("would be refused because") or ""))
     assert "controller 'efforts' has other order" in arm.ask(True).message
     assert arm.manager.requests == []

@@ -1,306 +1,681 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""How an arm passes from one controller to another, without ROS: stand-ins for the manager."""
+"""Who holds the arm, whatever happens to controllers: without ROS, against ros2_control's rules."""
 
 from __future__ import annotations
-
-import asyncio
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
-from gravity_bench import JOINTS, Bench, G
+from controllers_bench import Controllers, Manager, World
+from gravity_bench import JOINTS, PERIOD, Bench, G
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.compensation.controllers import Controller, Handover
+from mbs_dynamics.ros.compensation.handover import (
+    Controller,
+    ControllerList,
+    Handover,
+    Switch,
+    leap,
+)
 
 EFFORTS = tuple(f"{name}/effort" for name in JOINTS)
 POSITIONS = tuple(f"{name}/position" for name in JOINTS)
+REFERENCES = tuple(f"pid/{name}/position" for name in JOINTS)
+LOOK_PERIOD = 0.1
+UNHELD = 0.2
+"""Longest time in s without a holder while one could be activated."""
 
 
-class Manager:
-    """Lists and switches two controllers at once."""
+def pair(effort="inactive", position="active", **others):
+    return Controllers(efforts=(effort, *EFFORTS), positions=(position, *POSITIONS), **others)
 
-    def __init__(self, effort="inactive", position="active", interfaces=EFFORTS):
-        self.states = {"efforts": effort, "positions": position}
-        self.interfaces = {"efforts": interfaces, "positions": POSITIONS}
-        self.switches = []
-        self.refusal = None
-        self.here = True
 
-    def present(self):
-        return self.here
+def chained(effort="inactive", position="active", pid="active"):
+    return Controllers(
+        efforts=(effort, *EFFORTS), positions=(position, *REFERENCES), pid=(pid, *EFFORTS)
+    )
 
-    async def list(self):
-        return [
-            Controller(name, state, "some/Controller", self.interfaces[name])
-            for name, state in self.states.items()
-        ]
 
-    async def switch(self, activate, deactivate):
-        self.switches.append((activate, deactivate))
-        await asyncio.sleep(0)
-        if self.refusal:
-            raise ControllerError(self.refusal)
-        self.states |= dict.fromkeys(activate, "active") | dict.fromkeys(deactivate, "inactive")
+class Topic:
+    """The command topic."""
+
+    topic = "/efforts/commands"
+    nodes = ("efforts",)
+
+    def other_publishers(self):
+        return 0
+
+    def subscribers(self):
+        return self.nodes
 
 
 class Scene:
-    """A compensator, its handover, and the torques that the arm gets."""
+    """A robot whose states arrive, a compensator, a controller manager, and what the node does."""
 
-    def __init__(self, manager, torques_come=True, **values):
-        given = {"command_topic": "/efforts/commands", "ramp_in_time": 0.05}
+    def __init__(self, controllers=None, holder="positions", **values):
+        given = {
+            "command_topic": "efforts/commands",
+            "position_controller": holder,
+            "ramp_in_time": 0.05,
+            "release_timeout": 3.0,
+        }
         self.bench = Bench(**(given | values))
-        self.manager = manager
-        self.handover = Handover(self.bench.core.settings, manager)
-        self.torques_come = torques_come
-        self.bench.run(0.1)
+        self.core = self.bench.core
+        self.controllers = controllers or pair()
+        self.world = World(self.bench.now)
+        self.manager = Manager(self.controllers, self.world)
+        self.topic = Topic()
+        self.log = []
+        self.handover = Handover(
+            self.core.settings, self.manager, self.topic, lambda: self.world.now, self.log.append
+        )
+        self.silent_until = 0.0
+        self.released, self.given_up = [], []
+        self.each_period = lambda: None
+        self.world.start(self.robot())
+        self.world.start(self.watching())
+        self.run(0.05)
 
-    def now(self):
-        return self.bench.now
+    def run(self, seconds):
+        self.world.result(self.world_sleep(seconds))
+
+    async def world_sleep(self, seconds):
+        await self.world.sleep(seconds)
+
+    async def robot(self):
+        while True:
+            await self.world.sleep(PERIOD)
+            self.bench.now = self.world.now
+            if self.world.now >= self.silent_until:
+                self.bench.send()
+            self.bench.tick()
+            if self.handover.owed and not (self.core.policy.engaged or self.handover.busy):
+                self.world.start(self.release())
+            self.each_period()
+
+    async def watching(self):
+        while True:
+            await self.world.sleep(LOOK_PERIOD)
+            fault = await self.handover.watch(self.core)
+            if fault is not None:
+                self.core.fail(fault, self.world.now)
+
+    async def release(self):
+        try:
+            said = await self.handover.release(self.core)
+            self.released += [said] if said else []
+        except ControllerError as error:
+            self.given_up.append(str(error))
 
     async def torques_are_in(self):
-        if self.torques_come:
-            self.bench.run(0.1)
-        return self.bench.state == "enabled"
+        while self.core.policy.state.value == "ramping in":
+            await self.world.sleep(PERIOD)
+        return self.core.policy.state.value == "enabled"
 
     def enable(self):
-        core = self.bench.core
-        return asyncio.run(self.handover.enable(core, self.now, 0, self.torques_are_in))
+        return self.world.result(self.handover.enable(self.core, self.torques_are_in))
 
-    def give_back(self):
-        return asyncio.run(self.handover.give_back(self.bench.core))
+    def enabled(self):
+        done, said = self.enable()
+        assert done, said
+        return self
 
-    def watch(self):
-        return asyncio.run(self.handover.watch(self.bench.core))
+    def disable(self):
+        self.core.disable(self.world.now)
 
-
-def test_without_a_manager_the_answer_says_that_the_arm_must_be_supported():
-    manager = Manager()
-    manager.here = False
-    done, said = Scene(manager).enable()
-    assert done
-    assert said.startswith("ramping in; nothing is known to hold the arm: it must be supported")
+    def states(self, *names):
+        return tuple(self.controllers.state(name) for name in names or ("efforts", "positions"))
 
 
-def test_the_answer_does_not_say_so_where_measured_efforts_hold_the_arm():
-    scene = Scene(Manager("active", "inactive"))
-    scene.bench.now += 0.01
-    scene.bench.send(efforts=G.tolist())
-    assert scene.enable() == (True, "ramping in")
+# -- the list, and what it calls for ---------------------------------------------------------------
+
+STATES = ("active", "inactive", "unconfigured", "finalized", "")
 
 
-def test_an_arm_that_is_enabled_is_not_enabled_again():
-    scene = Scene(Manager(), position_controller="positions")
-    assert scene.enable()[0]
-    scene.manager.interfaces["efforts"] = POSITIONS  # would be refused
-    assert scene.enable() == (True, "enabled")
-    assert len(scene.manager.switches) == 1
+def listed(effort, position, pid=None):
+    made = pair() if pid is None else chained()
+    for name, state in (("efforts", effort), ("positions", position), ("pid", pid)):
+        if state == "":
+            del made.all[name]
+        elif state is not None:
+            made.set(name, state)
+    return made, ControllerList(made.listed(), "efforts", "positions")
 
 
-def test_torques_come_in_before_one_call_switches_the_controllers():
-    scene = Scene(Manager(), position_controller="positions")
-    seen = []
-    switch = scene.manager.switch
-
-    async def watched(activate, deactivate):
-        seen.append(scene.bench.torques[-1])
-        await switch(activate, deactivate)
-
-    scene.manager.switch = watched
-    done, said = scene.enable()
-    assert done
-    assert said == "enabled; efforts has taken over"
-    assert scene.manager.switches == [(["efforts"], ["positions"])]
-    np.testing.assert_allclose(seen[0], G, atol=1e-9)
-
-
-def test_a_release_gives_the_arm_back_and_ends_at_once():
-    scene = Scene(Manager(), position_controller="positions")
-    scene.enable()
-    scene.bench.core.disable(scene.bench.now)
-    assert scene.handover.switched
-    assert scene.give_back() == "positions holds the arm again"
-    assert scene.manager.states == {"efforts": "inactive", "positions": "active"}
-    assert scene.bench.core.policy.at_rest
-    count = len(scene.bench.commands)
-    scene.bench.run(0.5)
-    assert len(scene.bench.commands) == count
-    assert scene.give_back() == ""  # only once
-    assert scene.enable()[0]
-
-
-def test_a_fault_gives_the_arm_back_and_stays_latched():
-    scene = Scene(Manager(), position_controller="positions")
-    scene.enable()
-    scene.bench.silence(0.3)
-    assert scene.bench.fault == "stale"
-    scene.give_back()
-    assert scene.bench.core.policy.at_rest
-    assert scene.bench.state == "fault"
-
-
-def test_an_arm_that_cannot_be_given_back_ramps_out():
-    scene = Scene(Manager(), position_controller="positions")
-    scene.enable()
-    scene.manager.refusal = "not now"
-    scene.bench.core.disable(scene.bench.now)
-    with pytest.raises(ControllerError, match="not now"):
-        scene.give_back()
-    scene.bench.run(0.5)
-    np.testing.assert_allclose(scene.bench.torques[-1], 0.5 * G, atol=1e-6)
-    scene.bench.run(0.6)
-    assert scene.bench.state == "disabled"
-
-
-def test_an_arm_that_something_else_holds_already_is_not_switched_again():
-    scene = Scene(Manager(), position_controller="positions")
-    scene.enable()
-    scene.manager.states = {"efforts": "inactive", "positions": "active"}  # a person did
-    count = len(scene.manager.switches)
-    scene.bench.core.disable(scene.bench.now)
-    assert scene.give_back() == "positions holds the arm again"
-    assert len(scene.manager.switches) == count
-    assert scene.bench.core.policy.at_rest
-
-
-def test_a_fault_while_controllers_are_switched_is_said():
-    scene = Scene(Manager(), position_controller="positions")
-    switch = scene.manager.switch
-
-    async def slow(activate, deactivate):
-        await switch(activate, deactivate)
-        scene.bench.core.policy.trip(scene.now(), Fault("stale", "nothing came"))
-
-    scene.manager.switch = slow
-    done, said = scene.enable()
-    assert not done
-    assert said.startswith("efforts has taken over, but by then: ")
-    assert "nothing came" in said
-
-
-def test_a_refused_switch_ramps_out_and_is_said():
-    scene = Scene(Manager(), position_controller="positions")
-    scene.manager.refusal = "resource conflict"
-    done, said = scene.enable()
-    assert not done
-    assert said == "the controllers were not switched: resource conflict"
-    assert scene.bench.state == "ramping out"
-
-
-def test_a_fault_before_the_torques_are_in_switches_nothing():
-    scene = Scene(Manager(), torques_come=False, position_controller="positions")
-
-    async def stale():
-        scene.bench.silence(0.3)
-        return False
-
-    scene.torques_are_in = stale
-    done, said = scene.enable()
-    assert not done
-    assert "no valid joint_states" in said
-    assert scene.manager.switches == []
+@pytest.mark.parametrize("pid", [None, *STATES])
+@pytest.mark.parametrize("position", STATES)
+@pytest.mark.parametrize("effort", STATES)
+def test_each_request_is_accepted_and_reaches_its_end_or_the_list_says_why_not(
+    effort, position, pid
+):
+    chain = ["positions"] if pid is None else ["positions", "pid"]
+    for wanted in ("torques", "position"):
+        made, seen = listed(effort, position, pid)
+        if position == "active" and pid not in (None, "active"):
+            continue  # the manager keeps no such chain
+        needed = ["efforts"] if wanted == "torques" else chain
+        possible = all(name in made.all and made.state(name) in STATES[:2] for name in needed)
+        if wanted == "torques" and position not in STATES[:2]:
+            possible &= effort == "active" or pid != "active"  # of nobody knows which chain
+        request = seen.to_torques if wanted == "torques" else seen.to_position
+        if seen.state(needed[0]) == "" or (wanted == "position" and seen.unusable):
+            with pytest.raises(ControllerError, match=r"is not loaded|valid is active"):
+                request()
+            assert not possible
+            continue
+        step = request()
+        refused = made.switch(*step) if any(step) else ""
+        assert bool(refused) == (not possible)
+        if possible:
+            seen = ControllerList(made.listed(), "efforts", "positions")
+            assert seen.torques_act == (wanted == "torques")
+            assert seen.position_acts == (wanted == "position")
+            assert not any(seen.to_torques() if wanted == "torques" else seen.to_position())
 
 
 @pytest.mark.parametrize(
-    ("manager", "values", "said"),
+    ("effort", "position", "problem"),
     [
-        (Manager("inactive", "inactive"), {}, "controller 'efforts' is inactive; valid is active"),
-        (Manager("active", interfaces=POSITIONS), {}, "valid is the interface effort"),
-        (Manager("active", interfaces=EFFORTS[::-1]), {}, "controller 'efforts' has other order"),
-        (Manager("active", interfaces=EFFORTS[:5]), {}, "controller 'efforts' has other joints"),
-        (Manager("active"), {"command_topic": "/else/commands"}, "'else' is not loaded"),
-        (Manager("active"), {"effort_controller": "other"}, "'other' is not loaded"),
-        (
-            Manager(),
-            {"position_controller": "arm"},
-            "position_controller 'arm' is not loaded; loaded",
-        ),
+        ("inactive", "active", ""),
+        ("active", "inactive", ""),
+        ("active", "active", "`ros2 control set_controller_state efforts inactive`"),
+        ("inactive", "inactive", "`ros2 control set_controller_state positions active`"),
+        ("inactive", "unconfigured", "`ros2 control set_controller_state positions inactive`"),
+        ("unconfigured", "active", "`ros2 control set_controller_state efforts inactive`"),
+        ("finalized", "active", "'efforts' is finalized"),
+        ("", "active", "'efforts' is not loaded; those loaded: positions"),
+        ("active", "", "'positions' is not loaded; those loaded: efforts"),
     ],
 )
-def test_enabling_is_refused_with_the_wrong_controller(manager, values, said):
-    scene = Scene(manager, **values)
-    done, reason = scene.enable()
+def test_torques_are_enabled_only_where_one_controller_of_the_two_is_active(
+    effort, position, problem
+):
+    made, seen = listed(effort, position)
+    assert problem in seen.problem(JOINTS)
+    assert bool(problem) == bool(seen.problem(JOINTS))
+    done, said = Scene(made).enable()
+    assert done == (not problem)
+    assert problem in said
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "problem"),
+    [
+        ((), "commands no joint"),
+        (POSITIONS, "valid is the interface effort"),
+        (EFFORTS[::-1], "other order"),
+        (EFFORTS[:5], "other joints"),
+        (tuple(f"left/{one}" for one in EFFORTS), "other joints"),
+    ],
+)
+def test_the_effort_controller_must_take_these_joints_in_this_order(interfaces, problem):
+    made = pair("active", "inactive")
+    made.all["efforts"] = made.all["efforts"]._replace(command_interfaces=interfaces)
+    for check in (ControllerList.problem, ControllerList.fault):
+        assert problem in check(ControllerList(made.listed(), "efforts", "positions"), JOINTS)
+
+
+def test_a_topic_that_names_no_controller_calls_for_the_parameter():
+    done, said = Scene(command_topic="/torques").enable()
     assert not done
-    assert said in reason
-    assert scene.bench.state == "disabled"
-    assert scene.handover.trouble in reason
-    assert manager.switches == []
+    assert "set effort_controller" in said
 
 
-def test_enabling_is_refused_where_a_controller_is_named_but_there_is_no_manager():
-    manager = Manager()
-    manager.here = False
-    done, said = Scene(manager, position_controller="positions").enable()
+def test_a_third_controller_that_moves_the_joints_is_refused_and_is_a_fault():
+    made = pair("active", "inactive", third=("active", "joint1/velocity"))
+    seen = ControllerList(made.listed(), "efforts", "positions")
+    for problem in (seen.problem(JOINTS), seen.fault(JOINTS)):
+        assert "'third' and 'efforts' are both active" in problem
+        assert "joint1/velocity" in problem
+    made.set("third", "inactive")
+    assert ControllerList(made.listed(), "efforts", "positions").problem(JOINTS) == ""
+
+
+def test_where_a_third_controller_holds_the_arm_only_torques_end():
+    made = pair("active", "inactive", third=("active", *POSITIONS))
+    seen = ControllerList(made.listed(), "efforts", "positions")
+    assert seen.to_position() == Switch((), ("efforts",))
+
+
+def test_commands_name_a_manager_that_is_not_the_default():
+    seen = ControllerList(pair("inactive", "inactive").listed(), "efforts", "", "/left/manager")
+    assert "efforts active -c /left/manager`" in seen.problem(JOINTS)
+
+
+JTC = "joint_trajectory_controller/JointTrajectoryController"
+FORWARD = "forward_command_controller/ForwardCommandController"
+
+
+@pytest.mark.parametrize(
+    ("kind", "interfaces", "starts", "leaps"),
+    [
+        (JTC, POSITIONS, True, True),
+        (JTC, POSITIONS, False, False),
+        (JTC, POSITIONS, None, True),
+        (JTC, EFFORTS, True, False),
+        ("some/Scaled", POSITIONS, True, True),
+        ("some/Unknown", POSITIONS, None, False),
+        (FORWARD, POSITIONS, None, True),
+        ("position_controllers/JointGroupPositionController", POSITIONS, None, True),
+    ],
+)
+def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfaces, starts, leaps):
+    made = pair()
+    made.all["positions"] = Controller("positions", "active", kind, interfaces)
+    assert bool(leap([made.all["positions"]], starts)) == leaps
+    scene = Scene(made)
+    scene.manager.starts = starts
+    done, said = scene.enable()
+    assert done != leaps
+    assert ("the arm would leap" in said) == leaps
+    assert scene.controllers.requests == ([] if leaps else [(["efforts"], ["positions"])])
+    allowed = Scene(pair(), resets_position_command=True)
+    allowed.manager.starts = True
+    assert allowed.enable()[0]
+
+
+# -- enabling --------------------------------------------------------------------------------------
+
+
+def test_without_a_manager_the_answer_says_that_the_arm_must_be_supported():
+    scene = Scene(holder="")
+    scene.manager.here = False
+    done, said = scene.enable()
+    assert done
+    assert "ramping in; nothing is known to hold the arm: it must be supported" in said
+
+
+def test_a_named_controller_without_a_manager_is_refused_and_discovery_is_mentioned_at_first():
+    scene = Scene()
+    scene.manager.here = False
+    done, said = scene.enable()
     assert not done
-    assert "there is no controller manager 'controller_manager'" in said
+    assert "no controller manager '/controller_manager' yet" in said
+    scene.run(6.0)
+    assert "'/controller_manager' yet" not in scene.enable()[1]
 
 
-def test_check_controller_false_does_without():
-    assert Scene(Manager("inactive", "inactive"), check_controller=False).enable()[0]
+@pytest.mark.parametrize("nodes", [(), ("other",)])
+def test_enabling_is_refused_where_the_controller_does_not_receive_commands(nodes):
+    scene = Scene()
+    scene.topic.nodes = nodes
+    done, said = scene.enable()
+    assert not done
+    assert "'efforts' does not subscribe to the command topic /efforts/commands" in said
+    scene.topic.nodes = ("_NODE_NAME_UNKNOWN_",)  # of which the middleware has lost the name
+    assert scene.enable()[0]
 
 
-def test_a_controller_that_is_deactivated_is_a_fault():
-    scene = Scene(Manager("active", "inactive"))
-    scene.enable()
-    assert scene.watch() is None
-    scene.manager.states["efforts"] = "inactive"
-    assert scene.watch().kind == "controller"
-    assert "is inactive" in scene.watch().reason
+def test_enabling_without_a_manager_needs_a_subscriber():
+    scene = Scene(holder="")
+    scene.manager.here = False
+    scene.topic.nodes = ()
+    assert "no node subscribes to the command topic" in scene.enable()[1]
+    scene.topic.nodes = ("simulator",)
+    assert scene.enable()[0]
 
 
-def test_the_wrong_controller_is_known_before_it_is_enabled():
-    scene = Scene(Manager("inactive", "inactive"))
-    assert scene.watch() is None
-    assert scene.handover.trouble == "controller 'efforts' is inactive; valid is active"
+def test_torques_come_in_before_one_request_switches_the_controllers():
+    scene = Scene()
+    seen = []
+    scene.manager.after_switch = lambda *_: seen.append(scene.bench.torques[-1])
+    done, said = scene.enable()
+    assert done
+    assert said == "enabled; efforts has taken over"
+    assert scene.controllers.requests == [(["efforts"], ["positions"])]
+    np.testing.assert_allclose(seen[0], G, atol=1e-9)
+    assert scene.enable() == (True, "enabled")
+    assert len(scene.controllers.requests) == 1
+
+
+def test_a_chain_is_taken_over_and_given_back_as_a_whole():
+    scene = Scene(chained()).enabled()
+    assert scene.controllers.requests == [(["efforts"], ["positions", "pid"])]
+    scene.disable()
+    scene.run(0.1)
+    assert scene.controllers.requests[1:] == [(["positions", "pid"], ["efforts"])]
+    assert scene.states("efforts", "positions", "pid") == ("inactive", "active", "active")
+
+
+def test_an_arm_that_an_active_effort_controller_has_is_given_to_the_position_controller():
+    scene = Scene(pair("active", "inactive")).enabled()
+    assert scene.controllers.requests == []
+    scene.disable()
+    scene.run(0.1)
+    assert scene.states() == ("inactive", "active")
+
+
+@pytest.mark.parametrize("end", ["inactive", "unconfigured", "finalized"])
+def test_a_failed_activation_gives_the_arm_back_at_once(end):
+    scene = Scene()
+    scene.controllers.failing["efforts"] = end
+    done, said = scene.enable()
+    assert not done
+    assert "Unable to activate controllers: [ efforts ]" in said
+    assert "positions holds the arm" in said
+    assert scene.states() == (end, "active")
+    assert scene.core.policy.at_rest
+
+
+def test_a_refused_switch_leaves_the_arm_where_it_is():
+    scene = Scene()
+    scene.controllers.refusal = lambda activate: "the hardware does not want to"
+    done, said = scene.enable()
+    assert not done
+    assert "the controllers were not switched: " in said
+    assert "the hardware does not want to" in said
+    assert scene.states() == ("inactive", "active")
+    assert scene.core.policy.at_rest
+
+
+def test_an_answer_that_is_lost_is_made_up_by_the_list():
+    scene = Scene()
+    switch = scene.manager.switch
+
+    async def lost(activate, deactivate):
+        scene.manager.loses = 1
+        await switch(activate, deactivate)
+
+    scene.manager.switch = lost
+    assert scene.enable() == (True, "enabled; efforts has taken over")
+
+
+def test_a_fault_before_the_torques_are_in_switches_nothing():
+    scene = Scene(ramp_in_time=1.0, stale_timeout=0.2)
+    scene.silent_until = scene.world.now + 0.5
+    assert not scene.enable()[0]
+    assert scene.controllers.requests == []
 
 
 def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
-    scene = Scene(Manager("active", "inactive"))
+    scene = Scene(pair("active", "inactive"), holder="")
+    scene.manager.loses = 1
+    done, said = scene.enable()
+    assert not done
+    assert "check_controller false does without" in said
+    scene.enabled()
+    scene.manager.loses = 10**6
+    scene.run(5.0)
+    assert scene.bench.state == "enabled"
+    assert "no answer" in scene.enable()[1]
 
-    async def silent():
-        raise ControllerError("no answer")
 
-    scene.manager.list = silent
-    assert scene.enable() == (False, "no answer; check_controller false does without")
-    scene = Scene(Manager("active", "inactive"))
-    scene.enable()
-    scene.manager.list = silent
-    assert scene.watch() is None
-    assert scene.handover.trouble == "no answer"
+def test_check_controller_false_does_without():
+    assert Scene(pair("inactive", "inactive"), holder="", check_controller=False).enable()[0]
 
 
 def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
-    scene = Scene(Manager("active", "inactive"))
-    listed = scene.manager.list
-
-    async def deactivated():
-        scene.bench.core.forbidden = "the lifecycle state is 'inactive'"
-        return await listed()
-
-    scene.manager.list = deactivated
+    scene = Scene()
+    scene.core.forbidden = "the lifecycle state is 'inactive'"
     assert scene.enable() == (False, "the lifecycle state is 'inactive'")
+
+
+# -- release and loss ------------------------------------------------------------------------------
+
+
+def test_a_release_gives_the_arm_back_and_ends_with_zero_at_once():
+    scene = Scene().enabled()
+    begun = scene.world.now
+    scene.disable()
+    while not scene.released:
+        scene.run(0.001)
+    assert scene.world.now - begun <= 0.03
+    scene.run(0.02)
+    assert scene.states() == ("inactive", "active")
     assert scene.bench.state == "disabled"
+    assert not scene.bench.torques[-1].any()  # the topic does not end on a torque
+    count = len(scene.bench.commands)
+    scene.run(0.5)
+    assert len(scene.bench.commands) == count
+    scene.enabled()
+
+
+def test_a_fault_gives_the_arm_back_and_stays_latched():
+    scene = Scene(stale_timeout=0.2).enabled()
+    scene.silent_until = scene.world.now + 1.0
+    scene.run(0.4)
+    assert scene.bench.fault == "stale"
+    assert scene.states() == ("inactive", "active")
+    assert scene.bench.state == "fault"
+
+
+def lose(scene, how):
+    """Take the effort controller away."""
+    made = scene.controllers
+    if how == "unloaded":
+        made.set("efforts", "unconfigured")
+        del made.all["efforts"]
+    elif how == "switched by somebody":
+        assert made.switch(["positions"], ["efforts"]) == ""
+    elif how == "both":
+        made.set("positions", "active")
+    else:
+        made.set("efforts", how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["inactive", "unconfigured", "finalized", "unloaded", "switched by somebody", "both"],
+)
+def test_a_lost_effort_controller_is_a_fault_and_the_position_controller_holds(how):
+    scene = Scene().enabled()
+    scene.run(0.013)
+    lose(scene, how)
+    scene.run(UNHELD)
+    assert scene.bench.fault == "controller"
+    assert scene.controllers.state("positions") == "active"
+    assert ControllerList(scene.controllers.listed(), "efforts", "positions").position_acts
+    assert scene.core.policy.at_rest
+
+
+def test_a_refused_release_is_tried_again_while_torques_hold():
+    scene = Scene().enabled()
+    scene.controllers.refusal = lambda activate: "not now"
+    scene.disable()
+    scene.run(2.0)
+    np.testing.assert_allclose(scene.bench.torques[-1], G, rtol=0.02)
+    assert any("not now" in said for said in scene.log)
+    scene.controllers.refusal = lambda activate: ""
+    scene.run(1.01)
+    assert scene.states() == ("inactive", "active")
+
+
+def test_a_hardware_that_blocks_is_waited_for():
+    scene = Scene().enabled()
+    scene.manager.blocks = 2.4
+    scene.disable()
+    scene.run(5.0)
+    assert scene.states() == ("inactive", "active")
+    assert scene.core.policy.at_rest
+    assert scene.released
+    assert not scene.given_up
+
+
+def test_a_release_that_cannot_be_given_back_ends_within_its_limit_and_says_so():
+    scene = Scene().enabled()
+    scene.controllers.refusal = lambda activate: "never"
+    scene.disable()
+    scene.run(3.0)
+    assert not scene.given_up
+    scene.run(2.0)  # release_timeout, and ramp_time
+    assert scene.bench.state == "disabled"
+    assert "no controller holds the arm: " in scene.given_up[0]
+    count = len(scene.controllers.requests)
+    scene.run(2.0)
+    assert len(scene.controllers.requests) == count  # somebody may have taken the arm away
+
+
+def test_without_states_the_torques_of_a_release_ramp_out_while_it_is_tried():
+    scene = Scene(stale_timeout=0.2).enabled()
+    scene.controllers.refusal = lambda activate: "not now"
+    scene.silent_until = scene.world.now + 9.0
+    scene.run(0.2 + 0.5)
+    np.testing.assert_allclose(scene.bench.torques[-1], 0.5 * G, atol=0.1 * np.abs(G).max())
+    scene.controllers.refusal = lambda activate: ""
+    scene.run(0.05)
+    assert scene.states() == ("inactive", "active")
+
+
+def test_torques_hold_an_arm_whose_position_controller_fails_to_start():
+    scene = Scene().enabled()
+    scene.controllers.failing["positions"] = "inactive"
+    bare = []
+    scene.each_period = lambda: bare.append("active" not in scene.states())
+    scene.disable()
+    scene.run(2.5)
+    assert bare.count(True) * PERIOD <= 0.2
+    assert "TTTTT" not in "".join("FT"[one] for one in bare)  # 0.05 s
+    del scene.controllers.failing["positions"]
+    scene.run(1.01)
+    assert scene.states() == ("inactive", "active")
+
+
+def test_torques_hold_an_arm_that_has_lost_both_controllers():
+    scene = Scene().enabled()
+    scene.controllers.set("positions", "unconfigured")
+    scene.run(0.5)
+    assert scene.bench.state == "enabled"
+    assert "'positions' is unconfigured" in scene.enable()[1]
+    scene.controllers.set("efforts", "inactive")
+    scene.run(UNHELD)
+    assert scene.states() == ("active", "unconfigured")
+    np.testing.assert_allclose(scene.bench.torques[-1], G, rtol=0.02)
+
+
+def test_a_request_without_an_answer_that_takes_effect_late_does_not_drop_the_arm():
+    scene = Scene().enabled()
+    scene.disable()
+    scene.run(0.1)
+    assert scene.states() == ("inactive", "active")
+    late = Scene()
+    late.manager.blocks = 2.4  # the switch to torques
+    late.enable()
+    late.run(3.0)
+    assert late.states() in (("inactive", "active"), ("active", "inactive"))
+    assert late.states()[1] == "active" or late.core.policy.engaged
+
+
+def test_a_fault_while_controllers_are_switched_is_said():
+    scene = Scene()
+
+    def trip(activate, deactivate):
+        if activate == ["efforts"]:
+            scene.core.policy.trip(scene.world.now, Fault("stale", "nothing came"))
+
+    scene.manager.after_switch = trip
+    done, said = scene.enable()
+    assert not done
+    assert "nothing came" in said
+    assert scene.states() == ("inactive", "active")
 
 
 def test_a_second_call_meanwhile_is_refused():
-    scene = Scene(Manager(), position_controller="positions")
-    core, handover = scene.bench.core, scene.handover
+    scene = Scene(ramp_in_time=0.5)
+    answers = []
 
-    async def both():
-        again = []
+    async def again():
+        await scene.world.sleep(0.2)
+        answers.append(await scene.handover.enable(scene.core, scene.torques_are_in))
 
-        async def torques_are_in():
-            core.disable(scene.bench.now)
-            again.append(await handover.enable(core, scene.now, 0, scene.torques_are_in))
-            return False
+    scene.world.start(again())
+    scene.enabled()
+    assert not answers[0][0]
+    assert "controllers are being switched" in answers[0][1]
 
-        await handover.enable(core, scene.now, 0, torques_are_in)
-        return again
 
-    assert asyncio.run(both()) == [(False, "another call is about to enable it")]
+# -- anything, in any order ------------------------------------------------------------------------
+
+EVENTS = (
+    "disable", "fault", "lose", "unload", "end chain", "switch", "both", "refuse", "block",
+    "fail positions", "fail efforts", "lose answers", "silence", "away", "enable",
+)  # fmt: skip
+
+
+class Anything:
+    """An enabled arm to which anything happens, and how long nobody holds it."""
+
+    def __init__(self, chain):
+        self.scene = scene = Scene(chained() if chain else pair(), stale_timeout=0.2).enabled()
+        self.names = ("positions", "pid") if chain else ("positions",)
+        self.unheld = self.longest = 0.0
+        self.owed_before = True
+        self.ends = {}
+        """When each hindrance ends."""
+        scene.each_period = self.look
+
+    def happen(self, event, duration):
+        scene, made, now = self.scene, self.scene.controllers, self.scene.world.now
+        if event == "enable":
+            scene.world.start(scene.handover.enable(scene.core, scene.torques_are_in))
+        elif event == "disable":
+            scene.disable()
+        elif event == "fault":
+            scene.core.fail(Fault("test", "a fault"), now)
+        elif event == "lose" and "efforts" in made.all:
+            made.end("efforts")
+        elif event == "unload" and made.all.pop("efforts", None):
+            pass
+        elif event == "end chain":
+            for name in self.names:
+                made.end(name)
+        elif event == "switch":
+            deactivate = ["efforts"] if "efforts" in made.all else []
+            made.switch([*self.names], deactivate)
+        elif event == "both" and len(self.names) == 1:
+            made.switch(["positions"], [])
+        elif event == "block":
+            scene.manager.blocks = duration
+        elif event == "silence":
+            scene.silent_until = now + duration
+        else:
+            self.ends[event] = now + duration
+            self.hinder()
+
+    def hinder(self):
+        scene, now = self.scene, self.scene.world.now
+        on = {event for event, end in self.ends.items() if now < end}
+        scene.controllers.refusal = lambda activate: "not now" if "refuse" in on else ""
+        scene.controllers.failing = {
+            name: "inactive" for name in ("positions", "efforts") if f"fail {name}" in on
+        }
+        scene.manager.loses = 1 if "lose answers" in on else 0
+        scene.manager.here = "away" not in on
+        return bool(on) or now < max(scene.manager.busy_until, scene.manager.answers_at)
+
+    def look(self):
+        scene, policy = self.scene, self.scene.core.policy
+        hindered = self.hinder()
+        seen = ControllerList(scene.controllers.listed(), "efforts", "positions")
+        torques = seen.torques_act and (policy.engaged or policy.bears(scene.world.now))
+        held = torques or seen.position_acts
+        owed = scene.handover.owed
+        if self.owed_before and not owed:
+            assert held or scene.given_up
+        self.owed_before = owed
+        self.unheld = 0.0 if held or hindered or not owed else self.unheld + PERIOD
+        self.longest = max(self.longest, self.unheld)
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(
+    events=st.lists(
+        st.tuples(st.sampled_from(EVENTS), st.floats(0.01, 2.6), st.floats(0.0, 1.5)), max_size=8
+    )
+)
+def test_the_arm_is_never_without_a_holder_for_long_if_one_can_be_activated(chain, events):
+    anything = Anything(chain)
+    for event, duration, pause in events:
+        anything.happen(event, duration)
+        anything.scene.run(pause)
+    anything.scene.run(3.0)
+    # a list and a request under way when the hindrance ends may wait for their answers
+    assert anything.longest <= UNHELD + 1e-9, anything.scene.log
 
 
 def test_an_arm_that_is_handed_over_and_back_does_not_move():
@@ -311,39 +686,33 @@ def test_an_arm_that_is_handed_over_and_back_does_not_move():
     arm = MujocoArm(bare(robot_path("arm7")))
     arm.place(POSTURES["arm7"])
     arm.hold()
-    scene = Scene(Manager(), position_controller="positions")
+    scene = Scene()
     bench = scene.bench
-    switch = scene.manager.switch
+    farthest = [0.0]
 
-    async def watched(activate, deactivate):
-        await switch(activate, deactivate)
+    def switched(activate, deactivate):
         if activate == ["efforts"]:
             arm.loop = None
-        else:
+        elif activate == ["positions"]:
             arm.hold()
 
-    scene.manager.switch = watched
-
-    def run(seconds):
-        farthest = 0.0
-        for _ in range(round(seconds / 0.002)):
-            bench.now += 0.002
+    async def motion():
+        while True:
+            await scene.world.sleep(0.002)
+            bench.now = scene.world.now
             answer = bench.send(arm.q, arm.qd)
             if answer.command is not None:
                 arm.command = np.array(answer.command)
             arm.advance(0.002)
-            farthest = max(farthest, np.abs(arm.q - POSTURES["arm7"]).max())
-        return farthest
+            farthest[0] = max(farthest[0], np.abs(arm.q - POSTURES["arm7"]).max())
 
-    async def torques_are_in():
-        run(0.1)
-        return bench.state == "enabled"
-
-    scene.torques_are_in = torques_are_in
-    run(0.1)
-    assert scene.enable()[0]
-    assert run(2.0) <= 0.02
-    bench.core.disable(bench.now)
-    assert run(0.05) <= 0.02  # until the manager answers
-    scene.give_back()
-    assert run(2.0) <= 0.02
+    scene.manager.after_switch = switched
+    scene.silent_until = np.inf
+    scene.world.start(motion())
+    scene.run(0.1)
+    scene.enabled()
+    scene.run(2.0)
+    scene.disable()
+    scene.run(2.0)
+    assert scene.released
+    assert farthest[0] <= 0.02
