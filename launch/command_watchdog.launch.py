@@ -20,7 +20,10 @@ PARAMETERS = COMMAND_WATCHDOG_NODE.parameters
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    parameters = {one.name: given[one.name] for one in PARAMETERS if one.type == "string"}
+    parameters: dict[str, object] = {
+        one.name: given.on(one.name) if one.type == "bool" else given[one.name]
+        for one in PARAMETERS
+    }
     parameters |= given.number("command_timeout")
     return [given.started(COMMAND_WATCHDOG_NODE.node, [], parameters)]
 

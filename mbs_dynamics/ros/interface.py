@@ -298,7 +298,9 @@ class DescribedSettings(RobotSettings):
         read_only=True,
     )
     velocity_from_position: bool = setting(
-        False, "Take velocities as differences of positions where a driver sends none."
+        False,
+        "Take velocities as differences of positions for joints of which a driver sends none, or "
+        "NaN.",
     )
     autostart: bool = setting(
         True,

@@ -33,7 +33,7 @@ KEPT_LAYOUTS = 32
 """Number of lists of names that are cached."""
 
 NO_VELOCITIES = "the message holds no velocities"
-NAN_VELOCITIES = "all velocities are NaN, as ros2_control writes where none are measured"
+NAN_VELOCITY = "the velocity is NaN, as ros2_control writes where none is measured"
 FIRST_POSITION = "velocities are differences of positions, and this is the first position"
 UNSTAMPED = "velocities are differences of positions, and the message has no time stamp"
 NO_EFFORTS = "the message holds no efforts"
@@ -269,14 +269,13 @@ class JointInput:
         q = layout.pick(positions)
         if not math.hypot(*q) < LARGEST:  # nor is it for NaN
             return wild_numbers("position", self._named(layout.coordinates), q)
-        rates: tuple[float, ...] = ()
-        no_rates = NO_VELOCITIES
+        rates, no_rates = (math.nan,) * len(q), NO_VELOCITIES
         if velocities:
             rates, no_rates = layout.pick(velocities), ""
             if not math.hypot(*rates) < LARGEST:
-                if not all(map(math.isnan, rates)):
+                if not math.hypot(*[rate for rate in rates if rate == rate]) < LARGEST:
                     return wild_numbers("velocity", self._named(layout.coordinates), rates)
-                rates, no_rates = (), NAN_VELOCITIES
+                no_rates = NAN_VELOCITY
         coordinates = advanced = layout.coordinates
         if stamp > self._newest:
             self._newest = stamp
@@ -290,7 +289,7 @@ class JointInput:
         if self.velocity_from_position:
             self._difference(layout, q, rates, no_rates, stamp)
         elif no_rates:
-            self._lose_rates(coordinates, no_rates)
+            self._set_some_rates(coordinates, rates, no_rates)
         else:
             self._set_rates(layout, rates)
         self._set_efforts(layout, efforts)
@@ -438,6 +437,17 @@ class JointInput:
             for k, rate in zip(layout.coordinates, rates, strict=True):
                 self._velocities[k] = rate
 
+    def _set_some_rates(
+        self, coordinates: Sequence[int], rates: Sequence[float], no_rates: str
+    ) -> None:
+        """Store the velocities that are not NaN, and that the others are not known."""
+        for k, rate in zip(coordinates, rates, strict=True):
+            if rate != rate:
+                self._lose_rates((k,), no_rates)
+            else:
+                self._velocities[k] = rate
+                self._no_rate.note((k,), "")
+
     def _lose_rates(self, coordinates: Sequence[int], reason: str) -> None:
         if self._no_rate.note(coordinates, reason):
             for k in coordinates:
@@ -451,19 +461,23 @@ class JointInput:
         no_rates: str,
         stamp: int,
     ) -> None:
-        """Store velocities, from the positions ``q`` and those before where messages have none."""
+        """Store velocities, from the positions ``q`` and those before where ``rates`` are NaN."""
         if not no_rates:
             self._set_rates(layout, rates)
-        for k, position in zip(layout.coordinates, q, strict=True):
+        for k, position, rate in zip(layout.coordinates, q, rates, strict=True):
+            unknown = rate != rate
+            if no_rates and not unknown:
+                self._velocities[k] = rate
+                self._no_rate.note((k,), "")
             before = self._previous_stamps[k]
             if stamp and stamp == before:  # the same measurement again has the same velocity
                 continue
             elapsed = 1e-9 * (stamp - before)
-            if no_rates and not stamp:
+            if unknown and not stamp:
                 self._lose_rates((k,), UNSTAMPED)
-            elif no_rates and (not before or elapsed > self._timeout(k)):
+            elif unknown and (not before or elapsed > self._timeout(k)):
                 self._lose_rates((k,), FIRST_POSITION)
-            elif no_rates:
+            elif unknown:
                 moved = position - self._previous_q[k]
                 if self._wraps[k]:
                     moved = math.remainder(moved, math.tau)

@@ -42,6 +42,8 @@ class Controllers:
         """Why the hardware refuses a request with these controllers to activate."""
         self.failing = {}
         """The state that an activation of a controller ends in, by its name."""
+        self.stuck = set()
+        """Controllers that fail to be deactivated, and stay active."""
 
     def state(self, name):
         return self.all[name].state
@@ -72,12 +74,14 @@ class Controllers:
         refused = self.refused(activate, deactivate) or self.refusal([*activate])
         if refused:
             return refused
+        stuck = [name for name in deactivate if name in self.stuck]
         for name in deactivate:
-            self.set(name, "inactive")
+            self.set(name, "active" if name in stuck else "inactive")
         failed = [name for name in activate if name in self.failing]
         for name in activate:
             self.set(name, self.failing.get(name, "inactive" if failed else "active"))
-        return f"Unable to activate controllers: [ {' '.join(failed)} ]" if failed else ""
+        lines = [("activate", failed), ("deactivate", stuck)]
+        return " ".join(f"Unable to {do} controllers: {names}" for do, names in lines if names)
 
     def refused(self, activate, deactivate):
         for names, action in ((deactivate, "deactivate"), (activate, "activate")):

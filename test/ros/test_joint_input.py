@@ -21,7 +21,7 @@ from mbs_dynamics.ros.joint_input import (
     FIXED,
     KEPT_LAYOUTS,
     NAN_EFFORT,
-    NAN_VELOCITIES,
+    NAN_VELOCITY,
     NO_EFFORTS,
     NO_VELOCITIES,
     UNSTAMPED,
@@ -107,7 +107,7 @@ def test_takes_lists_as_well():
         ("velocity_length", JOINTS, (1, 2, 3), (1, 2), "3 joint names but 2 velocity value(s)"),
         ("not_finite", JOINTS, (1, np.nan, 3), (), "position is not finite: elbow = nan"),
         ("not_finite", JOINTS, (np.inf, 2, -np.inf), (), "shoulder = inf, wrist = -inf"),
-        ("not_finite", JOINTS, (1, 2, 3), (0, 0, np.nan), "velocity is not finite: wrist = nan"),
+        ("not_finite", JOINTS, (1, 2, 3), (np.nan, 0, np.inf), "velocity is not finite: "),
         ("not_finite", JOINTS, (1, 2, 3), (np.inf,) * 3, "velocity is not finite: shoulder = inf"),
         ("too_large", JOINTS, (1, -1e9, 3), (), "position is too large to be true: elbow = -1e+09"),
         ("too_large", JOINTS, (1, 2, 3), (1e200,) * 3, "velocity is too large to be true"),
@@ -138,13 +138,34 @@ def test_no_bad_number_passes(where, bad, others):
     spoilt = list(others)
     spoilt[where] = bad
     assert rejected(joints, JOINTS, spoilt, others).kind == "not_finite"
-    assert rejected(joints, JOINTS, others, spoilt).kind == "not_finite"
+    if not np.isnan(bad):
+        assert rejected(joints, JOINTS, others, spoilt).kind == "not_finite"
+        return
+    reading = accepted(joints, JOINTS, others, spoilt)
+    assert reading.qd is None
+    assert reading.why_no_velocity == f"no velocity of {JOINTS[where]}: {NAN_VELOCITY}"
+    assert accepted(joints, JOINTS, others, others).qd.tolist() == others
+
+
+def test_a_joint_that_is_not_answered_needs_no_velocity():
+    joints = JointInput(JOINTS, answering=(0, 1))
+    assert accepted(joints, JOINTS, (1, 2, 3), (4, 5, np.nan)).qd.tolist() == [4.0, 5.0, 0.0]
+
+
+def test_differences_stand_in_for_single_velocities():
+    joints = JointInput(JOINTS, velocity_from_position=True)
+    first = accepted(joints, JOINTS, (1, 2, 3), (4, np.nan, 6), stamp=SECOND, received=0.0)
+    assert first.qd is None
+    assert "elbow" in first.why_no_velocity
+    again = (1.1, 2.2, 3.3)
+    second = accepted(joints, JOINTS, again, (4, np.nan, 6), stamp=SECOND + 10**8, received=0.1)
+    assert second.qd == pytest.approx([4.0, 2.0, 6.0])
 
 
 def test_absent_velocities_are_absent_and_not_zero():
     joints = JointInput(JOINTS)
     assert accepted(joints, JOINTS, (1, 2, 3))[1:3] == (None, NO_VELOCITIES)
-    assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:3] == (None, NAN_VELOCITIES)
+    assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:3] == (None, NAN_VELOCITY)
 
 
 def test_time_must_not_go_backwards():
@@ -496,7 +517,8 @@ class Oracle:
                 return "time_backwards"
         for name, (q, qd, effort) in mine.items():
             joint = self.known[name]
-            joint.q, joint.qd, joint.effort = q, qd, math.nan if effort is None else effort
+            joint.q, joint.qd = q, None if qd is None or math.isnan(qd) else qd
+            joint.effort = math.nan if effort is None else effort
             if stamp != joint.stamp or not stamp:
                 joint.heard = now
             joint.stamp = stamp or joint.stamp
@@ -522,7 +544,7 @@ def histories(draw):
         values = {
             name: (
                 math.nan if bad else draw(NUMBERS),
-                draw(NUMBERS) if has_rates else None,
+                draw(st.one_of(st.just(math.nan), NUMBERS)) if has_rates else None,
                 draw(st.one_of(st.just(math.nan), NUMBERS)) if has_efforts else None,
             )
             for name in held

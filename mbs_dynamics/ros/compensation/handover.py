@@ -280,7 +280,9 @@ def leap(chain: Sequence[Controller], starts_from_command: bool | None) -> str:
     STARTS_FROM_COMMAND, None if it has none or does not answer.
     """
     holder = chain[0]
-    kinds = {interface.rpartition("/")[2] for one in chain for interface in one.command_interfaces}
+    if holder.chained_to:
+        return ""  # chained controllers set their references to the measured positions
+    kinds = {interface.rpartition("/")[2] for interface in holder.command_interfaces}
     if "position" not in kinds or starts_from_command is False:
         return ""
     if starts_from_command is None and not holder.type.startswith(
@@ -523,7 +525,7 @@ class Handover:
     async def _give_back(self, core: GravityCompensator) -> str:
         policy = core.policy
         until = self._now() + policy.limits.release_time + policy.limits.ramp_time
-        again, delay = -math.inf, RETRY
+        again, delay, tried = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False
             try:
@@ -535,9 +537,11 @@ class Handover:
                     step = seen.to_torques()  # which hold the arm until the next attempt
                 elif not (held and waits and not seen.position_acts):
                     step = seen.to_position()
-                    if not any(step) and now >= self._unanswered_until:
+                    done = not any(step) or (tried and seen.position_acts)
+                    if done and now >= self._unanswered_until:
                         break
                 if any(step):
+                    tried = True
                     await self._switch(step)
                     continue
             except ControllerError as error:
@@ -553,7 +557,8 @@ class Handover:
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
         self.owed = False
         policy.dismiss()
-        return f"{self._position} holds the arm"
+        said = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
+        return said + (f"; {self._effort} is still active" if seen.torques_act else "")
 
 
 def _state(core: GravityCompensator) -> str:

@@ -51,12 +51,12 @@ def test_publishers_are_there_between_open_and_close(node):
     assert outputs.traffic().commands == 0
     outputs.open()
     wait_until(lambda: node.count_publishers(topic) == 1)
-    assert outputs.rivals() == 0
+    assert outputs.other_publishers() == 0
     other = node.create_publisher(Float64MultiArray, topic, 1)
-    wait_until(lambda: outputs.rivals() == 1)
+    wait_until(lambda: outputs.other_publishers() == 1)
     outputs.close()
     wait_until(lambda: node.count_publishers(topic) == 1)
-    assert outputs.rivals() == 1
+    assert outputs.other_publishers() == 1
     node.destroy_publisher(other)
     wait_until(lambda: node.count_publishers(topic) == 0)
     outputs.close()  # once more

@@ -17,7 +17,10 @@ from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
-from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.interface import (
+    CommandWatchdogSettings,
+    GravityCompensationSettings,
+)
 from mbs_dynamics.ros.node_base import names
 
 pytestmark = pytest.mark.backend_independent
@@ -29,7 +32,8 @@ PROSE = " ".join(PAGE.split())
 
 
 def test_no_parameter_stands_there_that_does_not_exist():
-    known = {name.partition(".")[0] for name in names(GravityCompensationSettings, ["x"])}
+    both = names(GravityCompensationSettings, ["x"]) + names(CommandWatchdogSettings, [])
+    known = {name.partition(".")[0] for name in both}
     settings = re.findall(r"`(\w+)(?:\.<joint>)?: [^`]+`", PAGE)
     assert set(settings) <= known | {"use_sim_time"}
 
