@@ -24,8 +24,9 @@ class ArticulatedInertias:
     :meth:`eliminate` for the inward loop that follows.
     """
 
-    def __init__(self, model: Tree, rep: Representation) -> None:
+    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
         self.model, self.rep, self.pivot = model, rep, pivots(model)
+        self.armature = armature
         self.M = model.per_body(np.zeros((6, 6)))
 
     def begin(self, i: Any) -> None:
@@ -35,12 +36,14 @@ class ArticulatedInertias:
     def eliminate(self, i: Any, p: Any) -> tuple[Array, Any, Array]:
         """Return U = M S, d = S^T U and M - U U^T / d of a joint, and carry the last to the parent.
 
+        An ``armature`` (n,) is added to d.
         Raises SingularError, naming the joint, if d is not positive.
         """
         S = self.rep.screw(i)
         U = self.M[i] @ S
-        d = self.pivot(self.model.bodies[i].joint.coordinate, S @ U)
-        rest = without(self.M[i], S, U, d)
+        k = self.model.bodies[i].joint.coordinate
+        d = self.pivot(k, S @ U if self.armature is None else S @ U + self.armature[k])
+        rest = without(self.M[i], S, U, d, free=self.armature is None)
         self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
         return U, d, rest
 
@@ -122,14 +125,15 @@ def plus(A: Any, B: Any) -> Any:
     return A + B if isinstance(B, Inertia) else _matrix(A) + B
 
 
-def without(M: Any, S: Array, U: Array, d: Any) -> Array:
+def without(M: Any, S: Array, U: Array, d: Any, free: bool = True) -> Array:
     """Return M - U U^T / d (6, 6), U = M S, the inertia beyond a free joint; symmetric.
 
-    It maps S to zero, and has a row and a column of zeros if S is a coordinate axis.
+    It maps S to zero, and has a row and a column of zeros if S is a coordinate axis, where d = S^T
+    U: if the joint is ``free``, without an armature.
     """
     M, scaled = np.array(_matrix(M), dtype=object), U * (1.0 / d)
     along = [k for k in range(6) if not (isinstance(S[k], float) and S[k] == 0.0)]
-    gone = along if len(along) == 1 else []
+    gone = along if free and len(along) == 1 else []
     for i in range(6):
         for j in range(i, 6):
             left = 0.0 if i in gone or j in gone else M[i, j] - U[i] * scaled[j]

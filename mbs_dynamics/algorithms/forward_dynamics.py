@@ -62,6 +62,21 @@ def forward_dynamics(
     ArgumentError for a wrong shape or type, UnknownBodyError, UnknownMethodError,
     UnknownRepresentationError.
     """
+    loads = Loads(wrenches, base_twist, base_acceleration)
+    return accelerations_of(model, q, qd, tau, loads, method, representation)
+
+
+def accelerations_of(
+    model: Tree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    loads: Loads,
+    method: str,
+    representation: str,
+    armature: Array | None = None,
+) -> FloatArray:
+    """Return qdd (n,) as :func:`forward_dynamics`, with an armature (n,) on the diagonal of M."""
     if method not in (*METHODS, AUTO):
         raise UnknownMethodError(method, (*METHODS, AUTO))
     if method == AUTO:
@@ -70,16 +85,21 @@ def forward_dynamics(
         short = model.mean_depth(2) <= SHORT
         method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
-    loads = Loads(wrenches, base_twist, base_acceleration)
-    return np.asarray(solver(model, q, qd, tau, representation, loads))
+    return np.asarray(solver(model, q, qd, tau, representation, loads, armature))
 
 
 def _articulated_body(
-    model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+    model: Tree,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    representation: str,
+    loads: Loads,
+    armature: Array | None,
 ) -> Array:
     """The articulated-body algorithm over the moves."""
     rep = dynamic_moves(representation, model, q)
-    inertias = ArticulatedInertias(model, rep)
+    inertias = ArticulatedInertias(model, rep, armature)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()
@@ -103,13 +123,21 @@ def _articulated_body(
     return np.asarray(model.generalized(qdd))
 
 
-def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads) -> Array:
+def _udut(
+    model: Tree,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    representation: str,
+    loads: Loads,
+    armature: Array | None,
+) -> Array:
     """Mohan and Saha's recursion, in their letters: p, psi, m_hat, eta, phi, mu.
 
     Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
     """
     rep = dynamic_moves(representation, model, q)
-    inertias = ArticulatedInertias(model, rep)
+    inertias = ArticulatedInertias(model, rep, armature)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
     mu, phi = (model.per_body(np.zeros(6)) for _ in range(2))
     psi, m_hat, thetadd = (model.per_body() for _ in range(3))
@@ -130,10 +158,16 @@ def _udut(model: Tree, q: Array, qd: Array, tau: Array, representation: str, loa
 
 
 def _by_mass_matrix(
-    model: Tree, q: Array, qd: Array, tau: Array, representation: str, loads: Loads
+    model: Tree,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    representation: str,
+    loads: Loads,
+    armature: Array | None,
 ) -> Array:
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    return factors_as_matrices(model, q, representation).accelerations(tau, h)
+    return factors_as_matrices(model, q, representation, armature).accelerations(tau, h)
 
 
 METHODS: dict[str, Callable[..., Array]] = {

@@ -70,7 +70,9 @@ def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulate
     return factors_as_matrices(model, q, representation)
 
 
-def factors_as_matrices(model: Tree, q: Any, representation: str) -> Factors:
-    """Return the factors of the mass matrix as matrices, of whatever joints."""
+def factors_as_matrices(
+    model: Tree, q: Any, representation: str, armature: Array | None = None
+) -> Factors:
+    """Return the factors of M + diag(armature) as matrices, of whatever joints."""
     M: Any = mass_matrix(model, q, representation=representation)
-    return Factors(model, M)
+    return Factors(model, M if armature is None else M + np.diag(armature))

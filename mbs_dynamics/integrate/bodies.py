@@ -250,7 +250,7 @@ def simulate_body(
     :param C: (..., 4, 4) pose, or (..., 3, 3) rotation for a body on SO(3); leading axes are a
         batch of simulations.
     :param V: (..., 6) body-fixed twist, or (..., 3) angular velocity.
-    :param duration: in s; rounded to a number of steps.
+    :param duration: in s; the last step is shorter if it is no whole number of steps.
     :param every: store every ``every``-th state.
     :param method: one of :data:`BODY_METHODS`, or ``"dormand_prince"``: Munthe-Kaas steps of order
         5, whose size follows from ``rtol`` and ``atol`` for the increment of each step and the
@@ -339,7 +339,7 @@ def _scheme(
         x = layout.pack(*start)
     task = Task(layout, inputs, h, x)
     if method != ADAPTIVE and not inputs.laws:
-        return FixedStep(task, stepper.kernel, lambda values: (np.array(h), *values))
+        return FixedStep(task, stepper.kernel, lambda values, step: (np.array(step), *values))
     if method in ("momentum_midpoint", "generalized_alpha"):
         share = 0.5 if method == "momentum_midpoint" else 1.0
         return Implicit(task, stepper.instant_kernel, share)
@@ -347,7 +347,7 @@ def _scheme(
     order = 5 if method == ADAPTIVE else int(method[-1])
     chart = GroupChart(group, group.dim, stepper.kind, order, stepper.backend)
 
-    field = field_of(stepper.rate_kernel, lambda values: values)
+    field = field_of(stepper.rate_kernel, lambda values, _: values)
     return explicit(method, task, field, accuracy, chart, order)
 
 

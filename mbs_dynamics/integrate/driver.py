@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,10 @@ from mbs_dynamics.integrate.schemes import Scheme
 
 Result = TypeVar("Result")
 
+WHOLE = 1e-9
+"""Share of a duration up to which its difference from a whole number of steps counts as rounding.
+"""
+
 CHUNK = 1000
 """Steps between two checks that the states are finite."""
 
@@ -29,6 +34,7 @@ class Course(NamedTuple):
 
     h: float
     steps: int
+    duration: float
     every: int
     watch: Watch
     progress: bool | None
@@ -45,12 +51,22 @@ class Course(NamedTuple):
     ) -> Course:
         """Return the course for the arguments of a simulation, or raise ArgumentError."""
         h, total = checks.positive("step", step), checks.number("duration", duration)
-        if not 0.5 * h <= total <= 1e9 * h:
+        if not 0.0 < total <= 1e9 * h:
             raise ArgumentError(
-                f"duration must be at least a step of {h:g} s and at most 1e9; got {total:g} s"
+                f"duration must be positive and at most 1e9 steps of {h:g} s; got {total:g} s"
             )
-        stored = checks.count("every", every)
-        return cls(h, max(round(total / h), 1), stored, Watch(events, stop), progress)
+        stored, steps = checks.count("every", every), math.ceil(total / h * (1.0 - WHOLE))
+        return cls(h, steps, total, stored, Watch(events, stop), progress)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the duration is a whole number of steps, to rounding."""
+        return abs(self.steps * self.h - self.duration) <= WHOLE * self.duration
+
+    def length(self, k: int) -> float:
+        """Return the length of step k in s: the last one ends with the duration."""
+        last = k == self.steps - 1 and not self.whole
+        return self.duration - k * self.h if last else self.h
 
 
 class Record(NamedTuple):
@@ -94,7 +110,7 @@ class Run:
 
         Raises SimulationError, which carries the result up to the failure.
         """
-        progress = Progress(self.course.steps * self.course.h, self.course.progress)
+        progress = Progress(self.course.duration, self.course.progress)
         with np.errstate(over="ignore", invalid="ignore"):  # reported by SimulationError
             try:
                 self._go(made, progress)
@@ -113,7 +129,9 @@ class Run:
             # no law is evaluated beyond a stop, and no member of a batch continues after its own
             single = watch and (self.inputs.laws or (watch.stops and self.batch))
             while self.steps < self.course.steps and self.end is None:
-                count = 1 if single else min(CHUNK, self.course.steps - self.steps)
+                left = self.course.steps - self.steps
+                count = 1 if single else min(CHUNK, left if self.course.whole else max(left - 1, 1))
+                scheme.step = self.course.length(self.steps)
                 self._advance(scheme, count)
                 progress.update(self.steps * h)
         except SingularError as error:
@@ -135,7 +153,7 @@ class Run:
             self._keep(scheme.layout.recorded(states[:good]), acted, good)
             self.steps += good
         if self.end is None and good < len(states):
-            h, t = self.course.h, self.steps * self.course.h
+            t, h = self.steps * self.course.h, self.course.length(self.steps)
             raise SimulationError(
                 f"{self.method}: the state is not finite after the step of {h:g} s from "
                 f"t = {t:.9g} s; take smaller steps, or see what accelerates",
@@ -147,7 +165,9 @@ class Run:
         every = self.course.every
         begun = slice(-self.steps % every, count, every)
         picked: Any = slice(-(self.steps + 1) % every, count, every)
-        if self.end is not None:  # the instant of a stop is always recorded
+        if self.steps + count == self.course.steps and self.end is None:
+            self.end = self.course.duration
+        if self.end is not None:  # the end is always recorded
             picked = sorted({*range(*picked.indices(count)), count - 1})
         thinned = every > 1  # a view would keep the whole array alive
         self.states.append(tuple(x[picked].copy() if thinned else x[picked] for x in states))
@@ -166,11 +186,10 @@ class Run:
         self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int
     ) -> tuple[FloatArray, int]:
         """Look for events in the first ``good`` steps; return the states up to the last stop."""
-        h, watch = self.course.h, self.course.watch
-        seen = scheme.layout.seen
+        watch, seen = self.course.watch, scheme.layout.seen
         path = seen(np.concatenate([before[None], states[:good]]))
         for k in range(good):
-            t = (self.steps + k) * h
+            t, h = (self.steps + k) * self.course.h, self.course.length(self.steps + k)
             pair = (tuple(x[k] for x in path), tuple(x[k + 1] for x in path))
             found = watch.between(t, *pair, h, self.interpolated)
             self.events += found

@@ -37,7 +37,7 @@ G = C C_0^-1 that makes it so: in G nothing changes but the direction of gravity
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +70,9 @@ from mbs_dynamics.integrate.joints import (
     batched,
     drives,
     inertial_force,
+    midpoint_damping,
     midpoint_kernels,
+    momentum,
     solve_mass,
 )
 from mbs_dynamics.integrate.results import Event, FloatingMotion
@@ -236,6 +238,7 @@ class FloatingMidpointLayout(FloatingLayout):
 def floating_scheme(
     method: str,
     problem: Problem,
+    h: float,
     start: State,
     tolerances: tuple[float, float],
     keep_momentum: bool,
@@ -245,14 +248,16 @@ def floating_scheme(
     equations = Equations(base, problem, keep_momentum)
     implicit = method == "implicit_midpoint"
     layout = FloatingMidpointLayout(base) if implicit else FloatingLayout(base, keep_momentum)
-    task = Task(layout, problem.inputs, problem.h, layout.pack(*start))
+    task = Task(layout, problem.inputs, h, layout.pack(*start))
     if method in STEPS:
         return FixedStep(task, *equations.step_kernel(method))
     if implicit:
         problem.refuse_stiff()
         return ImplicitMidpoint(task, equations.midpoint_kernels(), np.s_[..., -(6 + base.m) :])
     chart = GroupChart(SE3, 6 + 2 * base.m, Increments(), 5, problem.backend)
-    return explicit(method, task, field_of(*equations.rate_kernel()), tolerances, chart)
+    stepwise = method != "dormand_prince"
+    field = field_of(*equations.rate_kernel(stepwise), stepwise)
+    return explicit(method, task, field, tolerances, chart)
 
 
 class Equations:
@@ -284,23 +289,49 @@ class Equations:
         key = features, keep
         return self.problem.kernel(f"{method}_floating", equations, {"x": (size,)}, key=key)
 
-    def rate_kernel(self) -> tuple[Kernel, Arguments]:
-        """Return the kernel of (V, qd, Vdot, qdd), and its arguments."""
+    def rate_kernel(self, stepwise: bool) -> tuple[Kernel, Arguments]:
+        """Return the kernel of (V, qd, Vdot, qdd), and its arguments.
+
+        A ``stepwise`` one is that of a stage: it takes the beginning of the step as well.
+        """
         problem = self.problem
 
-        def equations(
-            model: Tree, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
-        ) -> Array:
-            C, q, V, qd = self._parts(x)
-            at = self.base.local(model, C, q, V, qd)
-            tau = self._whole(effort)
-            qdd = problem.acceleration(at.model, at.q, at.qd, tau, wrenches, joints)
+        def rate(model: Tree, x: Array, qdd_of: Callable[[Local], Array]) -> Array:
+            _, _, V, qd = parts = self._parts(x)
+            at = self.base.local(model, *parts)
+            qdd = qdd_of(at)
             Vd = accelerations(at.model, at.q, at.qd, qdd, representation="body_fixed")
             return np.concatenate([V, qd, np.asarray(Vd)[BASE], qdd[6:]])
 
-        key = problem.features, problem.solver
-        inputs = {"x": (self.size,)}
-        return problem.kernel("floating_rate", equations, inputs, key=key, step=False)
+        def free(
+            model: Tree, x: Array, effort: Array, wrenches: Any = None, joints: Any = None
+        ) -> Array:
+            given = self._whole(effort), wrenches, joints
+            return rate(model, x, lambda at: problem.acceleration(*at[:3], *given))
+
+        def stage(
+            model: Tree,
+            x: Array,
+            begun: Array,
+            effort: Array,
+            h: Any,
+            wrenches: Any = None,
+            joints: Any = None,
+        ) -> Array:
+            first = self.base.local(model, *self._parts(begun))
+            given = self._whole(effort), wrenches, joints
+            held = problem.step(first.model, *given).held(first.q, first.qd, h[()])
+            return rate(
+                model,
+                x,
+                lambda at: problem.step(at.model, *given).acceleration(at.q, at.qd, held),
+            )
+
+        key, shape = (problem.features, problem.solver), (self.size,)
+        if stepwise:
+            inputs = {"x": shape, "begun": shape}
+            return problem.kernel("floating_stage_rate", stage, inputs, key=key)
+        return problem.kernel("floating_rate", free, {"x": shape}, key=key, step=False)
 
     def midpoint_kernels(self) -> tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]]:
         """Return the kernels of the next iterate of V and v, and of the state after the step."""
@@ -335,10 +366,10 @@ class Equations:
         rates = solve(*factorize(at.model, M[:6, :6]), momentum)
         return np.concatenate([_flat((C, q, J @ rates, qd)), P_new, moment])
 
-    def _solved(self, at: Any, mu: Array, p: Array) -> Array:
+    def _solved(self, at: Any, mu: Array, p: Array, armature: Any = 0.0) -> Array:
         """Return V and v with the momenta mu, in the frame of the base, and p."""
         J = self.base.jacobian
-        rates = solve_mass(at.model, at.q, np.concatenate([J.T @ mu, p]))
+        rates = solve_mass(at.model, at.q, np.concatenate([J.T @ mu, p]), armature)
         return np.concatenate([J @ rates[:6], rates[6:]])
 
     def _midpoint(
@@ -361,13 +392,17 @@ class Equations:
         C_middle = C @ half
         at = self.base.local(model, C_middle, q + (0.5 * h) * v[6:], v[:6], v[6:])
         effort = self._whole(effort)
-        force = applied_force(at.model, at.q, at.qd, effort, wrenches, joints)
+        begun = self.base.local(model, C, q, V, qd)
+        known, damping = midpoint_damping(model, begun.q, begun.qd, joints, h)
+        force = applied_force(at.model, at.q, effort, wrenches)
         W = self.base.rates.T @ force[:6]
-        f = (force + inertial_force(at.model, at.q, at.qd))[6:]
+        f = (force + inertial_force(at.model, at.q, at.qd) + known)[6:]
         if not finished:
             mu = se3.Ad(C).T @ Pi  # its rounding is the same in each iteration
-            return self._solved(at, se3.Ad(half).T @ mu + (0.5 * h) * W, p + (0.5 * h) * f)
-        Pi, p = Pi + h * (se3.Ad(se3.inverse(C_middle)).T @ W), p + h * f
+            mu, p = se3.Ad(half).T @ mu + (0.5 * h) * W, p + (0.5 * h) * f
+            return self._solved(at, mu, p, (0.5 * h) * damping)
+        Pi = Pi + h * (se3.Ad(se3.inverse(C_middle)).T @ W)
+        p = p + h * f if joints is None else 2.0 * momentum(at.model, at.q, at.qd)[6:] - p
         C, q = SE3.product(C, se3.exp(h * v[:6])), q + h * v[6:]
         rates = self._solved(self.base.local(model, C, q, V, qd), se3.Ad(C).T @ Pi, p)
         return np.concatenate([_flat((C, q, rates[:6], rates[6:])), Pi, p, v])
@@ -449,10 +484,10 @@ def simulate_floating(
         )
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, n, control, wrenches, course, SEEN)
-    problem = Problem(model, forces, inputs, course.h, backend, solver)
+    problem = Problem(model, forces, inputs, backend, solver)
     run = Run(course, problem.inputs, method, start, start[2].shape[:-1], _between)
     return run.go(
-        lambda: floating_scheme(method, problem, start, accuracy, bool(keep_momentum)),
+        lambda: floating_scheme(method, problem, course.h, start, accuracy, bool(keep_momentum)),
         lambda record: _motion(base, record, method),
     )
 

@@ -302,6 +302,44 @@ class Stiff(NamedTuple):
     """Distance beyond its bound that each joint would have without them."""
 
 
+class Implicit(NamedTuple):
+    """Joint forces at the end of a step, in terms of the acceleration during it: -tau - armature a.
+
+    Both are arrays (n,).
+    """
+
+    tau: Array
+    armature: Array
+
+
+def implicit_forces(
+    stiff: Stiff, damping: Sequence[Any], weight: Sequence[Any], v: Array, h: Any
+) -> Implicit:
+    """Return stiff forces and damping of a step of h that begins with the rates v.
+
+    Damping acts at v + ``weight`` h a, all else at the end of the step.
+    """
+    tau, armature = [], []
+    for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
+        tau.append((d + damping[k]) * v[k] + spring * out)
+        armature.append(h * (d + weight[k] * damping[k]) + (h * h) * spring)
+    return Implicit(np.array(tau, dtype=object), np.array(armature, dtype=object))
+
+
+RESOLVED = 2.0
+"""Sum of h d / inertia over the joints up to which explicit Runge-Kutta steps resolve damping: they
+are stable below 2.78, and the sum bounds the largest eigenvalue of h M^-1 D."""
+
+
+def weight_of_end(z: Any) -> Any:
+    """Return the share of the rate at the end of a step at which damping acts: 1/2 to 1.
+
+    With z = h d / inertia a rate then decays by 1 / (1 + z + z^2/2 + z^3/6), the Pade approximation
+    of exp(-z) that is positive for any z, and the rate at which damping balances a torque is exact.
+    """
+    return (3.0 + 2.0 * z + z * z) / (6.0 + 3.0 * z + z * z)
+
+
 def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: Any) -> Stiff:
     """Return friction and stops, linearised for rates ``qd`` and expected positions ``ahead``.
 

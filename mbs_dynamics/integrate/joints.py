@@ -48,6 +48,7 @@ from mbs_dynamics.integrate.forces import (
     State,
     check_forces,
     passive_torques,
+    weight_of_end,
 )
 from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.schemes import (
@@ -62,7 +63,7 @@ from mbs_dynamics.integrate.schemes import (
     field_of,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import STEPS, Stepper
+from mbs_dynamics.integrate.stepper import STEPS, Step, Stepper, steps_per_decay
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
@@ -80,7 +81,6 @@ class Problem(NamedTuple):
     forces: JointForces | None
     inputs: Inputs
     """Motor torques, and wrenches on the bodies if there are any."""
-    h: float
     backend: str | None
     solver: str = "articulated_body"
     """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
@@ -133,12 +133,21 @@ class Problem(NamedTuple):
         )
         return found
 
+    def step(self, model: Tree, effort: Array, wrenches: Any, joints: Any) -> Step:
+        """Return the equations of a step whose laws are evaluated at every stage."""
+        given = {"effort": effort, "wrenches": wrenches, "joints": joints}
+        return Step(model, self.features, solver=self.solver, **given)
+
     def arguments(self, kernel: Kernel, step: bool = True) -> Arguments:
         """Return a function from values of the drives to the arguments after a kernel's state."""
         table = () if self.forces is None or not any(self.features) else (self.forces.table,)
         constants = (*table, *model_inputs(self.model, kernel))
-        h = (np.array(self.h),) if step else ()
-        return lambda values: (values[0], *h, *values[1:], *constants)
+        return lambda values, h: (
+            values[0],
+            *((np.array(h),) if step else ()),
+            *values[1:],
+            *constants,
+        )
 
     def refuse_stiff(self) -> None:
         """Raise ArgumentError for forces that the midpoint scheme does not take."""
@@ -161,6 +170,27 @@ def state_rate(problem: Problem) -> Field:
     inputs = {"state": (2, problem.model.n)}
     key = problem.features, problem.solver
     return field_of(*problem.kernel("state_rate", equations, inputs, key=key, step=False))
+
+
+def stage_rate(problem: Problem) -> Field:
+    """Return the rate of the state in a stage of a Runge-Kutta step, see :meth:`Step.held`."""
+
+    def equations(
+        model: Tree,
+        state: Array,
+        begun: Array,
+        effort: Array,
+        h: Any,
+        wrenches: Any = None,
+        joints: Any = None,
+    ) -> Array:
+        step = problem.step(model, effort, wrenches, joints)
+        held = step.held(begun[0], begun[1], h[()])
+        return np.array([state[1], step.acceleration(state[0], state[1], held)])
+
+    shape = 2, problem.model.n
+    inputs, key = {"state": shape, "begun": shape}, (problem.features, problem.solver)
+    return field_of(*problem.kernel("stage_rate", equations, inputs, key=key), stepwise=True)
 
 
 class JointLayout(Layout):
@@ -191,11 +221,11 @@ class MidpointLayout(JointLayout):
 
 
 def joint_scheme(
-    method: str, problem: Problem, start: State, tolerances: tuple[float, float]
+    method: str, problem: Problem, h: float, start: State, tolerances: tuple[float, float]
 ) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
     layout = MidpointLayout(problem.model) if method == "implicit_midpoint" else JointLayout()
-    task = Task(layout, problem.inputs, problem.h, layout.pack(*start))
+    task = Task(layout, problem.inputs, h, layout.pack(*start))
     if method in STEPS:
         stepper = Stepper(
             problem.model,
@@ -210,7 +240,8 @@ def joint_scheme(
         inputs = {"x": (4, problem.model.n), "v": (problem.model.n,)}
         kernels = midpoint_kernels(problem, "midpoint", _midpoint, inputs)
         return ImplicitMidpoint(task, kernels, np.s_[..., 3, :])
-    return explicit(method, task, state_rate(problem), tolerances)
+    rate = state_rate if method == "dormand_prince" else stage_rate
+    return explicit(method, task, rate(problem), tolerances)
 
 
 def midpoint_kernels(
@@ -226,19 +257,24 @@ def midpoint_kernels(
     )
 
 
-def applied_force(
-    model: Tree, q: Array, v: Array, effort: Array, wrenches: Any, joints: Any
-) -> Array:
-    """Return the generalized force (n,) of motors, gravity, wrenches and damping."""
+def applied_force(model: Tree, q: Array, effort: Array, wrenches: Any) -> Array:
+    """Return the generalized force (n,) of motors, gravity and wrenches."""
     gravity = gravity_torques(model, q, representation="body_fixed")
     f = effort - gravity
     if wrenches is not None:
         rest = np.zeros(model.n)
         loaded = newton_euler(model, q, rest, rest, "body_fixed", Loads(wrenches))
         f = f - loaded + gravity
-    if joints is not None:
-        f = f - joints[0] * v
     return np.asarray(f)
+
+
+def midpoint_damping(model: Tree, q: Array, qd: Array, joints: Any, h: Any) -> tuple[Array, Array]:
+    """Return f and A, both (n,): with mean rates v, damping of a step from q, qd exerts f - A v."""
+    if joints is None:
+        return np.zeros(model.n), np.zeros(model.n)
+    damping = joints[0]
+    weight = 2.0 * weight_of_end(steps_per_decay(model, q, damping, h))
+    return (weight - 1.0) * damping * qd, weight * damping
 
 
 def inertial_force(model: Tree, q: Array, v: Array) -> Array:
@@ -258,18 +294,29 @@ def _midpoint(
     finished: bool,
 ) -> Array:
     """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
-    q, p, h = x[0], x[2], h[()]
+    (q, qd, p, _), h = x, h[()]
+    known, damping = midpoint_damping(model, q, qd, joints, h)
     qm = q + (0.5 * h) * v
-    f = inertial_force(model, qm, v) + applied_force(model, qm, v, effort, wrenches, joints)
+    f = inertial_force(model, qm, v) + applied_force(model, qm, effort, wrenches) + known
     if not finished:
-        return solve_mass(model, qm, p + (0.5 * h) * f)
-    q, p = q + h * v, p + h * f
+        return solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
+    p = p + h * f if joints is None else 2.0 * momentum(model, qm, v) - p
+    q = q + h * v
     return np.array([q, solve_mass(model, q, p), p, v])
 
 
-def solve_mass(model: Tree, q: Array, p: Array) -> Array:
-    """Return M(q)^-1 p."""
-    return solve(*factorize(model, mass_matrix(model, q, representation="body_fixed")), p)
+def solve_mass(model: Tree, q: Array, p: Array, armature: Any = 0.0) -> Array:
+    """Return (M(q) + diag(armature))^-1 p."""
+    M = np.asarray(mass_matrix(model, q, representation="body_fixed"))
+    return solve(*factorize(model, M + np.diag(armature + np.zeros(model.n))), p)
+
+
+def momentum(model: Tree, q: Array, v: Array) -> Array:
+    """Return M(q) v.
+
+    In the middle of a step it is the mean of the momenta, which stays exact for any damping.
+    """
+    return np.asarray(mass_matrix(model, q, representation="body_fixed")) @ v
 
 
 # -- simulation ------------------------------------------------------------------------------------
@@ -308,13 +355,14 @@ def simulate(
     - ``implicit_midpoint`` (2): variational; the energy error is bounded, and momenta of symmetries
       are conserved. It takes neither friction nor stops; torques are held.
 
-    The Euler schemes and rk4 treat friction and stops implicitly and are stable for any stiffness,
-    see :mod:`mbs_dynamics.integrate.stepper`; with the other schemes the step must resolve them.
+    Schemes with a fixed step are stable for any damping, friction and stops, which they take
+    implicitly where the step does not resolve them, see :mod:`mbs_dynamics.integrate.stepper`.
+    ``dormand_prince`` resolves them, which may take many steps.
 
     :param q: positions in rad or m; leading axes are a batch of simulations.
     :param qd: rates in rad/s or m/s; None means zero.
-    :param duration: in s; rounded to a number of steps.
-    :param every: store every ``every``-th state.
+    :param duration: in s; the last step is shorter if it is no whole number of steps.
+    :param every: store every ``every``-th state, and the last one.
     :param control: motor torques: constant (n,), one value per step (steps, ..., n), or a function
         of t, q (..., n) and qd that returns them. None means zero.
     :param wrenches: body-fixed wrenches on the bodies, moment first, (nb, 6), in the same ways; or
@@ -341,10 +389,10 @@ def simulate(
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, (model.n,), control, wrenches, course)
-    problem = Problem(model, forces, inputs, course.h, backend, solver)
+    problem = Problem(model, forces, inputs, backend, solver)
     run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between_joints)
     return run.go(
-        lambda: joint_scheme(method, problem, start, accuracy),
+        lambda: joint_scheme(method, problem, course.h, start, accuracy),
         lambda record: _motion(problem, record, method),
     )
 

@@ -30,11 +30,12 @@ from mbs_dynamics.integrate.runge_kutta import (
     runge_kutta_step,
 )
 
-Arguments = Callable[[State], tuple[Any, ...]]
-"""The values of the drives to what a kernel takes after its first inputs."""
+Arguments = Callable[[State, float], tuple[Any, ...]]
+"""The values of the drives and the step to what a kernel takes after its first inputs."""
 
-Field = Callable[[FloatArray, State], FloatArray]
-"""An array of states and the values of the drives to its rate."""
+Field = Callable[..., FloatArray]
+"""An array of states and the values of the drives to its rate; in stages of a Runge-Kutta step also
+of the states at its beginning, and its length."""
 
 SMALLEST_RTOL = 1e-14
 """Smallest relative tolerance above rounding."""
@@ -86,6 +87,8 @@ class Scheme(ABC):
 
     def __init__(self, task: Task) -> None:
         self.layout, self.inputs, self.h, self.x = task
+        self.step = self.h
+        """Length of the next steps, s: the last one may be shorter."""
         self.k = 0
         self.batch = self.x.shape[: self.x.ndim - self.layout.axes]
         self._held: Any = None
@@ -143,7 +146,7 @@ class FixedStep(Scheme):
             return super().advance(steps)
         rows = self.inputs.rows_from(self.k, steps)
         try:
-            states = self.kernel.iterate(self.x, *self.arguments(rows), steps=steps)
+            states = self.kernel.iterate(self.x, *self.arguments(rows, self.step), steps=steps)
         except SingularError as error:
             if error.trajectory is None or len(error.trajectory) < 2:
                 raise
@@ -156,7 +159,7 @@ class FixedStep(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after a step."""
-        found: FloatArray = self.kernel(self.x, *self.arguments(values))
+        found: FloatArray = self.kernel(self.x, *self.arguments(values, self.step))
         return found
 
 
@@ -169,11 +172,11 @@ class ExplicitRungeKutta(Scheme):
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array."""
-        return self.field(x, self.values(t, x))
+        return self.field(x, self.values(t, x), self.x, self.step)
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        return runge_kutta_step(self.tableau, self.rate, t, self.x, self.h, self.chart)
+        return runge_kutta_step(self.tableau, self.rate, t, self.x, self.step, self.chart)
 
 
 class Adaptive(Scheme):
@@ -211,7 +214,7 @@ class Adaptive(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        return self.pair.at((self.k + 1) * self.h)
+        return self.pair.at(self.k * self.h + self.step)
 
 
 def explicit(
@@ -228,11 +231,15 @@ def explicit(
     return ExplicitRungeKutta(task, field, TABLEAUS[order], chart)
 
 
-def field_of(kernel: Kernel, arguments: Arguments) -> Field:
-    """Return the field that a kernel of the state and further arguments computes."""
+def field_of(kernel: Kernel, arguments: Arguments, stepwise: bool = False) -> Field:
+    """Return the field that a kernel of the state and further arguments computes.
 
-    def field(x: FloatArray, values: State) -> FloatArray:
-        found: FloatArray = kernel(x, *arguments(values))
+    A ``stepwise`` kernel takes the state at the beginning of the step as well.
+    """
+
+    def field(x: FloatArray, values: State, begun: Any = None, h: float = 0.0) -> FloatArray:
+        states = (x, begun) if stepwise else (x,)
+        found: FloatArray = kernel(*states, *arguments(values, h))
         return found
 
     return field
@@ -265,17 +272,17 @@ class ImplicitMidpoint(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        given = self.of_improved(values)
+        given = self.of_improved(values, self.step)
         v = np.ascontiguousarray(self.x[self.guess])
         for _ in range(ITERATIONS):
             before, v = v, self.improved(self.x, v, *given)
             change, size = _change(before, v)
             if change <= TOLERANCE * (1.0 + size):
-                found: FloatArray = self.finished(self.x, v, *self.of_finished(values))
+                found: FloatArray = self.finished(self.x, v, *self.of_finished(values, self.step))
                 return found
             if not size < LARGEST:
                 break
-        raise _not_convergent("midpoint", t, self.h)
+        raise _not_convergent("midpoint", t, self.step)
 
 
 class Implicit(Scheme):
@@ -291,7 +298,7 @@ class Implicit(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        (drive,), (value,), h = self.inputs.drives, values, self.h
+        (drive,), (value,), h = self.inputs.drives, values, self.step
         for _ in range(ITERATIONS):
             found, *state = self.kernel(self.x, np.array(h), value)
             if not finite(found):

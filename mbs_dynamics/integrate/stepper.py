@@ -4,27 +4,29 @@
 
 The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
 forces of :class:`~mbs_dynamics.integrate.JointForces` are stiff: friction of 5 N m that is smooth
-within 0.01 rad/s damps by 500 N m s/rad, and a stop is a hard spring. They are therefore taken
-implicitly, at the end of the step, and linearised: the change delta of the rates obeys
+within 0.01 rad/s damps by 500 N m s/rad, a stop is a hard spring, and fingers of 1e-6 kg m^2 have
+damping as well. They are therefore taken at the end of the step and linearised: the acceleration a
+during the step obeys
 
-    (M + h D + h^2 K) delta = h (f - D v - K (ahead - bound)),
+    (M + h D + h^2 K) a = f - D v - K (ahead - bound),
 
-where ``ahead`` is the position at which the spring is evaluated, minus h delta. A joint at a stop
+where ``ahead`` is the position at which the spring is evaluated, minus h^2 a. A joint at a stop
 thus comes to rest in two steps for any stiffness, if M is constant, and remains where the forces
 balance. Each scheme has its own ``ahead``:
 
-=================  ========================================  =====  ==============================
-method             the step                                  order  ahead
-=================  ========================================  =====  ==============================
-explicit_euler     q + h v,  v + delta                       1      q + 2 h v
-semi_implicit      q + h (v + delta),  v + delta             1      q + h v
-rk4                Runge-Kutta without friction and stops,   4      q' + h v' / 2
-                   giving q', v'; then q' + h delta / 2,
-                   v' + delta with f = 0
-=================  ========================================  =====  ==============================
+===================  ====================================================  =====  ============
+method               the step                                              order  ahead
+===================  ====================================================  =====  ============
+explicit_euler       q + h v,  v + h a                                     1      q + 2 h v
+semi_implicit_euler  q + h (v + h a),  v + h a                             1      q + h v
+rk4                  the classical Runge-Kutta scheme, with M and f of     4      q + 1.5 h v
+                     each stage, and D, K, v, ahead of the first
+===================  ====================================================  =====  ============
 
-Viscous damping is implicit in the Euler schemes and explicit in rk4, which is stable for h < 2.7 I
-/ d. While friction or stops act, rk4 is of order 1; otherwise of order 4.
+While friction or stops act, rk4 is of order 1. Viscous damping acts at each stage, so that the
+order remains 4, if the step resolves it; else it acts between the middle and the end of the step,
+so that rates decay without a change of sign. The same holds for ``runge_kutta`` of
+:func:`simulate`.
 """
 
 from __future__ import annotations
@@ -36,13 +38,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import forward_dynamics, mass_matrix
+from mbs_dynamics.algorithms import inverse_mass_matrix
+from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
-from mbs_dynamics.algorithms.mass_matrix import factorize, solve
-from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
+from mbs_dynamics.algorithms.newton_euler import Loads
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
-from mbs_dynamics.integrate.forces import Features, JointForces, Stiff, check_forces, stiff_forces
+from mbs_dynamics.integrate.forces import (
+    RESOLVED,
+    Features,
+    Implicit,
+    JointForces,
+    Stiff,
+    check_forces,
+    implicit_forces,
+    stiff_forces,
+    weight_of_end,
+)
 from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
@@ -51,6 +64,10 @@ from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
 # -- one step --------------------------------------------------------------------------------------
+
+
+Held = tuple[Array | None, Implicit | None]
+"""Forces of the joints in a step: damping (n,) at the rates of each stage, and implicit ones."""
 
 
 class Step:
@@ -65,6 +82,7 @@ class Step:
         effort: Array,
         wrenches: Array | None,
         joints: Array | None,
+        solver: str = "auto",
     ) -> None:
         self.model = model
         self.features = features
@@ -72,16 +90,18 @@ class Step:
         self.effort = effort
         self.wrenches = wrenches
         self.joints = joints
+        self.solver = solver
 
-    def acceleration(self, q: Array, v: Array) -> Array:
-        """Return qdd (n,) under motors, wrenches, gravity and viscous damping."""
-        tau = self.effort
-        if self.features.damping and self.joints is not None:
-            tau = tau - self.joints[0] * v
-        found: Array = forward_dynamics(
-            self.model, q, v, tau, self.wrenches_at(q), representation=self.algorithm
-        )
-        return found
+    def acceleration(self, q: Array, v: Array, held: Held) -> Array:
+        """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""
+        tau, armature = self.effort, None
+        damping, implicit = held
+        if damping is not None:
+            tau = tau - damping * v
+        if implicit is not None:
+            tau, armature = tau - implicit.tau, implicit.armature
+        loads = Loads(self.wrenches_at(q))
+        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, armature)
 
     def wrenches_at(self, q: Array) -> Array | None:
         """Return the wrenches on the bodies at q, in the representation of the recursions."""
@@ -92,64 +112,64 @@ class Step:
             [convert_wrench(W, rep.C(i), **frames) for i, W in enumerate(self.wrenches)]
         )
 
-    def stiff(self, v: Array, ahead: Array) -> Stiff | None:
-        """Return friction and stops, or None if there are none."""
-        if self.joints is None or not (self.features.friction or self.features.stops):
-            return None
+    @property
+    def damping(self) -> Array | None:
+        """Viscous damping (n,) of the joints, or None if there is none."""
+        return self.joints[0] if self.features.damping and self.joints is not None else None
+
+    def implicit(self, v: Array, ahead: Array, h: Any) -> Held:
+        """Return all joint forces at the end of a step of Euler's schemes."""
+        if self.joints is None:
+            return None, None
+        one = [1.0] * self.model.n
+        damping = [0.0] * self.model.n if self.damping is None else self.damping
+        return None, implicit_forces(self.stiff(v, ahead), damping, one, v, h)
+
+    def stiff(self, v: Array, ahead: Array) -> Stiff:
+        """Return friction and stops."""
         return stiff_forces(self.joints, self.features, v, ahead)
 
-    def euler_change(self, q: Array, v: Array, ahead: Array, h: Any) -> Array:
-        """Return delta (n,) of a step with all joint forces implicit."""
-        stiff = self.stiff(v, ahead)
-        if stiff is None and not self.features.damping:
-            return h * self.acceleration(q, v)
-        n = self.model.n
-        D, K, excess = stiff or Stiff([0.0] * n, [0.0] * n, [0.0] * n)
-        if self.features.damping and self.joints is not None:
-            D = [D[k] + self.joints[0][k] for k in range(n)]
-        loads = Loads(self.wrenches_at(q))
-        bias = newton_euler(self.model, q, v, np.zeros(n), self.algorithm, loads)
-        f = [self.effort[k] - bias[k] for k in range(n)]
-        return self._implicit(q, f, v, Stiff(D, K, excess), h)
+    def held(self, q: Array, v: Array, h: Any) -> Held:
+        """Return the joint forces in all stages of a Runge-Kutta step from q, v."""
+        if self.joints is None:
+            return None, None
+        damping, later = self.damping, [0.0] * self.model.n
+        weight = later
+        if damping is not None:
+            z = steps_per_decay(self.model, q, damping, h)
+            resolved, weight = less(sum(z), RESOLVED), [weight_of_end(x) for x in z]
+            later = [select(resolved, 0.0, d) for d in damping]
+            damping = np.array([select(resolved, d, 0.0) for d in damping], dtype=object)
+        stiff = self.stiff(v, q + (1.5 * h) * v)
+        return damping, implicit_forces(stiff, later, weight, v, h)
 
-    def rest_change(self, q: Array, v: Array, stiff: Stiff, h: Any) -> Array:
-        """Return delta (n,) by friction and stops alone, for rates v computed without them."""
-        return self._implicit(q, [0.0] * self.model.n, v, stiff, h)
 
-    def _implicit(self, q: Array, f: list[Any], v: Array, stiff: Stiff, h: Any) -> Array:
-        """Return delta (n,) of (M + h D + h^2 K) delta = h (f - D v - K excess)."""
-        M = np.array(mass_matrix(self.model, q, representation=self.algorithm), dtype=object)
-        right = []
-        for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
-            M[k, k] = M[k, k] + h * d + (h * h) * spring
-            right.append(h * (f[k] - d * v[k] - spring * out))
-        return solve(*factorize(self.model, M), np.array(right, dtype=object))
+def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
+    """Return h over the time constants (n,) of damping at q, all other joints being free."""
+    inverse = inverse_mass_matrix(model, q, representation="body_fixed")
+    return np.asarray(h * damping * np.diag(inverse))
 
 
 def explicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its beginning."""
-    return q + h * v, v + step.euler_change(q, v, q + (2.0 * h) * v, h)
+    return q + h * v, v + h * step.acceleration(q, v, step.implicit(v, q + (2.0 * h) * v, h))
 
 
 def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
-    v_new = v + step.euler_change(q, v, q + h * v, h)
+    v_new = v + h * step.acceleration(q, v, step.implicit(v, q + h * v, h))
     return q + h * v_new, v_new
 
 
 def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step of the classical Runge-Kutta scheme."""
+    held = step.held(q, v, h)
 
     def rate(_t: float, x: Array) -> Array:
-        return np.array([x[1], step.acceleration(x[0], x[1])])
+        return np.array([x[1], step.acceleration(x[0], x[1], held)])
 
-    half = 0.5 * h
-    q_new, v_new = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
-    stiff = step.stiff(v, q_new + half * v_new)
-    if stiff is None:
-        return q_new, v_new
-    delta = step.rest_change(q, v_new, stiff, h)
-    return q_new + half * delta, v_new + delta
+    q, v = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
+    return q, v
 
 
 STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {

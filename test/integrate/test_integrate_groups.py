@@ -242,7 +242,7 @@ def test_a_state_that_is_not_finite():
     ("given", "message"),
     [
         ({"step": 0.0}, "step must be positive"),
-        ({"duration": 1e-6}, "duration must be at least a step"),
+        ({"duration": 0.0}, "duration must be positive"),
         ({"every": 0}, "every must be an integer of at least 1"),
         ({"C": np.eye(4)}, r"C has shape \(4, 4\); valid is \(3, 3\)"),
         ({"V": np.zeros(6)}, r"V has shape \(6,\); valid is \(3,\)"),

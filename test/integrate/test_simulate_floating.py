@@ -209,7 +209,7 @@ def test_joints_that_are_no_free_joint_are_no_floating_base(k):
         ({"q": [0.0]}, "q has shape"),
         ({"qd": [0.0, np.nan]}, "qd must be finite"),
         ({"step": 0.0}, "step must be positive"),
-        ({"duration": 0.0}, "duration must be at least a step"),
+        ({"duration": 0.0}, "duration must be positive"),
         ({"control": [0.0]}, "control has shape"),
     ],
 )

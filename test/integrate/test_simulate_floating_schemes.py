@@ -302,6 +302,19 @@ def test_a_base_that_turns_about_its_axis_and_falls(method):
     assert abs(stop.C[2, 3] + 1.0) < 1e-12
 
 
+@pytest.mark.parametrize("method", ORDERS)
+def test_stiff_damping_between_the_bodies(method):
+    """The joints come to rest within a step or two; what they exchange keeps the momentum."""
+    model = probe((0.0, 0.0, 0.0))
+    forces = JointForces.of(model, damping=np.repeat([0.0, 1e4], [6, 2]), friction=0.0)
+    run = simulate_floating(
+        model, POSE, 0.1 * TWIST, *START[2:], duration=0.05, method=method, forces=forces
+    )
+    assert np.abs(run.qd[-1]).max() < 1e-3
+    assert (np.diff(run.kinetic) < 1e-6 * run.kinetic[0]).all()
+    assert_close(run.momentum, np.tile(run.momentum[0], (len(run), 1)), 5e-3)
+
+
 def test_joint_stops_and_friction():
     """As in joint coordinates; and they act between the bodies: the momentum of all is kept."""
     model = probe((0.0, 0.0, 0.0))

@@ -1,0 +1,161 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Damping and friction that no step resolves, and durations that are no whole number of steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism
+from reference import assert_close
+
+import mbs_dynamics as mbs
+from mbs_dynamics.integrate import JointForces, free_body, simulate, simulate_body
+from mbs_dynamics.integrate.forces import weight_of_end
+from mbs_dynamics.resources import robot_path
+
+FIXED = ("explicit_euler", "semi_implicit_euler", "rk4", "runge_kutta", "implicit_midpoint")
+RUBBING = FIXED[:-1]
+"""Methods that take friction."""
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+Q, QD = np.array([0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1]), np.linspace(-1.0, 1.0, 7)
+
+
+def slider(mass):
+    return mbs.Model.from_screws(
+        [-1],
+        np.eye(4)[None],
+        [[0, 0, 0, 1, 0, 0]],
+        mbs.spatial_inertia(mass, (0, 0, 0), 1e-6 * np.eye(3))[None],
+        frame="body_fixed",
+    )
+
+
+def coaxial(light, heavy):
+    """A heavy disc on a light one, both about the same axis: the second joint moves both."""
+    inertias = [mbs.spatial_inertia(x, (0, 0, 0), x * np.eye(3)) for x in (light, heavy)]
+    axis = [0, 0, 1, 0, 0, 0]
+    return mbs.Model.from_screws(
+        [-1, 0], [np.eye(4)] * 2, [axis] * 2, np.array(inertias), frame="body_fixed"
+    )
+
+
+@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("mass", [1e-9, 1e-3, 1.0])
+@pytest.mark.parametrize("damping", [2.0, 3.0, 10.0, 1e4])
+def test_damping_stops_a_mass_and_lets_a_force_move_it(damping, mass, method):
+    """The exact v is v0 exp(-d t / m), and F / d in the end."""
+    model, exact = slider(mass), math.exp(-0.1 * damping / mass)
+    given = {"duration": 0.1, "method": method}
+    given["forces"] = JointForces.of(model, damping=damping, friction=0.0)
+    slowed = simulate(model, [0.0], [1.0], **given).qd[:, 0]
+    first_order = method.endswith("euler")
+    assert abs(slowed[-1] - exact) < (0.02 if first_order else 1e-7)
+    assert (np.diff(slowed) <= 1e-9).all()
+    assert (slowed >= -1e-9).all()
+    if exact < 1e-9:
+        moved = simulate(model, [0.0], control=[0.5], **given)
+        assert_close(moved.qd[-1], [0.5 / damping], 1e-12)
+
+
+@pytest.mark.parametrize("method", RUBBING)
+@pytest.mark.parametrize(("mass", "friction"), [(1e-3, 100.0), (1e-6, 1.0), (1.0, 1e6)])
+def test_friction_stops_a_mass_and_holds_it(mass, friction, method):
+    model = slider(mass)
+    forces = JointForces.of(model, friction=friction)
+    given = {"duration": 0.1, "method": method, "forces": forces}
+    slowed = simulate(model, [0.0], [1.0], **given).qd[:, 0]
+    assert abs(slowed[-1]) < 1e-9
+    assert np.abs(slowed).max() <= 1.0
+    held = simulate(model, [0.0], control=[0.5 * friction], **given)
+    assert abs(held.qd[-1, 0] - 0.01 * math.atanh(0.5)) < 1e-9
+
+
+@pytest.mark.parametrize("method", FIXED)
+def test_damping_between_a_light_and_a_heavy_body(method):
+    """The relative rate moves the light body only, whatever the inertia beyond the joint."""
+    model = coaxial(1e-6, 1.0)
+    forces = JointForces.of(model, damping=[0.0, 0.1], friction=0.0)
+    run = simulate(model, [0.0, 0.0], [1.0, 2.0], duration=0.1, method=method, forces=forces)
+    spin = run.qd @ [[1.0], [1.0]]
+    assert abs(run.qd[-1, 1]) < 1e-9
+    assert_close(spin, np.full_like(spin, 3.0), 1e-5)
+
+
+@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_damping_adds_energy(seed, method):
+    """Trees with damping from none to a thousand times what the step resolves."""
+    rng = np.random.default_rng(seed)
+    model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
+    start, forces = (
+        rng.uniform(-1.0, 1.0, (2, model.n)),
+        JointForces.of(model, damping=10.0 ** rng.uniform(-3, 6, model.n), friction=0.0),
+    )
+    run = simulate(model, *start, duration=0.5, step=1e-2, method=method, forces=forces)
+    assert (np.diff(run.kinetic) <= 1e-12 * run.kinetic[0]).all()
+
+
+@pytest.mark.parametrize("method", ["rk4", "runge_kutta", "implicit_midpoint"])
+@pytest.mark.parametrize("damping", [5.0, 50.0, (1, 1, 1, 1, 1, 1e3, 0.1)])
+def test_stiff_damping_of_an_arm_converges(damping, method):
+    given = {"duration": 0.2, "forces": JointForces.of(ARM, damping=damping, friction=0.0)}
+    exact = simulate(ARM, Q, QD, method="dormand_prince", rtol=1e-11, atol=1e-11, **given)
+    ends = [simulate(ARM, Q, QD, method=method, step=h, **given) for h in (4e-4, 2e-4, 1e-4)]
+    errors = [np.abs(run.q[-1] - exact.q[-1]).max() for run in ends]
+    assert errors[0] < 1e-3
+    assert errors[1] < 0.7 * errors[0]
+    assert errors[2] < 0.7 * errors[1]
+
+
+@pytest.mark.parametrize("solver", ["udut", "mass_matrix"])
+def test_all_solvers_take_implicit_forces(solver):
+    given = {"duration": 0.05, "method": "runge_kutta"}
+    given["forces"] = JointForces.of(ARM, damping=30.0, friction=0.5, stops=True)
+    found = simulate(ARM, Q, QD, solver=solver, **given)
+    assert_close(found.qd, simulate(ARM, Q, QD, **given).qd, 1e-9)
+
+
+def test_weight_of_the_end_makes_rates_decay_like_the_exponential():
+    for z in (1e-3, 0.1, 1.0, 10.0, 1e8):
+        decay = 1.0 - z / (1.0 + weight_of_end(z) * z)
+        assert abs(decay - 1.0 / (1.0 + z + z**2 / 2.0 + z**3 / 6.0)) < 1e-13
+
+
+@pytest.mark.parametrize("method", [*FIXED, "dormand_prince"])
+@pytest.mark.parametrize(
+    ("duration", "step", "steps"),
+    [(1.0, 0.6, 2), (1.0, 2.0, 1), (0.0303, 1e-3, 31), (0.3, 0.1, 3), (0.7, 0.1, 7)],
+)
+def test_a_simulation_ends_when_it_was_asked_to(duration, step, steps, method):
+    model, forces = slider(2.0), JointForces.of(slider(2.0), damping=0.3, friction=0.0)
+    given = {"control": np.linspace(1.0, 2.0, steps)[:, None], "method": method, "forces": forces}
+    if method == "dormand_prince":
+        given["control"] = [1.0]
+    run = simulate(model, [0.1], duration=duration, step=step, **given)
+    assert run.t[-1] == duration
+    assert len(run) == steps + 1
+    assert_close(run.t[:-1], step * np.arange(steps), 1e-12)
+    if steps > 1:
+        rows = given["control"][-1:]
+        begun, h = (run.q[-2], run.qd[-2]), duration - (steps - 1) * step
+        last = simulate(model, *begun, duration=h, step=h, **{**given, "control": rows})
+        assert_close([run.q[-1], run.qd[-1]], [last.q[-1], last.qd[-1]], 1e-8)
+    every = simulate(model, [0.1], duration=duration, step=step, every=4, **given)
+    assert every.t[-1] == duration
+    assert_close(every.q[-1], run.q[-1], 1e-14)
+
+
+@pytest.mark.parametrize("method", ["munthe_kaas_4", "momentum_midpoint", "generalized_alpha"])
+def test_the_motion_of_a_body_ends_when_it_was_asked_to(method):
+    body = free_body(mbs.spatial_inertia(1.0, (0, 0, 0), np.eye(3)))
+    for law in (None, lambda t, C, V: np.zeros(6)):
+        run = simulate_body(
+            body, np.eye(4), [0, 0, 2.0, 0, 0, 0], duration=1.0, step=0.3, method=method,
+            wrenches=law,
+        )  # fmt: skip
+        angle = math.atan2(run.C[-1, 1, 0], run.C[-1, 0, 0])
+        assert (run.t[-1], len(run.t)) == (1.0, 5)
+        assert abs(angle - 2.0) < 1e-9
