@@ -50,6 +50,12 @@ LATEST = Quality("reliable", "volatile", 1)
 LATCHED = Quality("reliable", "transient_local", 1)
 SENSOR_DATA = Quality("best_effort", "volatile", 5)
 
+LARGEST_MESSAGE = 2**16
+"""Bytes of the largest message that is read: more takes longer than commands may be delayed."""
+
+LARGEST_DESCRIPTION = 2**22
+"""Bytes of the largest message on robot_description that is read."""
+
 
 class Topic(NamedTuple):
     """A topic that a node publishes or subscribes to."""
@@ -62,6 +68,8 @@ class Topic(NamedTuple):
     quality: Quality = RELIABLE
     condition: str = ""
     """The parameter that asks for the topic, or a condition in words; empty: always present."""
+    largest: int = LARGEST_MESSAGE
+    """Bytes of the largest message that is read. Larger ones are logged and ignored."""
 
 
 class Service(NamedTuple):
@@ -101,6 +109,7 @@ DESCRIPTION = Topic(
     "URDF of the robot. A new one replaces the robot without a restart.",
     LATCHED,
     "unless robot_description or robot_description_file is set",
+    LARGEST_DESCRIPTION,
 )
 JOINT_STATES = Topic(
     "joint_states",

@@ -30,6 +30,7 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
@@ -348,11 +349,26 @@ class BaseNode(Node):
     def subscribe(
         self, declared: str, callback: Callable[[Any], object], name: str = ""
     ) -> Subscription:
-        """Create the subscription of a declared topic; ``name`` as for publishers."""
+        """Create the subscription of a declared topic; ``name`` as for publishers.
+
+        A message that is too large or malformed is logged and ignored. Its size is checked before
+        rclpy converts it, which takes most of the time.
+        """
         topic: Topic = _find(self.interface.subscribed, declared)
         options = {"event_callbacks": QUIET_SUBSCRIPTION} if self.quiet_subscriptions else {}
-        kind, qos = message_type(topic.type), profile(topic.quality)
-        return self.create_subscription(kind, name or declared, callback, qos, **options)
+        kind, qos, largest = message_type(topic.type), profile(topic.quality), topic.largest
+
+        def take(data: bytes) -> None:
+            try:
+                if len(data) > largest:
+                    raise ArgumentError(f"it has {len(data)} bytes; valid is at most {largest}")
+                message = deserialize_message(data, kind)
+            except (ArgumentError, RuntimeError) as error:  # the latter of malformed data
+                self.warn(f"unread {declared}", f"{declared}: a message is ignored: {error}")
+            else:
+                callback(message)
+
+        return self.create_subscription(kind, name or declared, take, qos, raw=True, **options)
 
     def serve(self, declared: str, callback: Callable[..., Any], **options: Any) -> Any:
         """Create a declared service."""

@@ -22,7 +22,6 @@ import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
 from rclpy.exceptions import ParameterException
-from rclpy.serialization import deserialize_message
 
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.ros import messages
@@ -52,8 +51,8 @@ class ReplayNode(DynamicsNode):
     def __init__(self, write: Write, **options: Any) -> None:
         self.now = 0
         """The time of the bag in ns."""
-        self.callbacks: dict[str, tuple[type, Callable[[Any], object]]] = {}
-        """Types and callbacks of the subscribed topics, by full name."""
+        self.callbacks: dict[str, Callable[[bytes], object]] = {}
+        """Callbacks of the subscribed topics, which take serialized messages, by full name."""
         self._write = write
         super().__init__(**options)
 
@@ -87,7 +86,7 @@ class ReplayNode(DynamicsNode):
         if not self._overridable:
             return super().create_subscription(kind, topic, callback, qos, **options)
         name = self.resolve_topic_name(topic)
-        self.callbacks[name] = kind, callback
+        self.callbacks[name] = callback
         return SimpleNamespace(topic_name=name)
 
     def destroy_publisher(self, publisher: Any) -> bool:
@@ -164,8 +163,7 @@ def replay(
                         node.now = when
                         name = names.get(connection.topic, connection.topic)
                         if name in node.callbacks:
-                            kind, callback = node.callbacks[name]
-                            callback(deserialize_message(bytes(data), kind))
+                            node.callbacks[name](bytes(data))
                             read += 1
             except AnyReaderError as error:
                 raise ArgumentError(f"{bag}: cannot be read as a bag: {error}") from error

@@ -17,7 +17,6 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
@@ -48,6 +47,17 @@ IDLE_PERIOD = 0.5
 
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
+
+LONGEST_COMPARED = 200_000
+"""Characters of the longest description that is compared without its comments."""
+
+
+def plain(text: str) -> str:
+    """Return a description without comments, or as it is if it is very long."""
+    if len(text) > LONGEST_COMPARED:
+        return text
+    begin, *parts = text.split("<!--")  # a pattern would search for each missing "-->" to the end
+    return "".join([begin, *(part.partition("-->")[2] for part in parts)]).strip()
 
 
 class Answer(NamedTuple):
@@ -107,12 +117,12 @@ class GravityCompensator:
     def describe(self, text: str, now: float) -> bool:
         """Store a description; False if it is that of the robot in force.
 
-        Another robot while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
-        compiles.
+        Another one while engaged is a fault. It waits in :attr:`pending` for :meth:`adopt`, which
+        reads it. Here texts are compared, which takes little time whatever they contain.
         """
         if text == (self._text if self.pending is None else self.pending):
             return False
-        if text == self._text or self._is_in_force(text):
+        if self._text is not None and plain(text) == plain(self._text):
             self._text, self.pending = text, None
             return False
         self.pending = text
@@ -120,32 +130,22 @@ class GravityCompensator:
         self.policy.trip(now, Fault("new_description", said))
         return True
 
-    def _is_in_force(self, text: str) -> bool:
-        """Return whether another text describes the robot in force."""
-        if self.arm is None or self.refused:
-            return False
-        try:
-            return same_robot(self.arm.model, self._model(text))
-        except MbsError:
-            return False
-
-    def _model(self, text: str) -> Model:
-        settings = self.settings
-        return model_of(text, settings.root, settings.tip, loads_of(settings.loads))
-
     def adopt(self, now: float) -> bool:
         """Put the pending description in force, if no torque is commanded or held.
 
-        False if there is nothing to adopt yet. Raises MbsError if it is refused: the robot before
-        it stays in force for diagnostics, but cannot be enabled.
+        False if there is nothing to adopt yet, or it describes the robot in force. Raises MbsError
+        if it is refused: the robot before it stays in force for diagnostics, but cannot be enabled.
         """
         if self.pending is None or not self.policy.at_rest:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
         try:
-            model = self._model(text)
-            arm = CompensatedArm(model, self.settings)
-            initial = Gravity("", self.settings.gravity)
+            settings = self.settings
+            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            if self.arm is not None and not self.refused and same_robot(self.arm.model, model):
+                return False
+            arm = CompensatedArm(model, settings)
+            initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.loads_goal
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import LARGEST, Rejection, wild_numbers
+from mbs_dynamics.ros.joint_input import KEPT_LAYOUTS, LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.messages import KnownEffortsMessage
 from mbs_dynamics.ros.node_base import message_type
 
@@ -151,6 +152,8 @@ class DesiredTorques:
                 )
             if len(set(names)) < len(names):
                 return Rejection("duplicate_joints", f"a joint is named twice: {', '.join(names)}")
+            if len(self._inputs) > KEPT_LAYOUTS:
+                del self._inputs[next(islice(self._inputs, 1, None))]  # not those without names
             self._inputs[names] = DesiredInput(self._joints, names)
         return self._inputs[names]
 

@@ -254,6 +254,7 @@ DYNAMICS_NODE = Interface(
             TRAJECTORY,
             "Trajectory with the names of its joints.",
             condition=DESIRED,
+            largest=2**20,
         ),
         Topic(
             "<controller_state>",

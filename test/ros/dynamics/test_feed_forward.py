@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from itertools import islice, permutations
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,13 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     assert rejection.kind == kind
     assert said in rejection.reason
     assert (desired.answered, desired.rejected) == (0, 1)
+
+
+def test_trajectories_with_ever_other_names_take_no_more_memory():
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
+    for names in islice(permutations(model.joint_names), 100):
+        (tau,) = desired.answers(names, [([0.1] * 7, [], [], [])], np.zeros(7))
+    assert len(desired._inputs) < 50
+    (own,) = desired.answers((), [([0.1] * 7, [], [], [])], np.zeros(7))
+    np.testing.assert_array_equal([own[model.joint_names.index(name)] for name in names], tau)

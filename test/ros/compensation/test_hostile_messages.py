@@ -1,0 +1,242 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""No message that a stranger can publish delays the commands of the node while it is enabled."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from gravity_bench import ARM7, JOINTS, REST, Q
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
+from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
+
+pytestmark = pytest.mark.backend_independent
+
+LONGEST_DELAY = 0.020
+"""Processor time in s of a callback; waiting for other processes does not count."""
+
+MANY = 1_000_000
+
+
+def deep(count):
+    return "<robot name='r'>" + "<a>" * count + "</a>" * count + "</robot>"
+
+
+DESCRIPTIONS = {
+    "a number that ends in a letter": ARM7.replace('mass value="', f'mass value="{"1" * 20_000}x'),
+    "long numbers": ARM7.replace('mass value="', f'mass value="{"1" * 300_000}'),
+    "deep": deep(MANY),
+    "wide": "<robot name='r'>" + "<a/>" * MANY + "</robot>",
+    "joints": ARM7.replace("</robot>", '<joint name="x"/>' * 100_000 + "</robot>"),
+    "comments": "<!-- " * (MANY // 5),
+    "short comments": "<!---->" * (MANY // 7),
+    "a comment": ARM7 + f"<!-- {'x' * 7_000_000} -->",
+    "blanks": " \n" * 4_000_000,
+    "attributes": "<robot " + " ".join(f"a{k}='1'" for k in range(100_000)) + "/>",
+    "entities": "<!DOCTYPE r [" + "<!ENTITY a '&b;&b;'>" * 10_000 + "]><robot name='r'/>",
+    "no XML": "x" * 8_000_000,
+}
+
+
+def stated(**fields):
+    """Return the joint states of the robot, now, with other fields."""
+    fields = {"name": JOINTS, "position": Q.tolist(), "velocity": REST.tolist()} | fields
+    message = JointState(**fields)
+    stamp = message.header.stamp
+    stamp.sec, stamp.nanosec = divmod(time.time_ns(), 10**9)
+    return message
+
+
+def framed(kind, name, **numbers):
+    """Return a message in this frame; numbers by the path of their field."""
+    message = kind()
+    message.header.frame_id = name
+    for path, value in numbers.items():
+        owner, *fields, last = message, *path.split("__")
+        for field in fields:
+            owner = getattr(owner, field)
+        setattr(owner, last, value)
+    return message
+
+
+def oversized():
+    """Yield (topic, message) with long names and arrays, and malformed numbers."""
+    yield from (("robot_description", String(data=text)) for text in DESCRIPTIONS.values())
+    for count in (1000, 7000, 100_000, MANY):
+        zeros = [0.0] * count
+        for names in (["x" * count], [""] * count, [f"{k}" for k in range(count)]):
+            yield "joint_states", stated(name=names)
+        yield "joint_states", stated(name=[*JOINTS, *map(str, range(count))], position=zeros)
+        for field in ("position", "velocity", "effort"):
+            yield "joint_states", stated(**{field: zeros})
+        for topic, kind in (("gravity", Vector3Stamped), ("payload", InertiaStamped), ("imu", Imu)):
+            yield topic, framed(kind, "x" * count)
+    for value in (math.nan, math.inf, 1e308, -1e308, 5e-324):
+        yield "gravity", framed(Vector3Stamped, "base_link", vector__z=value)
+        yield "payload", framed(InertiaStamped, "tool", inertia__m=value, inertia__ixx=value)
+        yield "imu", framed(Imu, "base_link", linear_acceleration__z=value)
+        for field in ("position", "velocity", "effort"):
+            yield "joint_states", stated(**{field: [value] * 7})
+
+
+def drawn(seed, count=150):
+    """Yield (topic, message) with fields of random sizes and contents."""
+    draw = random.Random(seed)
+
+    def size():
+        return int(10.0 ** draw.uniform(0.0, 5.0))
+
+    def name():
+        letters = draw.choice(["x", "joint1", "<", "é", " ", "\n", "/", "tool"])
+        return draw.choice([*JOINTS, "base_link", letters * draw.choice([1, 10, size()])])
+
+    def values():
+        some = draw.choice([0.0, 1.0, -1e9, math.nan, math.inf, draw.gauss(0.0, 1.0)])
+        return [some] * draw.choice([0, 1, 7, size()])
+
+    def state():
+        names = [name() for _ in range(draw.choice([1, 7, 100]))] * draw.choice([1, 1, 50])
+        fields = {"name": names, "position": values(), "velocity": values(), "effort": values()}
+        return stated(**{k: v for k, v in fields.items() if draw.random() < 0.7})
+
+    def text():
+        begin, end = sorted(draw.randrange(len(ARM7)) for _ in range(2))
+        piece = draw.choice(["<link/>", "1", " ", "<!--", "-->", "</robot>", "&amp;", '"', "\0"])
+        return ARM7[:begin] + piece.replace("\0", " ") * size() + ARM7[end:]
+
+    kinds = {"gravity": Vector3Stamped, "payload": InertiaStamped, "imu": Imu}
+    for _ in range(count):
+        topic = draw.choice(["robot_description", "joint_states", *kinds])
+        if topic == "robot_description":
+            yield topic, String(data=text())
+        elif topic == "joint_states":
+            yield topic, state()
+        else:
+            yield topic, framed(kinds[topic], name())
+
+
+def callbacks(node):
+    return {sub.topic_name.rpartition("/")[2]: sub.callback for sub in node.subscriptions}
+
+
+class Enabled:
+    """The node in this process, enabled again before each message."""
+
+    def __init__(self):
+        values = {
+            "joints": JOINTS,
+            "compensates_itself": False,
+            "use_imu": True,
+            "ramp_time": 0.05,
+            "ramp_in_time": 0.0,
+            "settle_time": 0.0,
+            "effort_rate_limit": 1e6,
+            "stale_timeout": 10.0,
+            "callback_timeout": 10.0,
+        }
+        given = [Parameter(name, value=value) for name, value in values.items()]
+        self.node = GravityCompensationNode(namespace="hostile", parameter_overrides=given)
+        assert self.node.start()
+        self.callbacks = callbacks(self.node)
+        self.core = self.node._core
+
+    def receive(self, topic, message):
+        self.callbacks[topic](serialize_message(message))
+
+    def enable(self):
+        """Enable it if the message before has stopped it."""
+        end = time.monotonic() + 60.0
+        while not self.core.policy.engaged:
+            assert time.monotonic() < end
+            self.node._on_time()
+            self.receive("robot_description", String(data=ARM7))
+            level = framed(Imu, "base_link", linear_acceleration__z=9.81)
+            level.header.stamp = stated().header.stamp
+            self.receive("imu", level)
+            self.receive("joint_states", stated())
+            self.core.enable(time.monotonic())
+        self.receive("joint_states", stated())
+
+    def delay(self, topic, message):
+        """Return the processor time in s of the callback; the least of three."""
+        data, spent = serialize_message(message), []
+        for _ in range(3):
+            self.enable()
+            begin = time.thread_time()
+            self.callbacks[topic](data)
+            spent.append(time.thread_time() - begin)
+            if spent[-1] < LONGEST_DELAY:
+                break
+        return min(spent)
+
+
+@pytest.fixture(scope="module")
+def enabled(ros):
+    made = Enabled()
+    yield made
+    made.node.destroy_node()
+
+
+@pytest.mark.parametrize("messages", [oversized, lambda: drawn(1)], ids=["oversized", "drawn"])
+def test_no_message_delays_the_commands_of_an_enabled_node(enabled, messages):
+    slow = []
+    for topic, message in messages():
+        spent = enabled.delay(topic, message)
+        if spent > LONGEST_DELAY:
+            slow.append((topic, str(message)[:200], spent))
+    assert slow == []
+
+
+def test_malformed_bytes_are_ignored(enabled):
+    """A stranger's bytes are no message; joint states of the driver continue."""
+    draw = random.Random(2)
+    enabled.enable()
+    for topic, message in (("joint_states", stated()), ("gravity", framed(Vector3Stamped, "x"))):
+        data = serialize_message(message)
+        for cut in (0, 1, 4, *(draw.randrange(len(data)) for _ in range(20))):
+            enabled.callbacks[topic](data[:cut])
+    assert enabled.core.policy.engaged
+
+
+def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypatch):
+    """The same with another comment does not; either is read once no torque is commanded."""
+    read = []
+    module = "mbs_dynamics.ros.compensation.gravity_compensator.model_of"
+    monkeypatch.setattr(module, lambda *given: read.append(given))
+    enabled.enable()
+    for text in (ARM7, ARM7 + "<!-- new -->", ARM7.replace("<robot", "<!-- <!-- a --><robot", 1)):
+        enabled.receive("robot_description", String(data=text))
+        assert enabled.core.policy.engaged
+    enabled.receive("robot_description", String(data=ARM7.replace("180", "170")))
+    assert enabled.core.policy.fault.kind == "new_description"
+    assert enabled.core.pending is not None
+    assert read == []
+
+
+def test_the_watchdog_reads_no_oversized_command(ros, controller_manager_msgs):
+    given = [Parameter("command_topic", value="/effort/commands")]
+    node = CommandWatchdogNode(namespace="hostile", parameter_overrides=given)
+    try:
+        take = callbacks(node)["commands"]
+        take(serialize_message(Float64MultiArray(data=[1.0] * 7)))
+        assert node._core.commands == 1
+        data = serialize_message(Float64MultiArray(data=[0.0] * MANY))
+        begin = time.thread_time()
+        take(data)
+        assert time.thread_time() - begin < LONGEST_DELAY
+        assert node._core.commands == 1
+        assert node._core.state.value == "watching"
+    finally:
+        node.destroy_node()
