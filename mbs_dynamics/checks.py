@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.errors import ArgumentError, ModelError, quoted
 
 FloatArray = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def positive(name: str, value: Any) -> float:
     """Return ``value`` as a positive float, or raise ArgumentError."""
     found = number(name, value)
     if found <= 0.0:
-        raise ArgumentError(f"{name} must be positive; got {value!r}")
+        raise ArgumentError(f"{name} must be positive; got {quoted(value)}")
     return found
 
 
@@ -82,7 +82,7 @@ def count(name: str, value: Any, least: int = 1) -> int:
     """Return ``value`` as an integer of at least ``least``, or raise ArgumentError."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}; got {value!r}")
+        raise ArgumentError(f"{name} must be an integer of at least {least}; got {quoted(value)}")
     return int(value)
 
 

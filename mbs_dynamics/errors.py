@@ -12,6 +12,24 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+LONGEST_QUOTE = 100
+"""Characters of a received value that a message quotes."""
+
+LONGEST_LIST = 2000
+"""Characters of the valid names that a message lists."""
+
+
+def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
+    """Return a text for a message: at most its first ``most`` characters, and its length."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+
+
+def quoted(value: object) -> str:
+    """Return ``repr(value)`` for a message, shortened; of a long text its beginning is quoted."""
+    if isinstance(value, str) and len(value) > LONGEST_QUOTE:
+        return f"{value[:LONGEST_QUOTE]!r}... ({len(value)} characters)"
+    return shortened(repr(value))
+
 
 class MbsError(Exception):
     """Base class of all exceptions raised by this package."""
@@ -39,10 +57,10 @@ class UnknownNameError(MbsError, LookupError):
         import difflib  # slow to import, and rarely needed
 
         valid = list(valid)
-        close = difflib.get_close_matches(str(name), valid, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        listed = ", ".join(valid) if valid else "none"
-        super().__init__(f"no {self.kind} {name!r}{hint}; the {self.plural} are: {listed}")
+        close = difflib.get_close_matches(shortened(str(name)), valid, n=1)
+        hint = f" (did you mean {quoted(close[0])}?)" if close else ""
+        listed = shortened(", ".join(valid), LONGEST_LIST) if valid else "none"
+        super().__init__(f"no {self.kind} {quoted(name)}{hint}; the {self.plural} are: {listed}")
 
 
 class UnknownBodyError(UnknownNameError):

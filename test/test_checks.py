@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics import checks
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, UnknownNameError, quoted
 
 pytestmark = pytest.mark.backend_independent
 
@@ -123,3 +123,15 @@ def test_snap_makes_near_zeros_and_ones_exact_and_nothing_else():
     assert not found.flags.writeable
     assert given.flags.writeable
     assert given[0] == 1e-15
+
+
+@pytest.mark.parametrize("given", ["x" * 10**6, ["x"] * 10**6, b"x" * 10**6, "\0" * 10**6])
+def test_long_values_are_quoted_by_their_beginning(given):
+    assert quoted(given)[:4] in repr(given)
+    assert len(quoted(given)) < 1000
+    assert len(str(UnknownNameError(given, ["x"] * 2000))) < 4000
+
+
+@pytest.mark.parametrize("given", ["", "it's", 7, None, [1.5, "a"]])
+def test_short_values_are_quoted_whole(given):
+    assert quoted(given) == repr(given)
