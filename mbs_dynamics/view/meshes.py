@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
-from mbs_dynamics.errors import BackendError
+from mbs_dynamics.errors import BackendError, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
@@ -33,6 +36,23 @@ THICKNESS = 0.035
 
 PAINT = (0.72, 0.74, 0.78)
 """The colour of meshes without one."""
+
+
+LARGEST_MESHES = 2**29
+"""Bytes of all mesh files of a robot that are read."""
+
+LARGEST_MEMORY = 2**31
+"""Bytes of memory for reading them: a small file can stand for large meshes."""
+
+MOST_COPIES = 10_000
+"""Copies of meshes that the nodes of a COLLADA file may stand for."""
+
+FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
+"""Files of meshes that are read; archives are not."""
+
+
+LONGEST_REASON = 500
+"""Characters of a message of a reader of meshes that are shown."""
 
 
 class Part(NamedTuple):
@@ -67,18 +87,23 @@ def appearance(
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
-    for number, visual in enumerate(visuals.visuals):
-        frame = model.frames.get(visual.link)
-        if frame is None:  # outside the chain chosen by root and tip
-            continue
-        try:
-            mesh = _shaped(visual, source, packages)
-        except (OSError, ValueError, KeyError, IndexError, TypeError, ImportError) as error:
-            problems.append(f"link {visual.link!r}: {_reason(error)}; shown as a capsule")
-            continue
-        mesh.apply_transform(frame.placement @ visual.placement)
-        parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
-        shown.add(frame.body)
+    files = _Files(source, packages)
+    with _limited_memory(), np.errstate(all="ignore"):
+        for number, visual in enumerate(visuals.visuals):
+            frame = model.frames.get(visual.link)
+            if frame is None:  # outside the chain chosen by root and tip
+                continue
+            try:
+                mesh = _shaped(visual, files)
+                mesh.apply_transform(frame.placement @ visual.placement)
+                if not np.isfinite(mesh.bounds).all() or mesh.faces.min() < 0:
+                    raise ValueError("it has numbers that are infinite, or vertices of no number")
+            except Exception as error:  # the readers of meshes raise anything
+                name = quoted(visual.link)
+                problems.append(f"link {name}: {_reason(error)}; shown as a capsule")
+                continue
+            parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
+            shown.add(frame.body)
     for body, name, begin, end in _bones(model):
         if body not in shown:
             capsule = _capsule(begin, end, THICKNESS * size)
@@ -87,34 +112,68 @@ def appearance(
 
 
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    if isinstance(error, MemoryError):
+        return f"it needs more than {LARGEST_MEMORY} bytes of memory"
+    return shortened(str(error) or type(error).__name__, LONGEST_REASON)
 
 
 def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
     """Return the path of a mesh file.
 
     ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and in the
-    folders above the URDF ``source``; other relative paths beside the URDF. Raises
-    FileNotFoundError for a missing file and for a URL.
+    folders above the URDF ``source``; other relative paths beside the URDF. Only these are read:
+    ``packages``, the workspaces, the folder of the URDF and the package around it, and by relative
+    paths the folder above. Raises FileNotFoundError for a missing file, for one elsewhere, and for
+    a URL.
     """
-    address = urlparse(filename)
+    address, shown = urlparse(filename), shortened(repr(filename), LONGEST_REASON)
     if address.scheme in ("http", "https"):
-        raise FileNotFoundError(f"mesh {filename!r} is a URL, and nothing is downloaded")
+        raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):
-        name, rest = address.netloc, unquote(address.path).lstrip("/")
+        name, rest = address.netloc, os.path.normpath(unquote(address.path).lstrip("/"))
+        if name in ("", ".", "..") or Path(rest).parts[0] == "..":
+            raise FileNotFoundError(f"mesh {shown} is outside of a package")
         for found in _in_packages(name, rest, source, packages):
             if found.is_file():
                 return found
         raise FileNotFoundError(
-            f"no mesh {filename!r}; give the folder that contains package {name!r} by "
+            f"no mesh {shown}; give the folder that contains package {quoted(name)} by "
             f"--package-path FOLDER"
         )
-    path = Path(unquote(address.path) if address.scheme == "file" else filename)
-    if not path.is_absolute() and source is not None:
-        path = source.parent / path
-    if not path.is_file():
-        raise FileNotFoundError(f"no mesh {filename!r}")
-    return path
+    path = unquote(address.path) if address.scheme == "file" else filename
+    relative = not os.path.isabs(path)
+    path = os.path.abspath(path if source is None else source.parent / path)
+    if not any(_inside(path, folder) for folder in _readable(source, packages, relative)):
+        raise FileNotFoundError(
+            f"mesh {shown} is outside of the folder of the URDF and of its package; give a folder "
+            "that contains it by --package-path FOLDER"
+        )
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"no mesh {shown}")
+    return Path(path)
+
+
+def _inside(path: str, folder: Path) -> bool:
+    """Return whether a file is in a folder, by its own path or after following links."""
+    return any(Path(f(path)).is_relative_to(f(folder)) for f in (os.path.abspath, os.path.realpath))
+
+
+def _readable(source: Path | None, packages: Sequence[Path], relative: bool) -> Iterator[Path]:
+    """Yield the folders of files that need not be named by their package."""
+    yield from packages
+    yield from _workspaces()
+    if source is not None:
+        folder, *above = source.absolute().parents
+        yield folder
+        if relative:
+            yield from above[:-1][:1]  # not the root
+        yield from (each for each in above if (each / "package.xml").is_file())
+
+
+def _workspaces() -> Iterator[Path]:
+    for variable, within in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", ".")):
+        for prefix in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+            yield Path(prefix) / within
 
 
 def _in_packages(
@@ -124,16 +183,56 @@ def _in_packages(
         yield folder / name / rest
         if folder.name == name:
             yield folder / rest
-    for variable, within in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", ".")):
-        for prefix in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-            yield Path(prefix) / within / name / rest
-    for folder in source.resolve().parents if source is not None else ():
+    for folder in _workspaces():
+        yield folder / name / rest
+    for folder in source.resolve().parents[:-1] if source is not None else ():
         yield folder / name / rest
         if folder.name == name:
             yield folder / rest
 
 
-def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> Any:
+class _Files:
+    """The mesh files of one robot."""
+
+    def __init__(self, source: Path | None, packages: Sequence[Path]) -> None:
+        self._source, self._packages = source, packages
+        self._left = LARGEST_MESHES
+
+    def find(self, filename: str) -> Path:
+        """Return the path of a mesh file; FileNotFoundError, or ValueError if it is too large."""
+        path = find_mesh(filename, self._source, self._packages)
+        size = path.stat().st_size
+        if size > self._left:
+            raise ValueError(
+                f"mesh {quoted(filename)} has {size} bytes; valid is at most {LARGEST_MESHES} for "
+                "all meshes of a robot"
+            )
+        self._left -= size
+        return path
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Let allocations beyond LARGEST_MEMORY raise MemoryError, where the system can do that."""
+    try:
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):  # no Linux
+        yield
+        return
+    soft, hard = before = resource.getrlimit(resource.RLIMIT_AS)
+    most = used + LARGEST_MEMORY
+    if soft != resource.RLIM_INFINITY:
+        most = min(most, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _shaped(visual: Visual, files: _Files) -> Any:
     """Return the mesh of a visual in the frame of the visual."""
     shape = visual.shape
     if isinstance(shape, Box):
@@ -143,19 +242,52 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
     elif isinstance(shape, Sphere):
         mesh = trimesh.creation.icosphere(subdivisions=3, radius=shape.radius)
     else:
-        return _loaded(shape, visual, find_mesh(shape.filename, source, packages))
+        return _loaded(shape, visual, files.find(shape.filename))
     return painted(mesh, visual.colour or PAINT)
 
 
+def _check_copies(path: Path) -> None:
+    """Raise ValueError for a COLLADA file whose nodes stand for too many copies of meshes."""
+    contents = path.read_bytes()
+    if b"instance_node" not in contents:
+        return
+    document = ElementTree.fromstring(contents)
+    nodes = {f"#{node.get('id')}": node for node in document.iter() if _tag(node) == "node"}
+
+    @cache
+    def copies(url: str | None) -> int:
+        return count(nodes[url]) if url in nodes else 0
+
+    def count(element: ElementTree.Element) -> int:
+        urls = (one.get("url") for one in element.iter() if _tag(one) == "instance_node")
+        own = sum(_tag(one) == "instance_geometry" for one in element.iter())
+        return own + sum(map(copies, urls))
+
+    found = sum(count(each) for each in document.iter() if _tag(each) == "visual_scene")
+    if found > MOST_COPIES:
+        raise ValueError(f"its nodes stand for {found:g} meshes; valid are at most {MOST_COPIES}")
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
 def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"mesh {quoted(shape.filename)}: valid are {', '.join(FORMATS)}")
+    if suffix == ".dae":
+        _check_copies(path)
     mesh = trimesh.load_scene(path).to_geometry()
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"mesh {shape.filename!r} has no triangles")
     mesh.apply_scale(shape.scale)
     if visual.colour is not None:
         return painted(mesh, visual.colour)
-    plain = mesh.visual.kind is None or path.suffix.lower() == ".stl"
-    return painted(mesh, PAINT) if plain else mesh
+    if mesh.visual.kind is None or suffix == ".stl":
+        return painted(mesh, PAINT)
+    mesh.export(file_type="glb")  # the page needs it; images are read only now
+    return mesh
 
 
 def painted(mesh: Any, colour: Sequence[float]) -> Any:

@@ -7,18 +7,20 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import Colour
-from mbs_dynamics.errors import ArgumentError, BackendError, MbsError
+from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
@@ -31,6 +33,7 @@ from mbs_dynamics.view.scene import Scene
 
 try:
     import viser
+    import websockets.asyncio.server
 except ImportError as error:
     raise BackendError(
         "the viewer needs viser and trimesh: install the extra 'view' of this package"
@@ -38,6 +41,9 @@ except ImportError as error:
 
 HOST = "127.0.0.1"
 """Address of the server, reachable from this machine only."""
+
+OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+"""Valid values of the header Host. Ports may differ: ssh forwards them."""
 
 PORTS = range(8080, 8100)
 """Ports tried by default."""
@@ -288,8 +294,53 @@ def _serve(port: int | None, label: str) -> viser.ViserServer:
     check_port(port)
     if port is None:
         port = next(filter(_is_free, PORTS), 0)
-    with _quietly():
+    with _quietly(), _refusing_foreign_pages():
         return viser.ViserServer(host=HOST, port=port or _any_port(), label=label, verbose=False)
+
+
+_starting = threading.Lock()
+
+
+@contextlib.contextmanager
+def _refusing_foreign_pages() -> Iterator[None]:
+    """Let servers that are started meanwhile refuse requests of the pages of other sites.
+
+    viser has no option for it. Other sites can send requests to this machine, and those whose names
+    resolve to its address can read the answers (DNS rebinding).
+    """
+    checked = []
+
+    def checking(*args: Any, process_request: Any = None, **options: Any) -> Any:
+        def process(connection: Any, request: Any) -> Any:
+            problem = _foreign(request.headers)
+            if problem:
+                return connection.respond(HTTPStatus.FORBIDDEN, f"refused: {problem}\n")
+            return process_request(connection, request) if process_request else None
+
+        checked.append(True)
+        return serve(*args, process_request=process, **options)
+
+    with _starting:
+        serve = websockets.asyncio.server.serve
+        websockets.asyncio.server.serve = checking  # type: ignore[assignment, misc]
+        try:
+            yield
+        finally:
+            websockets.asyncio.server.serve = serve  # type: ignore[misc]
+    if not checked:
+        raise BackendError(
+            f"the viewer cannot check requests with viser {viser.__version__}; install viser 1.1"
+        )
+
+
+def _foreign(headers: Any) -> str:
+    """Return why HTTP headers are not those of a page of this server; empty if they are."""
+    host, origins = ", ".join(headers.get_all("Host")), headers.get_all("Origin")
+    if not OWN_HOST.fullmatch(host):
+        return f"Host is {quoted(host)}; valid are 127.0.0.1, localhost and [::1], with a port"
+    if origins and origins != [f"http://{host}"]:
+        return f"Origin is {quoted(', '.join(origins))}; valid is 'http://{host}', or none"
+    return ""
 
 
 def _is_free(port: int) -> bool:

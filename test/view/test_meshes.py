@@ -4,17 +4,25 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import zipfile
+
 import numpy as np
 import pytest
 
 pytest.importorskip("trimesh")
 
 import trimesh
+from damage import damaged
+from PIL import Image
 from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
+from mbs_dynamics.view import meshes
 from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh
 
 pytestmark = pytest.mark.backend_independent
@@ -68,12 +76,61 @@ def test_a_mesh_is_found_in_packages_beside_the_urdf_and_in_workspaces(cube, mon
     assert find_mesh(name, None, [cube.parent]) == file
     assert find_mesh(name, source, ()).resolve() == file.resolve()
     assert find_mesh("../meshes/cube.stl", source, ()).resolve() == file.resolve()
-    assert find_mesh(f"file://{file}", None, ()) == file
-    assert find_mesh(str(file), None, ()) == file
+    assert find_mesh(f"file://{file}", None, [cube]) == file
+    assert find_mesh(str(file), None, [cube.parent]) == file
     with pytest.raises(FileNotFoundError, match="--package-path FOLDER"):
         find_mesh(name, None, ())
+    (cube / "package.xml").touch()
+    assert find_mesh(str(file), source, ()) == file
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{cube.parents[1]}")
     assert find_mesh(name, None, ()) == file
+    assert find_mesh(str(file), None, ()) == file
+
+
+@pytest.mark.parametrize(
+    "filename",
+    [
+        "package://pack/../../secret.stl",
+        "package://pack/meshes/../../../secret.stl",
+        "package://pack/%2e%2e/%2E%2E/secret.stl",
+        "package://pack//../../secret.stl",
+        "package://../secret.stl",
+        "package://./../secret.stl",
+        "package:///{folder}/secret.stl",
+        "package://{top}/{rest}/secret.stl",
+        "model://pack/../../secret.stl",
+        "file://{folder}/secret.stl",
+        "file://{folder}/share/pack/urdf/../../../secret.stl",
+        "{folder}/secret.stl",
+        "//{folder}/secret.stl",
+        "{folder}/share/pack/../../secret.stl",
+        "../../../secret.stl",
+        "../../secret.stl",
+        "meshes/../../../../secret.stl",
+    ],
+)
+def test_meshes_elsewhere_are_read_only_if_their_folder_is_given(cube, tmp_path, filename):
+    for folder in (tmp_path, cube.parent):
+        trimesh.creation.box().export(folder / "secret.stl")
+    _, top, *rest = tmp_path.parts
+    filename = filename.format(folder=tmp_path, top=top, rest="/".join(rest))
+    source = cube / "urdf" / "r.urdf"
+    for place in (source, None):
+        with pytest.raises(FileNotFoundError, match=r"secret\.stl"):
+            find_mesh(filename, place, [cube])
+    if "package:" not in filename and "model:" not in filename:
+        assert find_mesh(filename, source, [tmp_path]).name == "secret.stl"
+
+
+def test_a_link_in_a_package_may_lead_out_of_it(cube, tmp_path):
+    """As after colcon build --symlink-install."""
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "pack").symlink_to(cube)
+    through = tmp_path / "installed" / "pack" / "meshes" / "cube.stl"
+    assert find_mesh("package://pack/meshes/cube.stl", None, [tmp_path / "installed"]) == through
+    assert find_mesh(str(through), None, [tmp_path / "installed"]) == through
+    source = tmp_path / "installed" / "pack" / "urdf" / "r.urdf"
+    assert find_mesh("../meshes/cube.stl", source, ()) == through
 
 
 def test_nothing_is_fetched_from_a_network():
@@ -96,13 +153,112 @@ def test_a_missing_mesh_is_named_and_shown_as_a_capsule(tmp_path):
     np.testing.assert_allclose([low[2], high[2]], [-THICKNESS, 0.5 + THICKNESS], atol=1e-6)
 
 
-@pytest.mark.parametrize("content", [b"", b"solid nothing\nendsolid nothing\n", b"\x00" * 100])
-def test_a_broken_mesh_is_named_too(tmp_path, content):
-    (tmp_path / "a.stl").write_bytes(content)
-    parts, problems = looks(URDF.format(mesh="a.stl"), tmp_path / "r.urdf")
+def look(folder, name, contents):
+    """Return the parts and problems of a robot whose mesh has these contents."""
+    (folder / name).write_bytes(contents)
+    return looks(URDF.format(mesh=name), folder / "r.urdf")
+
+
+COLLADA = trimesh.creation.box().export(file_type="dae").decode()
+
+
+def exploding(levels, each):
+    """Return a COLLADA file with nodes of nodes, each to the power of levels meshes."""
+    begin, end = COLLADA.index("<library_visual_scenes"), COLLADA.index("</library_visual_scenes>")
+    mesh = re.search("<instance_geometry.*?</instance_geometry>", COLLADA, re.DOTALL)[0]
+    nodes = f"<node id='n0'>{mesh}</node>"
+    for k in range(levels):
+        copies = f"<instance_node url='#n{k}'/>" * each
+        nodes += f"<node id='n{k + 1}'>{copies}</node>"
+    library = f"<library_nodes>{nodes}</library_nodes><library_visual_scenes>"
+    scene = f"<visual_scene id='scene'><node><instance_node url='#n{levels}'/></node>"
+    return (COLLADA[:begin] + library + scene + "</visual_scene>" + COLLADA[end:]).encode()
+
+
+def zipped(size):
+    """Return an archive with a mesh of zeros."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.stl", b"\0" * size)
+    return file.getvalue()
+
+
+def claiming(count):
+    """Return a GLB whose accessors have this many entries, without data."""
+    data = trimesh.creation.box().export(file_type="glb")
+    size = int.from_bytes(data[12:16], "little")
+    header = json.loads(data[20 : 20 + size])
+    for accessor in header["accessors"]:
+        accessor["count"] = count
+        del accessor["bufferView"]
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = len(text).to_bytes(4, "little") + b"JSON" + text + data[20 + size :]
+    return b"glTF" + (2).to_bytes(4, "little") + (12 + len(chunks)).to_bytes(4, "little") + chunks
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "said"),
+    [
+        ("a.stl", b"", ""),
+        ("a.stl", b"solid nothing\nendsolid nothing\n", ""),
+        ("a.stl", b"\x00" * 100, ""),
+        ("a.stl", b"\x00" * 80 + b"\xff" * 4, ""),
+        ("a.dae", b"<COLLADA/>", ""),
+        ("a.dae", exploding(9, 10), "1e+09 meshes; valid are at most 10000"),
+        ("a.glb", b"glTF", ""),
+        ("a.glb", claiming(10**9), "2147483648 bytes of memory"),
+        ("a.ply", b"ply\nformat ascii 1.0\nelement vertex 9999999999\nend_header\n", ""),
+        ("a.zae", zipped(1000), "valid are .stl"),
+        ("a.zip", zipped(10**7), "valid are .stl"),
+        ("a", b"", "valid are .stl"),
+    ],
+)
+def test_a_broken_mesh_is_named_too(tmp_path, name, contents, said):
+    parts, problems = look(tmp_path, name, contents)
     assert len(problems) == 1
     assert "link 'l1'" in problems[0]
+    assert said in problems[0]
     assert [part.body for part in parts].count(0) == 1  # the box of the tool
+
+
+def test_nodes_of_nodes_are_read(tmp_path):
+    parts, problems = look(tmp_path, "a.dae", exploding(2, 3))
+    assert not problems
+    assert len(parts[0].mesh.faces) == 9 * 12
+
+
+def test_meshes_beyond_their_total_size_are_not_read(tmp_path, monkeypatch):
+    contents = trimesh.creation.box().export(file_type="stl")
+    assert not look(tmp_path, "a.stl", contents)[1]
+    monkeypatch.setattr(meshes, "LARGEST_MESHES", len(contents) - 1)
+    (problem,) = look(tmp_path, "a.stl", contents)[1]
+    assert f"{len(contents)} bytes; valid is at most {len(contents) - 1}" in problem
+
+
+def test_a_damaged_texture_is_named(tmp_path):
+    uv, image = np.zeros((8, 2)), Image.new("RGB", (64, 64))
+    material = trimesh.visual.material.PBRMaterial(baseColorTexture=image)
+    box = trimesh.creation.box()
+    box.visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
+    data = box.export(file_type="glb")
+    assert not look(tmp_path, "a.glb", data)[1]
+    place = data.index(b"IDAT") + 10
+    (problem,) = look(tmp_path, "a.glb", data[:place] + bytes(40) + data[place + 40 :])[1]
+    assert "link 'l1'" in problem
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["stl", "stl_ascii", "obj", "ply", "glb", "dae", "off"])
+def test_damaged_meshes_are_shown_or_named(tmp_path, kind, count):
+    data = trimesh.creation.box().export(file_type=kind)
+    data = data.encode() if isinstance(data, str) else data
+    named = 0
+    for some in damaged(data, count, seed=count):
+        parts, problems = look(tmp_path, f"a.{kind.partition('_')[0]}", some)
+        named += len(problems)
+        assert len(parts) == 3 - len(problems)
+    assert named
 
 
 @pytest.mark.parametrize(

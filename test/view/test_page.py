@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from http.client import HTTPConnection
 
 import numpy as np
 import pytest
@@ -12,12 +14,14 @@ import pytest
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
+import viser
 from page_bench import running
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view import page
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.posing import Posing, slider_ranges
@@ -40,6 +44,14 @@ def opened():
     made = open_page(ARM, robot_path("arm7"), model_code=MADE, port=0, report=said.append)
     yield made
     made.page.close()
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Serve a page, and return its port."""
+    server = page._serve(0, "arm7")
+    yield server.get_port()
+    server.stop()
 
 
 def drawn(page, layer):
@@ -209,6 +221,55 @@ def test_an_error_is_shown_until_it_is_resolved(opened):
     source.error = False
     opened.page.refresh(source)
     assert not opened.page._status.visible
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "valid"),
+    [
+        ("127.0.0.1:{port}", None, True),
+        ("localhost:{port}", "http://localhost:{port}", True),
+        ("LOCALHOST:9000", "http://LOCALHOST:9000", True),  # a port that ssh forwards
+        ("[::1]:{port}", None, True),
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", True),
+        ("evil.example:{port}", None, False),
+        ("evil.example:{port}", "http://evil.example:{port}", False),
+        ("127.0.0.1.evil.example", None, False),
+        ("localhost:{port}@evil.example", None, False),
+        ("", None, False),
+        (None, None, False),
+        ("127.0.0.1:{port}", "http://evil.example", False),
+        ("127.0.0.1:{port}", "null", False),
+        ("127.0.0.1:{port}", "", False),
+        ("127.0.0.1:{port}", "http://localhost:{port}", False),
+        ("127.0.0.1:{port}", "https://127.0.0.1:{port}", False),
+        ("127.0.0.1:{port}", "http://127.0.0.1:1", False),
+    ],
+)
+@pytest.mark.parametrize("upgrade", [False, True])
+def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgrade):
+    connection = HTTPConnection("127.0.0.1", served)
+    connection.putrequest("GET", "/", skip_host=True)
+    given = {"Host": host, "Origin": origin}
+    if upgrade:
+        given |= {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        given |= {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+        given |= {"Sec-WebSocket-Protocol": f"viser-v{viser.__version__}"}
+    for name, value in given.items():
+        if value is not None:
+            connection.putheader(name, value.format(port=served))
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status == ((101 if upgrade else 200) if valid else 403)
+    if not valid:
+        assert re.search(r"refused: (Host|Origin) is ", answer.read().decode())
+    connection.close()
+
+
+def test_a_viewer_that_cannot_check_requests_is_not_served(monkeypatch):
+    """As with a version of viser that starts its server otherwise."""
+    monkeypatch.setattr(page.viser, "ViserServer", lambda **options: None)
+    with pytest.raises(BackendError, match="viser"):
+        page._serve(0, "arm7")
 
 
 def test_a_taken_port_is_refused():
