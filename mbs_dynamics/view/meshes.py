@@ -120,18 +120,18 @@ def _reason(error: Exception) -> str:
 def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> Path:
     """Return the path of a mesh file.
 
-    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and in the
-    folders above the URDF ``source``; other relative paths beside the URDF. Only these are read:
-    ``packages``, the workspaces, the folder of the URDF and the package around it, and by relative
-    paths the folder above. Raises FileNotFoundError for a missing file, for one elsewhere, and for
-    a URL.
+    ``package://name/rest`` is searched in ``packages``, in the sourced workspaces, and around the
+    URDF ``source``: in packages in the folders above it, which have a ``package.xml``, and in the
+    next folder above. Relative paths are those from the URDF, up to that folder. Absolute paths
+    must lead to the folder of the URDF, its package, ``packages``, or workspaces. Raises
+    FileNotFoundError for a missing file, for one elsewhere, and for a URL.
     """
     address, shown = urlparse(filename), shortened(repr(filename), LONGEST_REASON)
     if address.scheme in ("http", "https"):
         raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):
         name, rest = address.netloc, os.path.normpath(unquote(address.path).lstrip("/"))
-        if name in ("", ".", "..") or Path(rest).parts[0] == "..":
+        if name in ("", ".", "..") or rest.split("/")[0] == "..":
             raise FileNotFoundError(f"mesh {shown} is outside of a package")
         for found in _in_packages(name, rest, source, packages):
             if found.is_file():
@@ -163,11 +163,18 @@ def _readable(source: Path | None, packages: Sequence[Path], relative: bool) -> 
     yield from packages
     yield from _workspaces()
     if source is not None:
-        folder, *above = source.absolute().parents
-        yield folder
-        if relative:
-            yield from above[:-1][:1]  # not the root
-        yield from (each for each in above if (each / "package.xml").is_file())
+        yield _above(source.absolute()) if relative else source.absolute().parent
+        yield from (each for each in source.absolute().parents if _is_package(each))
+
+
+def _above(source: Path) -> Path:
+    """Return the folder above that of the URDF, as of ``pack/urdf``; not the root, but its own."""
+    folder, *above = source.parents
+    return above[0] if above[1:] else folder
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "package.xml").is_file()
 
 
 def _workspaces() -> Iterator[Path]:
@@ -185,10 +192,14 @@ def _in_packages(
             yield folder / rest
     for folder in _workspaces():
         yield folder / name / rest
-    for folder in source.resolve().parents[:-1] if source is not None else ():
-        yield folder / name / rest
-        if folder.name == name:
-            yield folder / rest
+    if source is None:
+        return
+    source = source.resolve()
+    for folder in source.parents:
+        for place in (folder, folder / name):
+            known = _is_package(place) or place.is_relative_to(_above(source))
+            if place.name == name and known:
+                yield place / rest
 
 
 class _Files:

@@ -95,6 +95,7 @@ def test_a_mesh_is_found_in_packages_beside_the_urdf_and_in_workspaces(cube, mon
         "package://pack/%2e%2e/%2E%2E/secret.stl",
         "package://pack//../../secret.stl",
         "package://../secret.stl",
+        "package://secret.stl",
         "package://./../secret.stl",
         "package:///{folder}/secret.stl",
         "package://{top}/{rest}/secret.stl",
