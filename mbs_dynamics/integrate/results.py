@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,12 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, shortened
+
+S = TypeVar("S")
 
 # -- files -----------------------------------------------------------------------------------------
 
 MOTIONS = (".npz", ".csv")
 """Kinds of files of motions."""
+
+LARGEST, MOST_COMPRESSED = 2**30, 100
+"""Bytes of the arrays that are read from any file, or else as a multiple of the file's size."""
 
 MOMENTUM_NAMES = ("Lx", "Ly", "Lz", "Px", "Py", "Pz")
 """The entries of the momentum, as a CSV file calls them."""
@@ -51,20 +57,33 @@ def _write(motion: Any, path: str | Path) -> None:
 def _read(kind: Any, path: str | Path) -> dict[str, Any]:
     """Return the fields of a motion of this class from a file, events as a list of dicts."""
     source = _known(path)
-    return _read_npz(kind, source) if source.suffix == ".npz" else _read_csv(kind, source)
+    read = _read_npz if source.suffix == ".npz" else _read_csv
+    return _or_refused(lambda: read(kind, source), source)
+
+
+def _or_refused(read: Callable[[], S], source: Path) -> S:
+    """Return what is read from a file; ArgumentError if its contents are no motion."""
+    try:
+        return read()
+    except (ArgumentError, FileNotFoundError):
+        raise
+    except Exception as error:  # zipfile, zlib, csv and NumPy raise anything for damaged bytes
+        said = shortened(str(error) or type(error).__name__)
+        raise ArgumentError(f"{source} is no {source.suffix} file of a motion: {said}") from error
 
 
 def _arrays_of(path: str | Path) -> set[str]:
-    """Return the names of the arrays in a file; none if it is no file of a motion."""
+    """Return the names of the arrays in a file."""
     source = _known(path)
-    if source.suffix == ".csv":
-        with source.open(newline="") as file:
-            return {label.partition(":")[0] for label in next(csv.reader(file), [])}
-    try:
-        with np.load(source, allow_pickle=False) as data:
-            return set(data)
-    except (ValueError, zipfile.BadZipFile):
-        return set()
+
+    def read() -> set[str]:
+        if source.suffix == ".csv":
+            with source.open(newline="") as file:
+                return {label.partition(":")[0] for label in next(csv.reader(file), [])}
+        with zipfile.ZipFile(source) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+
+    return _or_refused(read, source)
 
 
 def _known(path: str | Path) -> Path:
@@ -108,13 +127,13 @@ def _states(kind: Any) -> list[str]:
 
 
 def _read_npz(kind: Any, source: Path) -> dict[str, Any]:
-    try:
-        with np.load(source, allow_pickle=False) as file:
-            data: dict[str, Any] = dict(file)
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ArgumentError(f"{source} is no .npz file of a motion: {error}") from error
+    with zipfile.ZipFile(source) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    most = max(LARGEST, MOST_COMPRESSED * source.stat().st_size)
+    if size > most:
+        raise ArgumentError(f"{source} holds {size} bytes; valid is at most {most}")
+    with np.load(source, allow_pickle=False) as file:
+        data: dict[str, Any] = dict(file)
     states = [f"event_{name}" for name in _states(kind)]
     joints = ["joint_names"] if "q" in kind.arrays() else []
     wanted = (*_fields(kind), *joints, "method", "event_names", "event_t", *states)

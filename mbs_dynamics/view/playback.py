@@ -13,6 +13,7 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics, jacobian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import FloatingMotion, Motion
 from mbs_dynamics.integrate.floating import BASE
 from mbs_dynamics.integrate.results import check_joints, checked_single
@@ -44,9 +45,17 @@ class Course(NamedTuple):
 
     @classmethod
     def of(cls, drawn: DrawnModel, motion: Motion | FloatingMotion) -> Course:
-        """Return the states of a motion; ArgumentError for a batch or other joints."""
+        """Return the states of a motion.
+
+        Raises ArgumentError for a batch, other joints, and numbers that no motion has.
+        """
         checked_single(motion, "the page shows")
         check_joints(motion, drawn.model.joint_names)
+        for name in ("t", "q", "qd", "C", "V"):
+            if not np.isfinite(getattr(motion, name, 0.0)).all():
+                raise ArgumentError(f"{name} of the motion must be finite")
+        if not len(motion) or (np.diff(motion.t) < 0.0).any():
+            raise ArgumentError("t of the motion must have instants, in their order")
         if isinstance(motion, Motion):
             q, qd = motion.q, motion.qd
         else:

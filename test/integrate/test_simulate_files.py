@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
+from damage import damaged
 from mechanisms import random_mechanism
 from reference import assert_close
 
@@ -18,6 +21,7 @@ from mbs_dynamics.integrate import (
     free_body,
     load_motion,
     pivoted_body,
+    results,
     simulate,
     simulate_body,
     simulate_floating,
@@ -139,3 +143,57 @@ def test_motions_of_floating_mechanisms_are_saved(tmp_path, suffix, joints):
         np.testing.assert_array_equal(loaded.events[0].C, motion.events[0].C)
     assert f"FloatingMotion (21, {joints}), to 0.02 s, rk4" in repr(motion)
     assert isinstance(load_motion(path), FloatingMotion)
+
+
+@pytest.mark.parametrize("kind", ["joints", "body", "floating"])
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_damaged_files_are_refused_or_read(tmp_path, kind, suffix):
+    if kind == "joints":
+        events = {"now": lambda t, q, qd: t - 0.02}
+        motion = simulate(CHAIN, *START, duration=0.05, events=events)
+    elif kind == "body":
+        motion = simulate_body(free_body(np.eye(6)), np.eye(4), np.ones(6), duration=0.05)
+    else:
+        motion = simulate_floating(floating(2), np.eye(4), np.ones(6), np.zeros(2), duration=0.05)
+    whole, path = tmp_path / f"whole{suffix}", tmp_path / f"damaged{suffix}"
+    motion.save(whole)
+    refused = 0
+    for some in damaged(whole.read_bytes(), 350):
+        path.write_bytes(some)
+        try:
+            load_motion(path)
+        except ArgumentError:
+            refused += 1
+    assert refused > 100
+
+
+def bomb(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.npy", bytes(10**8))
+
+
+def text_instead(path):
+    path.write_bytes(b"\x93NUMPY\x01\x00")
+
+
+def pickled(path):
+    np.savez(path, t=np.array([object()]))
+
+
+def of_two_dimensions(path):
+    with np.load(path.with_name("good.npz")) as file:
+        np.savez(path, **{**file, "event_t": np.zeros((2, 2))})
+
+
+def without_names(path):
+    with np.load(path.with_name("good.npz")) as file:
+        np.savez(path, **{**file, "joint_names": np.array(1.0)})
+
+
+@pytest.mark.parametrize("write", [bomb, text_instead, pickled, of_two_dimensions, without_names])
+def test_archives_that_hold_no_motion_are_refused(tmp_path, monkeypatch, write):
+    monkeypatch.setattr(results, "LARGEST", 10**7)
+    simulate(CHAIN, *START, duration=0.02).save(tmp_path / "good.npz")
+    write(tmp_path / "bad.npz")
+    with pytest.raises(ArgumentError, match=r"bad\.npz"):
+        load_motion(tmp_path / "bad.npz")

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -138,6 +140,22 @@ def test_motions_of_other_robots_and_batches_are_refused(opened, swing):
     batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
     with pytest.raises(ArgumentError, match="the page shows one motion, not a batch"):
         Playback(opened.page, opened.drawn, batch)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("q", np.nan, "q of the motion must be finite"),
+        ("qd", np.inf, "qd of the motion must be finite"),
+        ("t", np.nan, "t of the motion must be finite"),
+        ("t", -1.0, "t of the motion must have instants, in their order"),
+    ],
+)
+def test_motions_with_numbers_that_no_motion_has_are_refused(opened, swing, name, value, said):
+    numbers = getattr(swing, name).copy()
+    numbers[-1] = value
+    with pytest.raises(ArgumentError, match=said):
+        Playback(opened.page, opened.drawn, replace(swing, **{name: numbers}))
 
 
 def test_a_floating_base_has_the_coordinates_of_its_joint():
