@@ -46,11 +46,14 @@ def joints_of(text: str) -> list[str]:
     """Return the joints that have a motor: those that move and mimic no other."""
     import warnings
 
-    from mbs_dynamics import Model, ModelWarning
+    from mbs_dynamics import Model, ModelError, ModelWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # the nodes log them
-        return list(Model.from_urdf(text).joint_names)
+        model = Model.from_urdf(text)
+    if not model.n:
+        raise ModelError(f"robot {model.name!r} has no joint that moves: nothing to simulate")
+    return list(model.joint_names)
 
 
 def nodes(given: launching.Given) -> list[Node]:

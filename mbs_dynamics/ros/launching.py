@@ -15,25 +15,43 @@ from typing import Any
 
 import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    OpaqueFunction,
+    RegisterEventHandler,
+    TimerAction,
+)
 from launch.event_handlers import OnProcessExit
 from launch.events import matches_action
 from launch.events.process import ProcessExited, ShutdownProcess
 from launch.logging import get_logger
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, SubstitutionFailure
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
+from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
-from mbs_dynamics.errors import ArgumentError, UnknownNameError
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, quoted
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.interface import ALGORITHMS, flattened, read_parameters
+from mbs_dynamics.ros.interface import ALGORITHMS, TYPES, flattened, read_parameters
 from mbs_dynamics.ros.robot_description import read_robot
 
 PACKAGE = "mbs_dynamics"
 
 SWITCH = ["true", "false"]
+
+VALID = {
+    "bool": "true or false",
+    "double": "a number",
+    "string": "a text",
+    "double_array": "a list of numbers with at least one",
+    "string_array": 'a list of texts; [""] means none',
+}
+"""Valid values of parameters of each type."""
+
+FOREIGN_NODES = ["rviz", "robot_state_publisher"]
+"""Switches that start nodes of other packages."""
 
 SHAPES: dict[type[Any], str] = {dict: '"{name: value, ...}"', list: '"[number, ...]"'}
 """Forms of arguments that are read as YAML."""
@@ -198,9 +216,7 @@ class Given:
         in_file = self.in_file(executable, prefix)
         given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
         if self[f"{prefix}params"]:
-            inline = flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict))
-            check_parameters(executable, inline)
-            given.update(inline)
+            given.update(flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict)))
         given.update(fixed or {})
         file = self[f"{prefix}params_file"]
         return self.started(executable, ([str(Path(file).expanduser())] if file else []), given)
@@ -213,6 +229,8 @@ class Given:
         package: str = PACKAGE,
     ) -> Node:
         """Return the action that starts an executable with parameters of files and a mapping."""
+        if package == PACKAGE:
+            check_parameters(executable, given)
         return Node(
             package=package,
             executable=executable,
@@ -272,13 +290,46 @@ def launch_file(
 
     def run(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         alone = _is_launched(file)
-        check_arguments(names, context, alone)
-        values = {name: LaunchConfiguration(name).perform(context) for name in names}
-        parent = context.launch_configurations.get("ros_namespace", "")
-        nodes = list(start(Given(values, parent)))
+        try:
+            check_arguments(names, context, alone)
+            values = {name: LaunchConfiguration(name).perform(context) for name in names}
+            parent = context.launch_configurations.get("ros_namespace", "")
+            nodes = list(start(Given(values, parent)))
+            check_installed(nodes, values, context)
+        except MbsError as error:
+            return [failing(error)]
         return [*nodes, *ending_together(nodes, alone)]
 
     return LaunchDescription([*arguments, OpaqueFunction(function=run)])
+
+
+def failing(error: MbsError) -> LaunchDescriptionEntity:
+    """Return an action that ends the launch with an error, and with it all nodes.
+
+    launch abandons nodes that run already if an action beside theirs raises: a timer waits.
+    """
+
+    def fail(context: LaunchContext) -> None:
+        raise error
+
+    return TimerAction(period=0.0, actions=[OpaqueFunction(function=fail)])
+
+
+def check_installed(
+    nodes: Sequence[Node], values: Mapping[str, str], context: LaunchContext
+) -> None:
+    """Raise ArgumentError if the program of a node is not installed; ``values`` are arguments."""
+    for node in nodes:
+        package, program = node.node_package, node.node_executable
+        try:
+            ExecutableInPackage(program, package).perform(context)
+        except (LookupError, SubstitutionFailure) as error:
+            asked = [f"{name}:=true" for name in FOREIGN_NODES if values.get(name) == "true"]
+            who = "this launch file" if package == PACKAGE else " and ".join(asked)
+            raise ArgumentError(
+                f"{who} needs {program!r}, and nothing was started: {error.args[0].strip()}; "
+                f"install the package {package!r}, or source its workspace"
+            ) from error
 
 
 def check_arguments(names: Sequence[str], context: LaunchContext, alone: bool) -> None:
@@ -332,14 +383,27 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_parameters(executable: str, given: Iterable[str]) -> None:
-    """Raise UnknownParameterError for a name that no parameter of a node has."""
-    parameters = interface_of(executable).parameters
-    by_joint = [one.name for one in parameters if one.per]
-    whole = [one.name for one in parameters if not one.per]
-    for name in given:
-        if name not in (*whole, "use_sim_time") and name.partition(".")[0] not in by_joint:
-            raise UnknownParameterError(name, [*whole, *by_joint])
+def check_parameters(executable: str, given: Mapping[str, Any]) -> None:
+    """Raise UnknownParameterError or ArgumentError for a parameter that a node does not have.
+
+    launch raises for some values only once other nodes run, so that types are compared here.
+    """
+    declared = {one.name: one for one in interface_of(executable).parameters}
+    for name, value in given.items():
+        group, _, owner = name.partition(".")
+        one = declared.get(group)
+        if name != "use_sim_time" and (one is None or bool(one.per) != bool(owner)):
+            raise UnknownParameterError(name, declared)
+        kind = one.type if one else "bool"
+        if not _has_type(value, kind):
+            raise ArgumentError(f"{name} is {quoted(value)}; valid is {VALID[kind]}")
+
+
+def _has_type(value: Any, kind: str) -> bool:
+    if kind.endswith("_array"):
+        each = kind.removesuffix("_array")
+        return isinstance(value, list | tuple) and {_has_type(one, each) for one in value} == {True}
+    return TYPES.get(float if type(value) is int else type(value)) == kind
 
 
 def _yaml(name: str, text: str, kind: type[Any]) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -59,3 +60,17 @@ def make_installation(folder, monkeypatch):
     prefixes = [str(folder), os.environ.get("AMENT_PREFIX_PATH", "")]
     monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(filter(None, prefixes)))
     monkeypatch.setenv("ROS_LOG_DIR", str(folder / "log"))
+
+
+def left_running(folder):
+    """End processes whose command names a folder, and return these commands."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_text().replace("\0", " ")
+            if str(folder) in command:
+                os.kill(int(process.name), signal.SIGKILL)
+                found.append(command)
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+    return found

@@ -17,7 +17,13 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2launch")
 pytest.importorskip("xacro")
 
-from launch_bench import declared_arguments, launch_command, make_installation
+from launch_bench import (
+    declared_arguments,
+    launch_command,
+    launch_file,
+    left_running,
+    make_installation,
+)
 from ros_bench import NodeProcess, Probe, twist_of
 
 import mbs_dynamics as mbs
@@ -107,7 +113,7 @@ def refusal(name, *arguments):
     assert done.returncode == 1, output
     assert "Traceback" not in output
     (line,) = (line for line in output.splitlines() if "Caught exception" in line)
-    assert "process started" not in output
+    assert not left_running(os.environ["AMENT_PREFIX_PATH"].partition(os.pathsep)[0])
     return line
 
 
@@ -125,10 +131,60 @@ def refusal(name, *arguments):
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "command_timeout:=soon", "command_timeout is 'soon'; valid is a numb"),
         ("dynamics", "representation:=bodyfixed", "Valid options are: .*'body_fixed'"),
+        (
+            "simulation",
+            "dynamics_params:={bodies: [1, a]}",
+            r"bodies is \[1, 'a'\]; valid is a list",
+        ),
+        (
+            "simulation",
+            "dynamics_params:={joint_wrenches: []}",
+            r"joint_wrenches is \[\]; valid is",
+        ),
+        ("simulation", "gravity_compensation_params:={damping: {joint1: no}}", "joint1 is False"),
     ],
 )
 def test_a_bad_argument_ends_the_launch_with_one_line(installed, name, argument, message):
     assert re.search(message, refusal(name, argument))
+
+
+@pytest.fixture
+def alone(installed, tmp_path, monkeypatch):
+    """Hide the packages that are installed on this machine."""
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "missing"),
+    [
+        ("simulation", "rviz:=true", "rviz2"),
+        ("simulation", "robot_state_publisher:=true", "robot_state_publisher"),
+        ("dynamics", "robot_state_publisher:=true", "robot_state_publisher"),
+        ("gravity_compensation", "robot_state_publisher:=true", "robot_state_publisher"),
+        ("command_watchdog", "", "command_watchdog_node"),
+        ("simulation", "", "dynamics_node"),
+    ],
+)
+def test_nothing_starts_if_a_package_is_missing(alone, tmp_path, name, argument, missing):
+    (tmp_path / "lib" / "mbs_dynamics" / missing).unlink(missing_ok=True)
+    given = [f"urdf:={robot_path('arm7')}", argument] if name != "command_watchdog" else []
+    said = refusal(name, *filter(None, given))
+    assert re.search(rf"{argument or 'this launch file'} needs '{missing}'", said)
+
+
+def test_an_included_launch_file_that_fails_leaves_no_process_of_the_user(alone, tmp_path):
+    own = tmp_path / "own.launch.py"
+    own.write_text(
+        "from launch import LaunchDescription, actions\n"
+        "def generate_launch_description():\n"
+        "    given = [('namespace', 'left'), ('rviz', 'true')]\n"
+        f"    ours = actions.IncludeLaunchDescription({str(launch_file('simulation'))!r}, "
+        "launch_arguments=given)\n"
+        f"    theirs = actions.ExecuteProcess(cmd=['tail', '-f', {str(own)!r}])\n"
+        "    return LaunchDescription([theirs, ours])\n",
+        encoding="utf-8",
+    )
+    assert "rviz:=true needs 'rviz2'" in refusal(own)
 
 
 def test_a_parameter_file_for_another_node_is_refused(installed, tmp_path):
