@@ -11,9 +11,8 @@ project = "mbs_dynamics"
 author = "The mbs_dynamics authors"
 copyright = "2026, The mbs_dynamics authors"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "generated"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "drawing"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["deflist"]
 highlight_language = "bash"
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]

@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs import tables
+
+from mbs_dynamics.ros.entry_points import INTERFACES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -52,6 +55,15 @@ def test_every_public_name_is_in_the_reference(module):
     public = importlib.import_module(module).__all__
     homes = {"dh": "mbs_dynamics.model", "macro_joints": "mbs_dynamics.model"}
     assert not [name for name in public if (homes.get(name, module), name) not in documented]
+
+
+def test_tables_of_the_pages_are_those_of_the_code():
+    pages = {page: page.read_text("utf-8") for page in PAGES}
+    kinds = {found[2] for text in pages.values() for found in tables.MARKED.finditer(text)}
+    of_nodes = {f"{kind} {node}" for kind in ("topics", "parameters") for node in INTERFACES}
+    assert kinds == {"commands", *of_nodes}
+    stale = [str(page) for page, text in pages.items() if tables.filled(text) != text]
+    assert not stale, "run python docs/tables.py"
 
 
 def test_the_site_builds_without_warnings(tmp_path):

@@ -1,0 +1,136 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the pages: topics, services and parameters of nodes, and the commands, from the code.
+
+``python docs/tables.py`` writes them between the lines ``<!-- table: ... -->`` and ``<!-- end -->``
+of all pages; a test compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mbs_dynamics.cli import command_line
+from mbs_dynamics.ros.entry_points import interface_of
+from mbs_dynamics.ros.interface import RELIABLE, Parameter, Service, Topic
+
+DOCS = Path(__file__).parent
+
+MARKED = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """Return the text of a page with its tables."""
+    return MARKED.sub(lambda found: f"{found[1]}\n{_text(*found[2].split())}\n{found[4]}", page)
+
+
+def _text(kind: str, *node: str) -> str:
+    make = {"topics": _topics, "parameters": _parameters, "commands": _commands}[kind]
+    return "".join(f"{line}\n" for line in make(*node))
+
+
+def _table(head: str, rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    columns = head.split(", ")
+    lines = [columns, ["---"] * len(columns), *rows]
+    yield from ("| " + " | ".join(cell.replace("|", r"\|") for cell in one) + " |" for one in lines)
+
+
+def _topics(node: str) -> Iterable[str]:
+    interface = interface_of(node)
+    for title, group in (
+        ("Subscribed topics", interface.subscribed),
+        ("Published topics", interface.published),
+        ("Services", interface.services),
+    ):
+        if group:
+            yield from (*([""] if group is not interface.subscribed else []), f"### {title}", "")
+            rows = [(f"`{_name(one)}`", re.sub("/(msg|srv)/", "/", one.type)) for one in group]
+            purposes = [_purpose(one) for one in group]
+            head = f"{title.split()[-1].lower().removesuffix('s')}, type, meaning"
+            yield from _table(head, ((*a, b) for a, b in zip(rows, purposes, strict=True)))
+
+
+def _name(one: Topic | Service) -> str:
+    """Return the name, or the parameter that holds the whole name."""
+    return one.name.strip("<>") if one.name.startswith("<") else one.name
+
+
+def _purpose(one: Topic | Service) -> str:
+    text = one.description
+    if one.name.startswith("<"):
+        text += f" The parameter {_name(one)} holds its name."
+    if one.condition:
+        sentence = one.condition.startswith(("unless", "while"))
+        text += f" Exists {'' if sentence else 'with '}{one.condition}."
+    if isinstance(one, Topic) and one.quality != RELIABLE:
+        text += f" *{str(one.quality).capitalize()}.*"
+    return _escaped(text)
+
+
+def _parameters(node: str) -> Iterable[str]:
+    declared = interface_of(node).parameters
+    rows = ((f"`{p.full_name}`", p.type, _default(p), _meaning(p)) for p in declared)
+    yield from _table("parameter, type, default, meaning", rows)
+
+
+def _default(one: Parameter) -> str:
+    if one.default is None:
+        return "must be set"
+    value = list(one.default) if isinstance(one.default, tuple) else one.default
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"`{repr(value) if value == '' else shown}` {one.unit}".strip()
+
+
+def _meaning(one: Parameter) -> str:
+    text = f"{one.description} {one.remarks}".strip()
+    if one.range is not None:
+        text += f" Range: {one.range[0]:g} to {one.range[1]:g}."
+    return _escaped(text) + (" *Fixed at start.*" if one.read_only else "")
+
+
+def _escaped(text: str) -> str:
+    """Return plain text as Markdown, with names of parameters and topics as code."""
+    text = re.sub(r"[~\w./-]*(?:~/|_|<)[\w./<>]*", lambda found: f"`{found[0]}`", text)
+    return re.sub(r"\.`", "`.", text)
+
+
+def _commands() -> Iterable[str]:
+    parser = command_line()
+    commands: Any = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    helps = {choice.dest: choice.help for choice in commands._choices_actions}
+    for number, (name, command) in enumerate(commands.choices.items()):
+        said = helps[name]
+        yield from ([""] * bool(number))
+        yield from (f"## {parser.prog} {name}", "", f"{said[0].upper()}{said[1:]}.", "")
+        actions = [action for action in command._actions if action.dest != "help"]
+        yield from _table("argument, meaning", ((_argument(a), _help(a)) for a in actions))
+
+
+def _help(action: argparse.Action) -> str:
+    said = action.help or f"One of {', '.join(map(str, action.choices or ()))}"
+    said = said % vars(action) if "%(" in said else said
+    return re.sub(r"([<*])", r"\\\1", f"{said[0].upper()}{said[1:]}.")
+
+
+def _argument(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return f"`{action.metavar or action.dest}`"
+    shown = ", ".join(f"`{option}`" for option in action.option_strings)
+    if action.nargs == 0:
+        return shown
+    value = action.metavar or (
+        "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper()
+    )
+    return f"{shown} `{value if isinstance(value, str) else ' '.join(value)}`"
+
+
+if __name__ == "__main__":
+    for path in DOCS.rglob("*.md"):
+        before = path.read_text("utf-8")
+        if filled(before) != before:
+            path.write_text(filled(before), "utf-8")
+            print(path)
