@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs import tables
 
+from docs import tables
 from mbs_dynamics.ros.entry_points import INTERFACES
 
 ROOT = Path(__file__).parents[1]
