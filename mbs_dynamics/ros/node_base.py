@@ -295,9 +295,9 @@ class BaseNode(Node):
 
     def __init__(self, **options: Any) -> None:
         self._shutting_down = False
-        self._overridable: dict[str, Any] = {}  # rclpy's own topics come before parameters
+        self._initialised = False  # rclpy creates topics of its own, before parameters
         super().__init__(self.interface.node, **options)
-        self._overridable = {"qos_overriding_options": OVERRIDABLE}
+        self._initialised = True
         self._throttle = Throttle(LOG_PERIOD)
         self._reminded: dict[str, dict[str, float]] = {}
         self._settings: Any = declare(self, self.interface.settings)
@@ -330,15 +330,21 @@ class BaseNode(Node):
     def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Publisher:
         """Create a publisher whose QoS can be overridden by parameters."""
         # rclpy writes what overrides into the profile that it is given
-        options = {**self._overridable, **options}
+        options = {**self._overriding(topic, "publisher"), **options}
         return super().create_publisher(kind, topic, copy(qos), **options)
 
     def create_subscription(
         self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
     ) -> Subscription:
         """Create a subscription whose QoS can be overridden by parameters."""
-        options = {**self._overridable, **options}
+        options = {**self._overriding(topic, "subscription"), **options}
         return super().create_subscription(kind, topic, callback, copy(qos), **options)
+
+    def _overriding(self, topic: str, end: str) -> dict[str, Any]:
+        """Return the option to declare the overrides of a topic, if any were given."""
+        prefix = f"qos_overrides.{self.resolve_topic_name(topic)}.{end}."
+        given = self._initialised and any(name.startswith(prefix) for name in _overrides(self))
+        return {"qos_overriding_options": OVERRIDABLE} if given else {}
 
     def advertise(self, declared: str, name: str = "") -> Publisher:
         """Create the publisher of a declared topic; ``name`` replaces a name with placeholders."""

@@ -66,7 +66,7 @@ class ReplayNode(DynamicsNode):
 
     def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Any:
         """Return a stand-in that writes messages; topics for displays have no subscriber."""
-        if not self._overridable:  # rclpy's own
+        if not self._initialised:  # rclpy's own
             return super().create_publisher(kind, topic, qos, **options)
         name = self.resolve_topic_name(topic)
         package, message = kind.__module__.partition(".")[0], kind.__name__
@@ -83,7 +83,7 @@ class ReplayNode(DynamicsNode):
         self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
     ) -> Any:
         """Store the callback of a topic."""
-        if not self._overridable:
+        if not self._initialised:
             return super().create_subscription(kind, topic, callback, qos, **options)
         name = self.resolve_topic_name(topic)
         self.callbacks[name] = callback

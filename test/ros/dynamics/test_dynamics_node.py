@@ -14,6 +14,7 @@ pytest.importorskip("pinocchio")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
+from rcl_interfaces.srv import ListParameters
 from robots import robot
 from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
@@ -173,6 +174,11 @@ def test_the_quality_of_service_is_overridden_by_parameters():
         (other,) = probe.node.get_publishers_info_by_topic(f"{process.name}/bias_torques")
         assert other.qos_profile.reliability.name == "RELIABLE"
         assert probe.get(f"{prefix}/joint_states.subscription.depth").integer_value == 50
+        request = ListParameters.Request(prefixes=["qos_overrides"])
+        declared = probe.call(ListParameters, "list_parameters", request).result.names
+        assert {name.rpartition(".")[0] for name in declared} == {
+            name.rpartition(".")[0] for name in overrides
+        }
         assert "no parameter" not in process.log
 
 
