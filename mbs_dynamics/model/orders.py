@@ -4,11 +4,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payloads
+
+TOOLS = (
+    {"tcp"},
+    {"tool"},
+    {"effector", "ee", "eef"},
+    {"hand", "palm"},
+    {"gripper"},
+    {"flange"},
+)
+"""Words in names of links that carry the tool of an arm, the preferred ones first."""
 
 
 def depth_first(model: Model) -> tuple[Model, list[int]]:
@@ -23,6 +34,27 @@ def leaves(model: Model) -> tuple[str, ...]:
     """Return the names of the bodies without children, in order."""
     parents = set(model.parents)
     return tuple(body.name for i, body in enumerate(model.bodies) if i not in parents)
+
+
+def tools(model: Model) -> tuple[str, ...]:
+    """Return the tool or hand at the end of each branch, that of the longest branch first.
+
+    It is on the first body of the branch with a link that is named as one, so that it is no finger.
+    Of several links the one whose name comes first in TOOLS is taken; without any, the last body.
+    """
+    named: dict[int, tuple[int, str]] = {}
+    for name, frame in model.frames.items():
+        words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+        rank = next((k for k, those in enumerate(TOOLS) if words & those), None)
+        if rank is not None and (frame.body not in named or rank < named[frame.body][0]):
+            named[frame.body] = rank, name
+    found: dict[str, int] = {}
+    for leaf in leaves(model):
+        branch = path(model, model.frames[leaf].body)
+        carrying = next((i for i in branch if i in named), None)
+        tool = leaf if carrying is None else named[carrying][1]
+        found[tool] = max(len(branch), found.get(tool, 0))
+    return tuple(sorted(found, key=lambda tool: -found[tool]))
 
 
 def path(model: Model, i: int) -> list[int]:

@@ -18,7 +18,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model import GROUND, Model
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.orders import leaves, path
+from mbs_dynamics.model.orders import tools
 
 CANDIDATES = 200
 """Number of postures from which the one to hold is selected."""
@@ -65,7 +65,7 @@ class Plan:
     own_damping: FloatArray
     """(n,) damping of the simulated joints, as of geared motors."""
     tip: str
-    """The body that is pushed and loaded: at the end of the longest branch, but no finger."""
+    """The link that is pushed and loaded: the tool or hand of the longest branch."""
     push: FloatArray
     """(6,) wrench on the tip in its own frame, moment first."""
     load: float
@@ -87,7 +87,7 @@ class Plan:
         posture = postures[np.where(fits, weighs, -weighs).argmax()].round(3)
         M = mbs.mass_matrix(model, posture)
         turns = np.array([joint.kind == "revolute" for joint in model.joints])
-        tip = _tip(model)
+        tip = tools(model)[0]
         J = mbs.jacobian(model, posture, tip)
         damping = np.diag(M) / DECAY
         own = damping + gravity.max(axis=0) / (FALL * speeds)
@@ -111,14 +111,6 @@ class Plan:
             float(f"{load:.2g}"),
             bool(np.abs(falls).max() > 1.0),
         )
-
-
-def _tip(model: Model) -> str:
-    """Return the last body on the longest branch that turns, or the last one if none does."""
-    branch = max((path(model, model.frames[name].body) for name in leaves(model)), key=len)
-    bodies = [model.bodies[i] for i in branch]
-    turning = [body for body in bodies if body.joint.kind == "revolute"]
-    return (turning or bodies)[-1].name
 
 
 def _postures(model: Model) -> FloatArray:

@@ -23,7 +23,7 @@ from mbs_dynamics.colours import Colour
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Canvas, Robot
 from mbs_dynamics.view.layers import LAYERS, Layer
@@ -137,7 +137,7 @@ class Page:
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
         self.main = tabs.add_tab("Robot")
         with self.main:
-            self.body = gui.add_dropdown("body", moving, initial_value=_last_link(model))
+            self.body = gui.add_dropdown("body", moving, initial_value=tools(model)[0])
             self.representation = gui.add_dropdown(
                 "representation", tuple(REPRESENTATIONS), initial_value="body_fixed"
             )
@@ -252,12 +252,6 @@ _MESSAGE = (
     "font-size:0.8em;padding:0.4em 0.8em;margin:0.4em;border-left:4px solid rgb(214,94,0);"
     "max-height:8em;overflow-y:auto"
 )
-
-
-def _last_link(model: Model) -> str:
-    """Return the link at the end of the first branch."""
-    leaf = model.frames[leaves(model)[0]].body
-    return [frame.name for frame in model.frames.values() if frame.body == leaf][-1]
 
 
 def _legend(legend: tuple[tuple[Colour, str], ...]) -> str:

@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms import forward_kinematics, inverse_dynamics, jacobi
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.shapes import Ellipsoid, ellipsoid_of_inertia, turn_to
 
 UNLIMITED = 100.0
@@ -100,7 +100,7 @@ class Scene:
     @cached_property
     def body_name(self) -> str:
         """The name of the body."""
-        return self.body or leaves(self.model)[0]
+        return self.body or tools(self.model)[0]
 
     @cached_property
     def poses(self) -> FloatArray:

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from mechanisms import ARM_URDF, FOREST, MECHANISMS, TREE, random_mechanism
 from reference import assert_close
+from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
 from mbs_dynamics.model.diagnostics import diagnose
-from mbs_dynamics.model.orders import leaves, path
+from mbs_dynamics.model.orders import leaves, path, tools
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
@@ -58,6 +59,26 @@ def test_leaves_and_paths_of_several_roots():
     model = random_mechanism(22, FOREST).model
     assert leaves(model) == ("body6", "body7", "body8")
     assert [path(model, i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("panda.urdf", ["panda_hand_tcp"]),  # two fingers
+        ("ur5_robot.urdf", ["tool0"]),
+        ("z1.urdf", ["gripperStator"]),  # one finger
+        ("so100.urdf", ["gripper"]),
+        ("talos_left_arm.urdf", ["wrist_left_ft_tool_link"]),
+        ("kinova.urdf", ["j2s6s200_end_effector"]),  # five links fixed to one body
+        ("hyq_no_sensors.urdf", ["lf_lowerleg", "rf_lowerleg", "lh_lowerleg", "rh_lowerleg"]),
+        ("tiago.urdf", ["arm_tool_link", "head_2_link", "wheel_right_link", "wheel_left_link"]),
+        ("alex_sake_hands.urdf", ["LeftSakePalmLink", "RightSakePalmLink", "Head"]),
+    ],
+)
+def test_tools_are_hands_and_not_fingers(name, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        assert list(tools(Model.from_urdf(robot(name)))) == expected
 
 
 def test_frames_are_bodies_and_merged_links():

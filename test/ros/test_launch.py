@@ -96,8 +96,8 @@ def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
 
     model = mbs.Model.from_urdf(robot_path("arm7"))
     with Own() as process, Probe(process) as probe:
-        probe.hear("twist/link7")
-        (twist,) = probe.answer(["twist/link7"], model.joint_names, np.ones(7), np.ones(7))
+        probe.hear("twist/tool")
+        (twist,) = probe.answer(["twist/tool"], model.joint_names, np.ones(7), np.ones(7))
         V = mbs.twists(model, np.ones(7), np.ones(7), representation="spatial")[-1]
         np.testing.assert_allclose(twist_of(twist), [*V[3:], *V[:3]], atol=1e-12)
         assert "no launch argument 'urd' (did you mean 'urdf'?)" in process.log

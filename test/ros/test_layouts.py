@@ -23,12 +23,14 @@ import yaml
 pytest.importorskip("rclpy")
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.entry_points import interface_of
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
-JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
+ARM7 = mbs.Model.from_urdf(robot_path("arm7"))
+JOINTS = ARM7.joint_names
 DYNAMICS = interface_of("dynamics_node")
 TYPES = {one.name: one.type for one in (*DYNAMICS.subscribed, *DYNAMICS.published)}
 
@@ -36,7 +38,7 @@ TYPES = {one.name: one.type for one in (*DYNAMICS.subscribed, *DYNAMICS.publishe
 def message(topic):
     """Return an empty message of the declared type of a topic of dynamics_node."""
     name = topic.lstrip("/").replace("dynamics_node/", "~/")
-    declared = TYPES[name.replace("/tool", "/<body>") if "twist" in name else name]
+    declared = TYPES[name.replace(f"/{tools(ARM7)[0]}", "/<body>") if "twist" in name else name]
     package, kind = declared.split("/msg/")
     return getattr(importlib.import_module(f"{package}.msg"), kind)()
 

@@ -60,7 +60,7 @@ def test_every_message_is_answered_as_the_node_does(bag, tmp_path):
             message = reader.deserialize(data, connection.msgtype)
             found.setdefault(connection.topic, []).append((when, message))
     node = "/dynamics_node"
-    assert f"{node}/twist/link7" not in found
+    assert f"{node}/twist/tool" not in found
     gravity = found[f"{node}/gravity_torques"]
     assert len(gravity) == COUNT
     expected = mbs.gravity_torques(ARM, recording().q)

@@ -48,8 +48,8 @@ class DynamicsSettings(DescribedSettings):
     algorithm: str = algorithm_setting("torques, mass matrix, energy, observer and accelerations")
     bodies: tuple[str, ...] = setting(
         (),
-        "Links whose twists and Jacobians are published. Empty: the last moving link of each "
-        "branch.",
+        "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
+        "branch, by its name, or else the last moving link; that of the longest branch first.",
         type="string_array",
         constraints="Names of moving links, each at most once.",
     )

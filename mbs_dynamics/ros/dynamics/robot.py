@@ -21,7 +21,7 @@ from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJoin
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.interface import check_gravity
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
@@ -101,7 +101,7 @@ class Robot:
     def __init__(self, model: Model, settings: DynamicsSettings) -> None:
         self.model = model
         self.settings = settings
-        self.bodies = settings.bodies or leaves(model)
+        self.bodies = settings.bodies or tools(model)
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         for body in self.bodies:

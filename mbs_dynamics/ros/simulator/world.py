@@ -16,7 +16,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJoin
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.ros.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.performance import Cost
@@ -54,8 +54,8 @@ class World:
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        for leaf in leaves(model):  # an input for a load there, so that a new load compiles nothing
-            model = model.with_payload(leaf, 0.0)
+        for tool in tools(model):  # an input for a load there, so that a new load compiles nothing
+            model = model.with_payload(tool, 0.0)
         n = model.n
         self.settings = settings
         self.period = 1.0 / settings.rate
@@ -180,7 +180,7 @@ class World:
         """Return the stepper of the robot with a load, in place of the one that its link carries.
 
         The first load at a body that carries others compiles, which takes longer than a period:
-        another thread may call it, as nothing changes before :meth:`hang`. At the last bodies of
+        another thread may call it, as nothing changes before :meth:`hang`. At the tools or hands of
         branches nothing compiles. A mass of zero removes a load. Raises as
         :func:`~mbs_dynamics.ros.robot.under_load`.
         """

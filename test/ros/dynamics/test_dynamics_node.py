@@ -20,7 +20,7 @@ from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
@@ -29,7 +29,7 @@ ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
 JOINTS = mbs.Model.from_urdf(ARM7).joint_names
 TORQUES = ["gravity_torques", "bias_torques"]
-ALL = [*TORQUES, "twist/link7", "jacobian/link7"]
+ALL = [*TORQUES, "twist/tool", "jacobian/tool"]
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -82,7 +82,7 @@ def test_all_outputs_equal_pinocchio(own, name, bodies):
     own.describe(text)
     if bodies:
         assert own.set(bodies=list(bodies)) == ""
-    links = bodies or leaves(model)
+    links = bodies or tools(model)
     topics = [*TORQUES, *(f"twist/{link}" for link in links), *(f"jacobian/{k}" for k in links)]
     own.hear(*topics)
     for seed, representation in enumerate(("hybrid", "spatial", "body_fixed", "auto")):
@@ -185,7 +185,7 @@ def test_the_quality_of_service_is_overridden_by_parameters():
 def test_every_algorithm_publishes_the_same_torques(own):
     """Changed at run time, beside Pinocchio; what is published for bodies does not change."""
     own.describe(ARM7)
-    topics = [*TORQUES, "mass_matrix", "twist/link7"]
+    topics = [*TORQUES, "mass_matrix", "twist/tool"]
     assert own.set(publish_mass_matrix=True) == ""
     own.hear(*topics)
     reference = Reference(ARM7, JOINTS)
@@ -197,7 +197,7 @@ def test_every_algorithm_publishes_the_same_torques(own):
         np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
         M = np.reshape(mass.data, (7, 7))
         np.testing.assert_allclose(M, mbs.mass_matrix(mbs.Model.from_urdf(ARM7), Q), **CLOSE)
-        expected = reference.jacobian(Q, "link7", "hybrid") @ QD
+        expected = reference.jacobian(Q, "tool", "hybrid") @ QD
         np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)
         own.until(lambda shown=algorithm: own.model_value("algorithm") == shown)
         own.until(lambda: own.model_value("operations"))  # not before the first answer
@@ -247,7 +247,7 @@ def test_part_of_a_robot_from_a_file(own):
 
 def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     own.describe(ARM7)
-    own.hear(*TORQUES, "twist/panda_leftfinger")
+    own.hear(*TORQUES, "twist/panda_hand_tcp")
     own.answer(TORQUES, JOINTS, Q, QD)
     own.describe("<robot name='broken'><link name='a'/>")
     own.until(lambda: "refused" in own.said("model"))
@@ -261,7 +261,7 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     own.until(lambda: own.model_value("model") == "panda")
     assert own.level("model") == DiagnosticStatus.OK
     state = model.random_state()
-    topics = [*TORQUES, "twist/panda_leftfinger"]
+    topics = [*TORQUES, "twist/panda_hand_tcp"]
     tau = own.answer(topics, model.joint_names, state.q, state.qd)[1].effort
     expected = Reference(PANDA, model.joint_names).bias_torques(state.q, state.qd)
     np.testing.assert_allclose(tau, expected, **CLOSE)
@@ -322,8 +322,8 @@ def test_payload(own):
 
 
 def test_link_names_that_are_no_topic_names(own):
-    own.describe(ARM7.replace('"link7"', '"7th link-of/arm"'))
-    own.hear("twist/link_7th_link_of_arm")
-    (twist,) = own.answer(["twist/link_7th_link_of_arm"], JOINTS, Q, QD)
-    expected = Reference(ARM7, JOINTS).jacobian(Q, "link7", "hybrid") @ QD
+    own.describe(ARM7.replace('"tool"', '"7th tool-of/arm"'))
+    own.hear("twist/link_7th_tool_of_arm")
+    (twist,) = own.answer(["twist/link_7th_tool_of_arm"], JOINTS, Q, QD)
+    expected = Reference(ARM7, JOINTS).jacobian(Q, "tool", "hybrid") @ QD
     np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)

@@ -31,7 +31,7 @@ INF_AT_1 = np.where(np.arange(7) == 0, np.inf, QD)
 def arm(ros):
     """Start a node with the arm in force, for tests that leave it as they find it."""
     with NodeProcess(robot_description_file=robot_path("arm7")) as process, Probe(process) as probe:
-        probe.hear(*TORQUES, "twist/link7", "jacobian/link7")
+        probe.hear(*TORQUES, "twist/tool", "jacobian/tool")
         probe.answer(TORQUES, JOINTS, Q, QD)
         yield probe
 
@@ -209,7 +209,7 @@ def test_absent_velocities_are_not_taken_for_zero(arm, velocities):
         again=lambda: arm.send(JOINTS, Q, velocities),
     )
     assert arm.level("input") == DiagnosticStatus.WARN
-    assert set(arm.latest) == {"gravity_torques", "jacobian/link7"}
+    assert set(arm.latest) == {"gravity_torques", "jacobian/tool"}
     assert "no bias torques and twists" in arm.target.log
 
 
@@ -225,12 +225,12 @@ def test_velocities_from_positions(arm):
 
     arm.until(lambda: "bias_torques" in arm.latest, again=advance)
     arm.spin(0.3)
-    bias, twist = arm.latest["bias_torques"], arm.latest["twist/link7"]
+    bias, twist = arm.latest["bias_torques"], arm.latest["twist/tool"]
     stamp = 10**9 * bias.header.stamp.sec + bias.header.stamp.nanosec
     q = Q + 1e-9 * (stamp % 10**11) * QD
     expected = mbs.bias_torques(MODEL, q, QD)
     np.testing.assert_allclose(bias.effort, expected, rtol=1e-6, atol=1e-6)
-    V = mbs.twists(MODEL, q, QD, bodies=("link7",), representation="hybrid")[0]
+    V = mbs.twists(MODEL, q, QD, bodies=("tool",), representation="hybrid")[0]
     v = twist.twist.linear
     np.testing.assert_allclose([v.x, v.y, v.z], V[3:], rtol=1e-6, atol=1e-6)
     assert arm.set(velocity_from_position=False) == ""

@@ -270,7 +270,7 @@ def test_settings_that_do_not_fit_the_robot():
         made.check(made.settings.changed({"bodies": ("tol",)}))
     with pytest.raises(MbsError, match="'base_link' in bodies does not move"):
         made.check(made.settings.changed({"bodies": ("base_link",)}))
-    assert made.robot.bodies == ("link7",)
+    assert made.robot.bodies == ("tool",)
 
 
 def test_root_and_tip():

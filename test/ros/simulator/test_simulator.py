@@ -12,7 +12,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.integrate.forces import passive_torques
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import MomentumObserver
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -122,8 +122,8 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
     simulated.hang(
-        Load(leaves(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
-        simulated.loaded(Load(leaves(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
+        Load(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
+        simulated.loaded(Load(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
     )
     assert not simulated.carried(mbs.gravity_torques(model, q))
     simulated.brake(True)
