@@ -13,7 +13,7 @@ import importlib
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
 from pathlib import Path
@@ -421,6 +421,16 @@ class BaseNode(Node):
         if settings is not before:
             self._settings = settings
             self._apply(before, [parameter.name for parameter in given])
+
+    def _narrow(self, largest: Mapping[str, float]) -> None:
+        """End the ranges of parameters at other values, for sliders, or at the present value."""
+        declared = {one.name: one for one in self.interface.parameters}
+        for name, limit in largest.items():
+            low, high = declared[name.partition(".")[0]].range or (0.0, 0.0)
+            high = min(high, max(limit, self.get_parameter(name).value))
+            about = copy(self.describe_parameter(name))
+            about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+            self.set_descriptor(name, about)
 
     def _check(self, settings: Any) -> None:
         """Raise MbsError if these settings cannot be applied now."""

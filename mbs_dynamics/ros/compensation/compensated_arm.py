@@ -332,6 +332,22 @@ class CompensatedArm:
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
         self.heaviest = settings.max_payload or self.model.total_mass
 
+    def largest_values(self, settings: GravityCompensationSettings) -> dict[str, float]:
+        """Return the largest useful values of parameters: what the limits of the arm allow.
+
+        Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
+        """
+        found, efforts = {"max_payload": self.model.total_mass or math.inf}, []
+        for own, k in zip(settings.effort_limits, self.joints, strict=True):
+            name, effort = self.model.joint_names[k], float(self.model.effort_limits[k])
+            efforts.append(own or effort)
+            found[f"effort_limits.{name}"] = effort
+            found[f"friction.{name}"] = efforts[-1]
+            fastest = self._fastest[k]
+            found[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
+        found["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+        return found
+
     def _springs(self, settings: GravityCompensationSettings) -> Springs:
         return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
 

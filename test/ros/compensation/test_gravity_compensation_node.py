@@ -185,6 +185,7 @@ def test_payload_and_gravity(arm):
         ({"ramp_time": float("nan")}, "ramp_time"),
         ({"effort_scale": 2.0}, "out of range"),
         ({"damping.joint2": -1.0}, "out of range"),
+        ({"damping.joint2": 91.0}, "out of range"),  # 180 N m at 2 rad/s need 90 N m s/rad
         ({"damping.joint2": "much"}, "Wrong parameter type"),
         ({"damping.joint9": 1.0}, "no parameter 'damping.joint9' (did you mean"),
         ({"compensates_itself": "no"}, "Wrong parameter type"),
@@ -213,7 +214,7 @@ def test_parameters_take_effect_and_some_wait_for_rest(arm):
     assert said in arm.ask(True).message
     assert arm.set(**{"effort_limits.joint2": 40.0}) == ""
     arm.enable()
-    assert arm.set(**{"damping.joint2": 200.0}) == ""
+    assert arm.set(**{"damping.joint2": 90.0}) == ""
 
     def moving():
         arm.send(JOINTS, Q, np.where(np.arange(7) == 1, 0.5, REST))
@@ -225,6 +226,16 @@ def test_parameters_take_effect_and_some_wait_for_rest(arm):
     arm.waits(lambda: arm.set(**{"effort_limits.joint2": 0.0, "damping.joint2": 0.0}) == "")
 
 
+LARGEST = {
+    "effort_limits": 110.0,
+    "friction": 110.0,
+    "damping": 110.0 / 2.2,
+    "effort_rate_limit": 50.0 * 180.0,
+    "max_payload": MODEL.total_mass,
+}
+"""Ends of ranges at the limits of the arm, for joint3."""
+
+
 def test_every_parameter_is_described(arm):
     names = [item.name for item in WHOLE] + [f"{item.name}.joint3" for item in BY_JOINT]
     for item, descriptor in zip([*WHOLE, *BY_JOINT], arm.described(*names), strict=True):
@@ -232,7 +243,9 @@ def test_every_parameter_is_described(arm):
         assert descriptor.description == item.description + unit
         assert descriptor.read_only == item.read_only
         ranges = [(r.from_value, r.to_value) for r in descriptor.floating_point_range]
-        assert ranges == ([item.range] if item.range else [])
+        low, high = item.range or (None, None)
+        expected = [(low, LARGEST.get(item.name, high))] if item.range else []
+        np.testing.assert_allclose(ranges, expected, rtol=1e-12)
 
 
 # -- nodes of their own ----------------------------------------------------------------------------
