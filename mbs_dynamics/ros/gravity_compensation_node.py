@@ -361,7 +361,7 @@ class GravityCompensationNode(DescribedNode):
         statuses = [
             outputs.model_status(core),
             outputs.input_status(self._lifecycle, core, report, now),
-            outputs.command_status(core, problems, traffic),
+            outputs.command_status(core, problems, traffic, self._handover.trouble),
         ]
         self._report(statuses, core.arm.model.name if core.arm else "")
 

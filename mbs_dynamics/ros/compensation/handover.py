@@ -550,12 +550,13 @@ class Handover:
                     again = now
                 elif step.activate:  # it may have dropped the arm, and would do so each time
                     again, delay = now + delay, min(2.0 * delay, LONGEST_RETRY)
-                self._say(f"{self._position} does not hold the arm: {error}")
+                self.trouble = f"{self._position} does not hold the arm: {error}"
+                self._say(self.trouble)
                 if now >= until:
                     self.owed = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
-        self.owed = False
+        self.owed, self.trouble = False, ""
         policy.dismiss()
         said = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return said + (f"; {self._effort} is still active" if seen.torques_act else "")

@@ -162,9 +162,12 @@ def input_status(
 
 
 def command_status(
-    core: GravityCompensator, problems: Sequence[str], traffic: Traffic
+    core: GravityCompensator, problems: Sequence[str], traffic: Traffic, trouble: str = ""
 ) -> DiagnosticStatus:
-    """Return the state of the commands; ``problems`` prevent enabling."""
+    """Return the state of the commands.
+
+    ``problems`` prevent enabling, ``trouble`` is that with the controllers.
+    """
     policy = core.policy
     fault = policy.fault
     values: dict[str, object] = {
@@ -190,6 +193,8 @@ def command_status(
     elif policy.state is State.DISABLED:
         if problems:
             level, summary = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
+    elif trouble:
+        level, summary = DiagnosticStatus.WARN, f"{policy.state.value}; {trouble}"
     elif traffic.subscribers == 0:
         level = DiagnosticStatus.WARN
         summary = f"{policy.state.value}, but {traffic.topic} has no subscriber"

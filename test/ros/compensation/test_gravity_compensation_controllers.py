@@ -80,6 +80,7 @@ def test_a_release_that_is_refused_is_tried_again_until_it_succeeds(arm):
     assert arm.ask(False).success
     arm.waits(lambda: "positions does not hold the arm" in arm.target.log)
     assert any(arm.named[-1].effort)
+    arm.waits(lambda: "does not hold the arm: " in arm.said("command"))
     arm.manager.there.refusal = lambda activate: ""
     arm.waits(lambda: arm.manager.state("positions") == "active")
     arm.waits(lambda: not any(arm.named[-1].effort))  # the topic does not end on a torque
