@@ -11,7 +11,6 @@ subscriptions and services from these tables only.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -357,6 +356,9 @@ def check_gravity(name: str, value: Any) -> checks.FloatArray:
     return gravity
 
 
+LARGEST_YAML = 2**18
+"""Characters of the longest YAML that is read."""
+
 # -- parameter files -------------------------------------------------------------------------------
 
 
@@ -417,20 +419,46 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the full names of nodes, with wildcards, and the parameters that a file has for each.
 
-    Raises ArgumentError for a file that is no YAML.
+    Raises ArgumentError for a file that cannot be read; see :func:`read_yaml`.
+    """
+    try:
+        with file.open(encoding="utf-8") as stream:
+            text = stream.read(LARGEST_YAML + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{str(file)!r}, which is no YAML: {error}") from error
+    try:
+        return list(_groups(read_yaml(text)))
+    except ArgumentError as error:
+        raise ArgumentError(f"{str(file)!r}, which {error}") from error
+
+
+def read_yaml(text: str) -> Any:
+    """Return the value of a YAML text.
+
+    Raises ArgumentError for other text, for aliases, by which a few lines can stand for billions
+    of values and which ROS refuses too, and for more than ``LARGEST_YAML`` characters.
     """
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """A loader that accepts the tuples that launch writes."""
+        """A loader that accepts the tuples that launch writes, and no aliases."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                line = self.peek_event().start_mark.line + 1
+                raise ArgumentError(f"has an alias (*name) in line {line}; valid are plain values")
+            return super().compose_node(parent, index)
 
     Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
+    if len(text) > LARGEST_YAML:
+        raise ArgumentError(f"has more than {LARGEST_YAML} characters")
     try:
-        with file.open(encoding="utf-8") as stream:
-            return list(_groups(yaml.load(stream, Loader)))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise ArgumentError(f"{str(file)!r}, which is no YAML: {said}") from error
+        return yaml.load(text, Loader)
+    except ArgumentError:
+        raise
+    except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ArgumentError(f"is no YAML: {said}") from error
 
 
 def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -443,6 +471,13 @@ def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, A
 
 def applies(name: str, node: str) -> bool:
     """Return whether a name with the wildcards ``*`` and ``**`` stands for a node's full name."""
-    parts = {"**": r"(/\w+)*", "*": r"/\w+"}
-    pattern = "".join(parts.get(part, f"/{re.escape(part)}") for part in name.split("/")[1:])
-    return re.fullmatch(pattern, node) is not None
+    names = node.split("/")[1:]
+    ends = {0}  # numbers of names of the node that the parts so far can stand for
+    for part in name.split("/")[1:]:
+        if part == "**":
+            ends = set(range(min(ends), len(names) + 1))
+        else:
+            ends = {k + 1 for k in ends if k < len(names) and part in ("*", names[k])}
+        if not ends:
+            return False
+    return len(names) in ends

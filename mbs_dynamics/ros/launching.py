@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
@@ -34,7 +33,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, quoted
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.interface import ALGORITHMS, TYPES, flattened, read_parameters
+from mbs_dynamics.ros.interface import ALGORITHMS, TYPES, flattened, read_parameters, read_yaml
 from mbs_dynamics.ros.robot_description import read_robot
 
 PACKAGE = "mbs_dynamics"
@@ -408,8 +407,8 @@ def _has_type(value: Any, kind: str) -> bool:
 
 def _yaml(name: str, text: str, kind: type[Any]) -> Any:
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
+        found = read_yaml(text)
+    except ArgumentError:
         found = None
     if not isinstance(found, kind):
         raise ArgumentError(f"{name} is {text!r}; valid is {SHAPES[kind]}")

@@ -156,7 +156,11 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
     for option, path in pairwise(args):
         if option != "--params-file":
             continue
-        nodes = [one for one, _ in parameter_groups(Path(path))]
+        try:
+            nodes = [one for one, _ in parameter_groups(Path(path))]
+        except ArgumentError as error:  # valid for ROS, which has read it
+            found.append(str(error))
+            continue
         if not any(applies(one, name) for one in nodes):
             others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
             found.append(f"{path} has no parameters for {name}: {others}")

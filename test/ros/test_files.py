@@ -7,11 +7,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from damage import damaged
 
 from mbs_dynamics import Model
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.interface import flattened, read_parameters
+from mbs_dynamics.ros.interface import applies, flattened, read_parameters
 from mbs_dynamics.ros.robot_description import (
     UnknownXacroArgumentError,
     read_robot,
@@ -154,6 +155,70 @@ def test_a_file_without_parameters_is_refused(tmp_path):
         path.write_text(text, encoding="utf-8")
         said = refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
         assert message in said
+
+
+LAUGHS = "\n".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a0: &a0 [lol]\n{LAUGHS}", "an alias (*name) in line 2"),
+        ("/**: &a {ros__parameters: {b: *a}}", "an alias (*name) in line 1"),
+        ("&a [*a]", "an alias"),
+        ("/**: &a\n  b: 1\n  <<: *a", "an alias (*name) in line 3"),
+        ("[" * 10_000, "is no YAML"),
+        ("a: {" * 10_000, "is no YAML"),
+        ("a: 2026-13-01", "is no YAML: month must be in 1..12"),
+        ("a: !!int x", "is no YAML"),
+        ("a: !!int ''", "is no YAML"),
+        ("a: !!bool x", "is no YAML"),
+        (f"a: {'9' * 5000}", "is no YAML"),
+        ("? {a: 1}\n: 2", "is no YAML"),
+        ("a: !!python/object:os.system x", "is no YAML"),
+        ("a: [" + "1, " * 100_000 + "]", "more than 262144 characters"),
+        ("a: \0", "is no YAML"),
+    ],
+)
+def test_hostile_parameter_files_are_refused(tmp_path, text, said):
+    path = tmp_path / "parameters.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert said in refusal(ArgumentError, read_parameters, "params_file", str(path), "/arm")
+
+
+def test_damaged_parameter_files_are_refused_or_read(tmp_path):
+    path, refused = tmp_path / "parameters.yaml", 0
+    text = (
+        "/**:\n  ros__parameters:\n    a: [1.5, .inf]\n    'b': {c: \"x\", d: ~, e: 2026-01-02}\n"
+    )
+    for some in damaged(text.encode(), 1000):
+        path.write_bytes(some)
+        try:
+            read_parameters("params_file", str(path), "/arm")
+        except ArgumentError:
+            refused += 1
+    assert 100 < refused < 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "expected"),
+    [
+        ("/**", "/a/b", True),
+        ("/**/**", "/a", True),
+        ("/**/b/**", "/a/b", True),
+        ("/**/b/**", "/a/c", False),
+        ("/*/**/*", "/a", False),
+        ("/*/**/*", "/a/b", True),
+        ("/a", "/a/b", False),
+        ("/a.b", "/aXb", False),
+        ("/**" * 40 + "/x", "/a" * 60, False),
+        ("/**/*" * 40 + "/x", "/a" * 60, False),
+        ("/**/a" * 40 + "/x", "/a" * 60, False),
+        ("/**/a" * 40 + "/**", "/a" * 60, True),
+    ],
+)
+def test_wildcards_stand_for_names_in_little_time(name, node, expected):
+    assert applies(name, node) is expected
 
 
 def test_sequences_as_launch_writes_them_are_read(tmp_path):
