@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import quoted, shortened
 from mbs_dynamics.model.urdf import pose_of
 from mbs_dynamics.model.urdf_xml import Element, document_of
 
@@ -83,7 +84,8 @@ def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
             try:
                 found.append(_visual(name, element, materials))
             except (ValueError, TypeError) as error:
-                problems.append(f"link {name!r}: a visual is not shown: {error}")
+                said = shortened(str(error), 200)
+                problems.append(f"link {quoted(name)}: a visual is not shown: {said}")
     return Visuals(tuple(found), tuple(problems))
 
 
@@ -127,7 +129,8 @@ def _colour(material: Element) -> Rgba | None:
 
 
 def _numbers(text: str | None, count: int) -> FloatArray:
-    values = np.array((text or "").split(), dtype=float)
+    words = (text or "").split()
+    values = np.array(words if len(words) == count else [], dtype=float)
     if len(values) != count or not np.isfinite(values).all():
-        raise ValueError(f"{text!r} must be {count} finite numbers")
+        raise ValueError(f"{quoted(text)} must be {count} finite numbers")
     return values

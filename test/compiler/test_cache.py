@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mbs_dynamics import errors
 from mbs_dynamics.compiler import Kernel, sin, trace
 from mbs_dynamics.compiler.jit import cache, machine_code
 
@@ -88,6 +89,24 @@ def test_permissions_are_private(place):
     assert stat.S_IMODE(the_file(place).stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077, 0o277])
+def test_folders_above_are_private_as_well(tmp_path, monkeypatch, umask):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    for name in ("MBS_CACHE", "MBS_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    old = os.umask(umask)
+    try:
+        cache.store(NAME, b"machine code")
+    finally:
+        os.umask(old)
+    for folder in (home / ".cache", home / ".cache" / "mbs_dynamics"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(home.stat().st_mode) == 0o755
+    assert cache.load(NAME) == b"machine code"
+
+
 def test_switched_off_nothing_is_read_or_written(place, monkeypatch):
     cache.store(NAME, b"machine code")
     monkeypatch.setenv("MBS_CACHE", "0")
@@ -142,6 +161,29 @@ def test_what_belongs_to_others_is_not_used(place, monkeypatch):
     assert cache.load(NAME) is None
     cache.store(cache.key("another"), b"more")
     assert len(list(place.iterdir())) == 1
+
+
+def test_no_folder_is_left_in_that_of_another_user(tmp_path, monkeypatch, caplog):
+    """As by root with a user's HOME. The user's own folder is not used either; both are logged."""
+    errors.log_once.cache_clear()
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("MBS_CACHE_DIR", str(home / ".cache" / "mbs_dynamics"))
+    if os.geteuid() == 0:
+        os.chown(home, 12345, 12345)
+    else:
+        monkeypatch.setattr(cache.os, "geteuid", lambda: 0)
+    for _ in range(2):
+        cache.store(NAME, b"machine code")
+    assert list(home.iterdir()) == []
+    assert cache.load(NAME) is None
+    assert [record.getMessage().count(str(home)) for record in caplog.records] == [2]
+    monkeypatch.setenv("MBS_CACHE_DIR", str(home))
+    cache.store(NAME, b"machine code")
+    assert cache.load(NAME) is None
+    assert list(home.iterdir()) == []
+    assert len(caplog.records) == 2
+    assert "MBS_CACHE_DIR" in caplog.text
 
 
 def test_links_and_folders_are_no_objects(place, tmp_path):

@@ -7,7 +7,8 @@ user and be writeable by nobody else, or they are not used: who can write there 
 user. Each file carries a checksum over its key and its contents, which finds truncated and damaged
 files, not forged ones. A file is written under another name and renamed, so that no reader sees a
 part of it, whoever writes at the same time. Nothing fails if the folder cannot be used; kernels are
-then compiled each time.
+then compiled each time, which is logged if the folder is another user's. No folder is created in
+that of another user, as root would with a user's HOME: it would be in that user's way.
 
 The folder is MBS_CACHE_DIR, else mbs_dynamics in XDG_CACHE_HOME, else ~/.cache/mbs_dynamics. It can
 be deleted at any time. MBS_CACHE=0 switches the cache off.
@@ -21,6 +22,8 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+
+from mbs_dynamics.errors import log_once
 
 try:  # hashlib loads OpenSSL for algorithms that it does not need
     from _blake2 import blake2b
@@ -37,6 +40,8 @@ DIGEST = 32
 """Bytes of a checksum, and of a key."""
 
 SUFFIX = ".object"
+
+REMEDY = "Kernels are compiled each time; set MBS_CACHE_DIR to a folder of your own, or MBS_CACHE=0"
 
 WRITES_PER_TIDYING = 100
 
@@ -70,7 +75,7 @@ def load(name: str) -> bytes | None:
     if place is None:
         return None
     with contextlib.suppress(OSError):
-        if not _private(os.stat(place), stat.S_ISDIR):
+        if not _usable(place):
             return None
         # O_NONBLOCK: to open a FIFO would wait for a writer
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -90,8 +95,8 @@ def store(name: str, contents: bytes) -> None:
     if place is None:
         return
     with contextlib.suppress(OSError):
-        os.makedirs(place, mode=0o700, exist_ok=True)
-        if not _private(os.stat(place), stat.S_ISDIR):
+        _create(os.path.abspath(place))
+        if not _usable(place):
             return
         _tidy(place)
         temporary = os.path.join(place, f"{os.getpid()}-{threading.get_ident()}{SUFFIX}")
@@ -102,6 +107,30 @@ def store(name: str, contents: bytes) -> None:
             os.replace(temporary, os.path.join(place, name + SUFFIX))
         except OSError:
             os.unlink(temporary)
+
+
+def _create(place: str) -> None:
+    """Create a folder and those above it for this user alone, whatever the umask."""
+    if os.path.isdir(place):
+        return
+    above = os.path.dirname(place)
+    _create(above)
+    if os.stat(above).st_uid not in (0, os.geteuid()):
+        log_once("no compiled code is stored in %s: %s is another user's. %s", place, above, REMEDY)
+        raise PermissionError(above)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(place, mode=0o700)
+        os.chmod(place, 0o700)
+
+
+def _usable(place: str) -> bool:
+    """Return whether a folder is this user's alone; log it if not."""
+    usable = _private(os.stat(place), stat.S_ISDIR)
+    if not usable:
+        log_once(
+            "the folder %s is not used: another user owns it or can write to it. %s", place, REMEDY
+        )
+    return usable
 
 
 def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
