@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from docs import tables
-from mbs_dynamics.ros.entry_points import INTERFACES
+from mbs_dynamics.integrate import results
+from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
+from mbs_dynamics.ros.interface import LARGEST_YAML
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -73,6 +75,18 @@ def test_the_site_builds_without_warnings(tmp_path):
     command += ["-D", "suppress_warnings=image.not_readable"]
     done = subprocess.run([*command, DOCS, tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_limits_of_input_are_those_of_the_code():
+    meshes = pytest.importorskip("mbs_dynamics.view.meshes")
+    page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
+    limits = {topic.largest for node in INTERFACES for topic in interface_of(node).subscribed}
+    limits |= {LARGEST_YAML, results.LARGEST}
+    limits |= {meshes.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
+    assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
+    assert f" {results.MOST_COMPRESSED} times" in page
+    for suffix in meshes.FORMATS:
+        assert suffix in page
 
 
 def test_make_knows_the_commands_of_the_readme():
