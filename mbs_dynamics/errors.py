@@ -18,6 +18,9 @@ LONGEST_QUOTE = 100
 LONGEST_LIST = 2000
 """Characters of the valid names that a message lists."""
 
+LONGEST_MESSAGE = 4000
+"""Characters of a message."""
+
 
 def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
     """Return a text for a message: at most its first ``most`` characters, and its length."""
@@ -31,8 +34,24 @@ def quoted(value: object) -> str:
     return shortened(repr(value))
 
 
+def listed(names: Iterable[object]) -> str:
+    """Return names as a list for a message, shortened; "none" if there are none."""
+    return shortened(", ".join(map(str, names)) or "none", LONGEST_LIST)
+
+
 class MbsError(Exception):
-    """Base class of all exceptions raised by this package."""
+    """Base class of all exceptions raised by this package.
+
+    Of a long message the middle is left out: what is quoted may have any length.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(_cut(x) if isinstance(x, str) else x for x in args))
+
+
+def _cut(text: str) -> str:
+    half = LONGEST_MESSAGE // 2
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} [...] {text[-half:]}"
 
 
 class ArgumentError(MbsError, ValueError):
@@ -59,8 +78,9 @@ class UnknownNameError(MbsError, LookupError):
         valid = list(valid)
         close = difflib.get_close_matches(shortened(str(name)), valid, n=1)
         hint = f" (did you mean {quoted(close[0])}?)" if close else ""
-        listed = shortened(", ".join(valid), LONGEST_LIST) if valid else "none"
-        super().__init__(f"no {self.kind} {quoted(name)}{hint}; the {self.plural} are: {listed}")
+        super().__init__(
+            f"no {self.kind} {quoted(name)}{hint}; the {self.plural} are: {listed(valid)}"
+        )
 
 
 class UnknownBodyError(UnknownNameError):

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from mbs_dynamics.errors import ModelWarning
-from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.coordinates import contradictions, limits_of
 from mbs_dynamics.model.joint import Joint
 
@@ -69,13 +69,17 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         said += [Diagnostic(link, message) for message in body.inertia.violations()]
         if body.inertia.mass == 0.0:
             said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
-    owners = list(_coordinates(bodies))
+    moved: dict[int, list[int]] = {}
+    for i, body in enumerate(bodies):
+        moved.setdefault(body.joint.coordinate, []).append(i)
+    owners = [body.joint for body in bodies if body.joint.mimics is None]
+    beyond = _inertia_beyond(bodies)
     limits = limits_of([body.joint for body in bodies], len(owners))
     contradicted = contradictions(limits.lower, limits.upper)
-    for joint, moved in owners:
+    for joint in owners:
         if joint.coordinate in contradicted:
             said.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
-        said += _diagnose_mass(joint, moved, bodies)
+        said += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
         effort = joint.limits.effort
         if effort is None or effort <= 0.0:
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
@@ -94,23 +98,29 @@ def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
     return diagnose(bodies)
 
 
-def _coordinates(bodies: Sequence[Body]) -> Iterator[tuple[Joint, list[int]]]:
-    """Yield the joint that owns each coordinate, and the bodies whose joints it drives."""
-    for body in bodies:
-        if body.joint.mimics is None:
-            k = body.joint.coordinate
-            yield body.joint, [i for i, b in enumerate(bodies) if b.joint.coordinate == k]
+def _inertia_beyond(bodies: Sequence[Body]) -> list[tuple[bool, bool]]:
+    """Return whether each body, with all that it carries, has inertia, and whether it carries any.
+
+    What it carries does not count for the second if it moves by the same coordinate.
+    """
+    heavy = [bool(b.inertia.mass or np.any(b.inertia.tensor)) for b in bodies]
+    carries = [False] * len(bodies)
+    for i in reversed(range(len(bodies))):  # parents come first
+        p = bodies[i].parent
+        if p != GROUND:
+            heavy[p] |= heavy[i]
+            same = bodies[p].joint.coordinate == bodies[i].joint.coordinate
+            carries[p] |= carries[i] or not same
+    return list(zip(heavy, carries, strict=True))
 
 
-def _diagnose_mass(joint: Joint, moved: list[int], bodies: Sequence[Body]) -> list[Diagnostic]:
+def _diagnose_mass(
+    joint: Joint, moved: list[int], bodies: Sequence[Body], beyond: Sequence[tuple[bool, bool]]
+) -> list[Diagnostic]:
     """Return a warning if a coordinate moves no inertia."""
-    beyond = set(moved)
-    for i, body in enumerate(bodies):  # parents come first
-        if body.parent in beyond:
-            beyond.add(i)
-    if not any(bodies[i].inertia.mass or np.any(bodies[i].inertia.tensor) for i in beyond):
+    if not any(beyond[i][0] for i in moved):
         what = "nothing that it moves has mass or inertia"
-    elif beyond == set(moved) and all(_moved_inertia(bodies[i]) == 0.0 for i in moved):
+    elif not any(beyond[i][1] or _moved_inertia(bodies[i]) for i in moved):
         what = "there is no inertia along that motion"
     else:
         return []

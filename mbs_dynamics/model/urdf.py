@@ -20,7 +20,7 @@ from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.model.urdf_joint import diagnose_joint, driver, dynamics, factors, limits
+from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, factors, limits
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_xml import read
 
@@ -92,6 +92,7 @@ class _Assembly:
         owners = [joint for joint in part.joints if joint.type != "fixed" and joint.mimic is None]
         names = [joint.name + suffix for joint in owners for suffix in factors(tree.where, joint)]
         self.coordinates = {name: k for k, name in enumerate(names)}
+        self.drivers = drivers(tree, [joint for joint in part.joints if joint.type != "fixed"])
 
     def model(self, gravity: ArrayLike) -> Model:
         tree, part = self.tree, self.part
@@ -159,9 +160,9 @@ class _Assembly:
     def factor(self, joint: Any, suffix: str, screw: FloatArray) -> Joint:
         """Return the joint of one degree of freedom that a joint is, or one factor of it."""
         where, name = self.tree.where, joint.name + suffix
-        owner, ratio, offset = driver(self.tree, joint)
         if suffix:
             return Joint(name, screw, self.coordinates[name])
+        owner, ratio, offset = self.drivers[joint.name]
         if owner.name not in self.coordinates:
             raise UrdfError(
                 f"{where}: joint {name!r} mimics joint {owner.name!r}, which is left out by the "
@@ -174,7 +175,7 @@ class _Assembly:
             mimics=None if owner is joint else owner.name,
             ratio=ratio,
             offset=offset,
-            limits=limits(where, joint),
+            limits=limits(joint),
             damping=dynamics(joint, "damping"),
             friction=dynamics(joint, "friction"),
         )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,42 +46,52 @@ def _along_axis(where: str, joint: Any) -> MacroJoint:
     return macro_joint(kind, axis=axis / length)
 
 
-def limits(where: str, joint: Any) -> Limits:
+def limits(joint: Any) -> Limits:
     """Return the limits that a joint of one degree of freedom states."""
     if joint.limit is None:
         return Limits()
     lower, upper = joint.limit.lower, joint.limit.upper
-    if joint.type == "continuous":
+    if joint.type == "continuous" or reversed_limits(joint):
         lower = upper = None
-    if lower is not None and upper is not None and lower > upper:
-        raise UrdfError(
-            f"{where}: joint {joint.name!r} has the lower limit {lower:g} above the upper {upper:g}"
-        )
-    return Limits(lower, upper, joint.limit.velocity, joint.limit.effort)
+    given = (lower, upper, joint.limit.velocity, joint.limit.effort)
+    return Limits(*(x if x is None or math.isfinite(x) else None for x in given))
 
 
-def driver(tree: LinkTree, joint: Any) -> Driver:
-    """Return the joint whose coordinate drives this one: itself, or the end of a chain of mimics.
+def reversed_limits(joint: Any) -> bool:
+    """Return whether the lower limit of a joint is above its upper one."""
+    limit = joint.limit
+    return (
+        limit is not None and None not in (limit.lower, limit.upper) and limit.lower > limit.upper
+    )
+
+
+def drivers(tree: LinkTree, joints: Iterable[Any]) -> dict[str, Driver]:
+    """Return by name the joint whose coordinate drives each joint: itself, or the end of a chain.
 
     Raises UrdfError if that joint does not exist or has not one coordinate, and for a cycle.
     """
-    ratio, offset = 1.0, 0.0
-    names = [joint.name]
-    while joint.mimic is not None:
-        other = mimicked(tree, joint)
-        names.append(other.name)
-        if other.name in names[:-1]:
-            raise UrdfError(f"{tree.where}: joints mimic one another: {' -> '.join(names)}")
-        for one in (joint, other):
-            if one.type in ("fixed", *MACRO_JOINTS):
-                raise UrdfError(
-                    f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
-                    f"{one.name!r} is {one.type} and has not one coordinate"
-                )
-        offset += ratio * (joint.mimic.offset or 0.0)
-        ratio *= 1.0 if joint.mimic.multiplier is None else joint.mimic.multiplier
-        joint = other
-    return Driver(joint, ratio, offset)
+    found: dict[str, Driver] = {}
+    for joint in joints:
+        chain: dict[str, Any] = {}
+        while joint.mimic is not None and joint.name not in found:
+            if joint.name in chain:
+                names = " -> ".join([*chain, joint.name])
+                raise UrdfError(f"{tree.where}: joints mimic one another: {names}")
+            chain[joint.name], other = joint, mimicked(tree, joint)
+            for one in (joint, other):
+                if one.type in ("fixed", *MACRO_JOINTS):
+                    raise UrdfError(
+                        f"{tree.where}: joint {joint.name!r} cannot mimic joint {other.name!r}: "
+                        f"{one.name!r} is {one.type} and has not one coordinate"
+                    )
+            joint = other
+        end = found.setdefault(joint.name, Driver(joint, 1.0, 0.0))
+        for follower in reversed(chain.values()):
+            multiplier, offset = follower.mimic.multiplier, follower.mimic.offset or 0.0
+            multiplier = 1.0 if multiplier is None else multiplier
+            end = Driver(end.owner, multiplier * end.ratio, multiplier * end.offset + offset)
+            found[follower.name] = end
+    return found
 
 
 def mimicked(tree: LinkTree, joint: Any) -> Any:
@@ -118,6 +129,10 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
         if meant != joint.mimic.joint:
             message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
             said.append(Diagnostic(subject, message))
+    if joint.type != "continuous" and reversed_limits(joint):
+        lower, upper = joint.limit.lower, joint.limit.upper
+        message = f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
+        said.append(Diagnostic(subject, message))
     for what in ("damping", "friction"):
         value = dynamics(joint, what)
         if value < 0.0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
 
 
 class LinkTree(NamedTuple):
@@ -67,7 +67,7 @@ def tree_of(where: str, robot: Any) -> LinkTree:
             if link not in links:
                 raise UrdfError(
                     f"{where}: the {role} link {link!r} of joint {joint.name!r} does not exist; "
-                    f"the links are: {', '.join(links)}"
+                    f"the links are: {listed(links)}"
                 )
         if joint.child in above:
             raise UrdfError(
@@ -79,7 +79,7 @@ def tree_of(where: str, robot: Any) -> LinkTree:
     roots = [name for name in links if name not in above]
     if len(roots) > 1:
         raise UrdfError(
-            f"{where}: robot {robot.name!r} has {len(roots)} root links, {', '.join(roots)}; "
+            f"{where}: robot {robot.name!r} has {len(roots)} root links, {listed(roots)}; "
             "valid is one: connect them with joints"
         )
     tree = LinkTree(where, robot.name, links, joints, roots[0] if roots else "", above, below)

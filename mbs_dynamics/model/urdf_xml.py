@@ -9,6 +9,7 @@ robots because of textures and transmissions. The tests compare with them.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -17,14 +18,43 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.errors import ArgumentError, UrdfError, listed, quoted
+
+EXPAND = "expand it with xacro first, or give the .xacro file to a command or launch file"
+
+BLANK = "\ufeff \t\r\n"
+"""Characters that may come before a document."""
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 
 _LARGEST = 1e50
 """No number is larger, so that products are finite; but limits may be the largest float."""
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_LEFT_OVER = re.compile(r"\$[({]")
+
+LARGEST_SIZE = 32_000_000
+"""Bytes of a description; the largest known have one hundredth of these limits."""
+MOST_ELEMENTS = 200_000
+DEEPEST = 200
+LONGEST_NUMBER = 1000
+"""Characters of a number; the largest float has 309 digits."""
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+    b"<\0": "utf-16-le",
+    b"\0<": "utf-16-be",
+}
+"""First bytes of texts, and their encodings."""
+
+_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.-]{1,40})["']""")
+_NO_CHARACTERS = ("idna", "punycode", "undefined", "utf-7", "unicode_escape", "raw_unicode_escape")
+"""Encodings of Python that are none of files."""
 
 
 class _Form(NamedTuple):
@@ -63,10 +93,10 @@ _FORMS = {
 
 
 class Element:
-    """An XML element; its tag is without the namespace."""
+    """An XML element; its tag is without the prefix of a namespace, which need not be declared."""
 
     def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
-        self.namespace, _, self.tag = name.rpartition("}")
+        self.prefix, _, self.tag = name.rpartition(":")
         self.get = attributes.get
         self.line = line
         self.children: list[Element] = []
@@ -88,21 +118,19 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
 
     ``source`` is a path, or XML text: a string whose first non-blank character is "<", or bytes.
     Links and joints have the attributes in :data:`_FORMS`, such as ``link.inertial.mass`` and
-    ``joint.limit.lower``. Every required name is present, every number is finite, and optional
-    parts that are absent are None. The connections of links and joints are not checked.
+    ``joint.limit.lower``. Every required name is present, every number is finite, except for
+    limits, and optional parts that are absent are None. The connections of links and joints are not
+    checked.
 
     Raises UrdfError, naming the source, the element and the attribute.
     """
     where, document = document_of(source)
     if document.tag != "robot":
         raise UrdfError(f"{where}: the root element must be <robot>; got <{document.tag}>")
+    _refuse_xacro(where, document)
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; valid is <robot name='...'>")
-    for element in document.iter():
-        if element.namespace.endswith("xacro"):
-            tag = f"<xacro:{element.tag}>"
-            raise UrdfError(f"{where}: it contains {tag}; expand it with xacro first")
     found: dict[str, list[Any]] = {"link": [], "joint": []}
     for element in document.named("link", "joint"):
         if not element.get("name"):
@@ -117,50 +145,107 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
     return where, SimpleNamespace(name=name, links=found["link"], joints=found["joint"])
 
 
+def _refuse_xacro(where: str, document: Element) -> None:
+    """Raise UrdfError if a description has to be expanded by xacro."""
+    for element in document.iter():
+        if element.prefix == "xacro":
+            macros = [x.get("name") for x in document.named("macro") if x.prefix == "xacro"]
+            if macros and not any(document.named("link", "joint")):
+                raise UrdfError(
+                    f"{where}: it only defines xacro macros, {listed(macros)}, and describes no "
+                    "robot; take the file that includes it and calls them"
+                )
+            raise UrdfError(
+                f"{where}: it contains <xacro:{element.tag}> in line {element.line}; {EXPAND}"
+            )
+
+
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 
     Raises UrdfError if it cannot be read or is not well-formed XML.
     """
-    where, data, encoding = _content(source)
-    return where, _parsed(where, data, encoding)
+    where, text = _content(source)
+    return where, _parsed(where, text.lstrip(BLANK))
 
 
-def _content(source: object) -> tuple[str, bytes, str | None]:
-    """Return a name for the source, its bytes, and their encoding where it is known beforehand."""
+def _content(source: object) -> tuple[str, str]:
+    """Return a name for the source, and its text."""
     if isinstance(source, bytes):
-        return "URDF text", source, None
+        return "URDF text", _decoded("URDF text", source)
     if isinstance(source, str):
-        text = source.lstrip("\ufeff \t\r\n")
+        text = source.lstrip(BLANK)
         if text.startswith("<"):
-            return "URDF text", text.encode("utf-8", "surrogatepass"), "utf-8"
+            return "URDF text", text
         if not text:
             raise UrdfError("the URDF is an empty string; valid is a path or XML text")
     elif not isinstance(source, os.PathLike):
         kind = type(source).__name__
         raise ArgumentError(f"source must be a path or XML text of a URDF; got {kind}: {source!r}")
+    where = f"URDF {os.fspath(source)}"
     try:
         with open(source, "rb") as file:
-            return f"URDF {os.fspath(source)}", file.read(), None
+            data = file.read(LARGEST_SIZE + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        shown = os.fspath(source)
-        shown = shown if len(shown) <= 200 else shown[:200] + "..."
         reason = getattr(error, "strerror", None) or error
         raise UrdfError(
-            f"cannot read the URDF {shown!r}: {reason}; valid is the path of a file, or XML text, "
-            "which begins with '<'"
+            f"cannot read the URDF {quoted(os.fspath(source))}: {reason}; valid is the path of a "
+            "file, or XML text, which begins with '<'"
         ) from error
+    return where, _decoded(where, data)
 
 
-def _parsed(where: str, data: bytes, encoding: str | None) -> Element:
+def _decoded(where: str, data: bytes) -> str:
+    """Return the text of bytes, in the encoding that their first bytes or declaration state.
+
+    Others than UTF-8 need no declaration if all that matters is ASCII, as for urdfdom: a text that
+    is no UTF-8 is read byte by byte.
+    """
+    found = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    declared = _ENCODING.match(data)
+    name = found or (declared[1].decode() if declared else "utf-8")
+    try:
+        if not found and codecs.lookup(name).name.startswith(("utf-16", "utf-32")):
+            name = "utf-8"  # such a text could not be read so far
+        if codecs.lookup(name).name in _NO_CHARACTERS:
+            raise LookupError(f"unknown encoding: {name}")
+        return data.decode(name)
+    except UnicodeDecodeError as error:
+        if codecs.lookup(name).name == "utf-8":
+            return data.decode("latin-1")
+        raise UrdfError(f"{where}: it is not in its encoding {name}: {error.reason}") from error
+    except LookupError as error:
+        raise UrdfError(f"{where}: {error}") from error
+
+
+def _parsed(where: str, text: str) -> Element:
     """Return the root element. Nothing is loaded, and no entity of the document is expanded."""
-    parser = expat.ParserCreate(encoding, "}")
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > LARGEST_SIZE:
+        raise UrdfError(
+            f"{where}: it has more than {LARGEST_SIZE / 1e6:g} MB, the most that is read"
+        )
+    parser = expat.ParserCreate("utf-8")
     around = Element("", {}, 0)
     path = [around]
+    prefixes: dict[str, str] = {}
+    count = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        path.append(Element(name, attributes, parser.CurrentLineNumber))
-        path[-2].children.append(path[-1])
+        nonlocal count
+        count += 1
+        if count > MOST_ELEMENTS or len(path) > DEEPEST:
+            raise UrdfError(
+                f"{where}: it has too many elements; valid are at most {MOST_ELEMENTS} in all, and "
+                f"{DEEPEST} within one another"
+            )
+        for key in attributes:
+            if key.startswith("xmlns:") and attributes[key].endswith("xacro"):
+                prefixes[key[6:]] = "xacro"
+        element = Element(name, attributes, parser.CurrentLineNumber)
+        element.prefix = prefixes.get(element.prefix, element.prefix)
+        path.append(element)
+        path[-2].children.append(element)
 
     def refuse(*_: Any) -> None:
         raise UrdfError(f"{where}: its DOCTYPE declares or loads XML entities, which are refused")
@@ -185,10 +270,11 @@ def _checked(element: Element, owner: str) -> Any:
     found: dict[str, Any] = {}
     for attribute in (*form.names, *form.numbers):
         text = element.get(attribute)
+        if text and _LEFT_OVER.search(text):
+            raise UrdfError(f"{owner}: <{tag} {attribute}={quoted(text)}>: {EXPAND}")
         if text is not None and attribute in form.numbers:
-            largest = sys.float_info.max if tag == "limit" else _LARGEST
-            what = f"{owner}: <{tag} {attribute}={text!r}>"
-            found[attribute] = _numbers(text, form.each, largest, what)
+            what = f"{owner}: <{tag} {attribute}={quoted(text)}>"
+            found[attribute] = _numbers(text, form.each, what, limit=tag == "limit")
         elif text or (attribute in form.numbers and form.absent != "required"):
             found[attribute] = text or form.absent
         else:
@@ -197,6 +283,8 @@ def _checked(element: Element, owner: str) -> Any:
         raise UrdfError(f"{owner}: <origin quat_xyzw='...'> is not supported; valid is rpy='...'")
     for child in form.children:
         several = list(element.named(child))
+        if child == "axis" and element.get("type") in ("fixed", "floating"):
+            several = []  # it has no meaning, and need not be one
         if len(several) > 1:
             raise UrdfError(f"{owner}: it has {len(several)} elements <{child}>; valid is one")
         found[child] = _checked(several[0], owner) if several else None
@@ -205,10 +293,21 @@ def _checked(element: Element, owner: str) -> Any:
     return SimpleNamespace(**found) if len(found) > 1 else found.popitem()[1]
 
 
-def _numbers(text: str, count: int, largest: float, what: str) -> Any:
-    """Return a number, or a tuple of ``count`` numbers, or raise UrdfError."""
-    words = text.split()
-    fine = all(_NUMBER.fullmatch(word) and abs(float(word)) <= largest for word in words)
+def _numbers(text: str, count: int, what: str, limit: bool) -> Any:
+    """Return a number, or a tuple of ``count`` numbers, or raise UrdfError.
+
+    A ``limit`` may be any float, or infinite.
+    """
+    words = text.split(maxsplit=count)
+    largest = sys.float_info.max if limit else _LARGEST
+    fine = all(
+        len(word) <= LONGEST_NUMBER
+        and (
+            (_NUMBER.fullmatch(word) and (limit or abs(float(word)) <= largest))
+            or (limit and _INFINITE.fullmatch(word))
+        )
+        for word in words
+    )
     if len(words) != count or not fine:
         valid = "one finite number" if count == 1 else f"{count} finite numbers"
         raise UrdfError(f"{what}: valid is {valid}, at most {largest:g}")

@@ -10,6 +10,7 @@ import re
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,12 +88,40 @@ BAD_DOCUMENTS = {
     "empty robot name": (instead('"r"', '""'), "the robot has no name"),
     "xacro": (
         more('<xacro:include xmlns:xacro="http://ros.org/wiki/xacro" filename="x"/>'),
-        "it contains <xacro:include>; expand it with xacro first",
+        "it contains <xacro:include> in line 23; expand it with xacro first",
     ),
     "xacro in a link": (
         instead('<link name="a"/>', '<link name="a"><x:insert xmlns:x="http://w/xacro"/></link>'),
         "it contains <xacro:insert>",
     ),
+    "xacro without a namespace": (more("<xacro:if/>"), "it contains <xacro:if> in line 23; expand"),
+    "macros alone": (
+        '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:macro name="ur_robot"/></robot>',
+        "it only defines xacro macros, ur_robot, and describes no robot; take the file that",
+    ),
+    "xacro in a number": (
+        instead('<mass value="1"/>', '<mass value="${m / 2}"/>'),
+        "link 'b': <mass value='${m / 2}'>: expand it with xacro first",
+    ),
+    "xacro in a name": (
+        instead('<child link="c"/>', '<child link="$(arg prefix)c"/>'),
+        "<child link='$(arg prefix)c'>: expand it with xacro first",
+    ),
+    "an encoding that does not exist": (
+        ('<?xml version="1.0" encoding="utf-99"?>' + GOOD).encode(),
+        "unknown encoding: utf-99",
+    ),
+    "an encoding of names of hosts": (
+        ('<?xml version="1.0" encoding="punycode"?>' + GOOD).encode(),
+        "unknown encoding: punycode",
+    ),
+    "half a character": (
+        ('<?xml version="1.0" encoding="gb2312"?>' + GOOD).encode() + b"\xb5",
+        "it is not in its encoding gb2312",
+    ),
+    "too deep": (more("<a>" * 1000 + "</a>" * 1000), "at most 200000 in all, and 200 within"),
+    "too many elements": (more("<a/>" * 200_000), "at most 200000 in all, and 200 within"),
+    "too large": (more(" " * 32_000_000), "it has more than 32 MB"),
 }
 
 BAD_TREES = {
@@ -168,10 +197,6 @@ BAD_JOINTS = {
     "axis without xyz": (
         instead('<axis xyz="0 0 1"/>', "<axis/>"),
         "joint 'j': <axis> has no attribute 'xyz'",
-    ),
-    "limits that cross": (
-        instead('lower="-1"', 'lower="1.5"'),
-        "joint 'j' has the lower limit 1.5 above the upper 1",
     ),
     "quaternion": (
         instead('<origin xyz="1 2 3" rpy="0 0 0"/>', '<origin quat_xyzw="0 0 0 1"/>'),
@@ -250,7 +275,7 @@ def test_bad_urdf(text, message, tmp_path):
     with pytest.raises(UrdfError, match=r"^URDF text: .*" + re.escape(message)):
         Model.from_urdf(text)
     path = tmp_path / "robot.urdf"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UrdfError, match=f"^URDF {re.escape(str(path))}: .*{re.escape(message)}"):
         Model.from_urdf(path)
 
@@ -292,8 +317,15 @@ NUMBERS = [  # element, attribute, how many, in which link or joint
 ]
 
 
-@pytest.mark.parametrize("wrong", NO_NUMBERS)
-@pytest.mark.parametrize(("element", "attribute", "count", "owner"), NUMBERS)
+@pytest.mark.parametrize(
+    ("element", "attribute", "count", "owner", "wrong"),
+    [
+        (*number, wrong)
+        for number in NUMBERS
+        for wrong in NO_NUMBERS
+        if number[0] != "limit" or wrong not in ("inf", "-Infinity", "1e999")
+    ],
+)
 def test_what_is_no_number(element, attribute, count, owner, wrong):
     document = etree.fromstring(more(mimicking("j")))
     found = document.find(f".//{element}")
@@ -312,6 +344,46 @@ def test_a_limit_may_be_the_largest_float_and_a_length_not():
     assert joint.limits.effort == float(largest)
     with pytest.raises(UrdfError, match=r"<origin xyz='1e51 2 3'>: .* at most 1e\+50"):
         Model.from_urdf(instead("1 2 3", "1e51 2 3"))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "expected"),
+    [
+        ("-inf", "INFINITY", (-np.inf, np.inf)),
+        ("-1e999", "2", (-np.inf, 2.0)),
+        ("1", "+inf", (1.0, np.inf)),
+    ],
+)
+def test_limits_may_be_infinite(lower, upper, expected):
+    model = Model.from_urdf(instead('lower="-1" upper="1"', f'lower="{lower}" upper="{upper}"'))
+    assert (model.lower[0], model.upper[0]) == expected
+    assert not any(each.severity == "warning" for each in model.diagnostics)
+
+
+def test_a_lower_limit_above_the_upper_one_is_none():
+    with pytest.warns(ModelWarning, match="joint 'j': has the lower limit 1.5 above the upper 1;"):
+        model = Model.from_urdf(instead('lower="-1"', 'lower="1.5"'))
+    assert (model.lower[0], model.upper[0]) == (-np.inf, np.inf)
+
+
+def test_what_is_quoted_is_short():
+    """However long the names and numbers of a description are."""
+    long = "x" * 100_000
+    for text in (
+        instead('<child link="c"/>', f'<child link="{long}"/>'),
+        instead('<mass value="1"/>', f'<mass value="{"1" * 20_000}x"/>'),
+        more("".join(f'<link name="l{k}"/>' for k in range(9000))),
+        instead('<robot name="r">', f"<{long}>").replace("</robot>", f"</{long}>"),
+    ):
+        with pytest.raises(UrdfError) as error:
+            Model.from_urdf(text)
+        assert len(str(error.value)) < 2100
+
+
+@pytest.mark.parametrize("word", ["1" * 999_999, "1" * 999_999 + "x", "1." + "0" * 999_999])
+def test_numbers_of_a_million_digits_are_refused_at_once(word):
+    with pytest.raises(UrdfError, match="valid is one finite number"):
+        Model.from_urdf(instead('<mass value="1"/>', f'<mass value="{word}"/>'))
 
 
 # -- whatever may come ----------------------------------------------------------------------------

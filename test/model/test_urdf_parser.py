@@ -56,7 +56,7 @@ def joint_of(joint: Any) -> Any:
     names = ("lower", "upper", "velocity", "effort")
     return (
         *(joint.name, joint.type, joint.parent, joint.child, origin_of(joint)),
-        joint.axis and tuple(joint.axis),
+        joint.axis and tuple(joint.axis) if joint.type not in ("fixed", "floating") else None,
         limit and [getattr(limit, name) or 0.0 for name in names],
         dynamics and (dynamics.damping or 0.0, dynamics.friction or 0.0),
         mimic and (mimic.joint, mimic.multiplier, mimic.offset or 0.0),
