@@ -85,9 +85,9 @@ class Model(Value):
 
         ``source`` is the path of a file or the XML text. ``root`` and ``tip`` select the chain
         between two links, by default the whole tree; ``gravity`` (3,) is the free-fall acceleration
-        in the inertial frame in m/s^2. Fixed joints merge links into one body, whose names stay
-        valid as frames. Raises UrdfError for a description that cannot be modelled,
-        UnknownBodyError. See :func:`mbs_dynamics.model.urdf.from_urdf`.
+        in the axes of the description's root link in m/s^2. Fixed joints merge links into one body,
+        whose names stay valid as frames. Raises UrdfError for a description that cannot be
+        modelled, UnknownBodyError. See :func:`mbs_dynamics.model.urdf.from_urdf`.
         """
         return _builder("urdf", "from_urdf")(source, root=root, tip=tip, gravity=gravity)
 

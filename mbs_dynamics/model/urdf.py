@@ -56,8 +56,10 @@ def from_urdf(
       names a joint that does not exist, the prefix of its own name is tried before that name (as
       for a macro that is used twice), and a warning reports it.
 
-    With ``root`` the tree begins at that link, and only links below it are kept. With ``tip`` only
-    the bodies on the path from the root to that link are kept, each with all links fixed to it.
+    With ``root`` the tree begins at that link, and only links below it are kept, and those above it
+    if all joints above it are fixed. ``gravity`` then remains that in the axes of the description's
+    root, and is turned into those of ``root``; a note reports it. With ``tip`` only the bodies on
+    the path from the root to that link are kept, each with all links fixed to it.
 
     Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
     no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
@@ -104,7 +106,7 @@ class _Assembly:
                 )
             said = "has no joint that moves; a free body needs a floating joint to the ground"
             self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", said))
-        self.merge(part.root, GROUND, np.eye(4), "")
+        g = self.mount(checks.numbers("gravity", gravity, (3,)))
         for joint in part.joints:
             self.diagnostics += diagnose_joint(tree, joint)
             parent = self.frames[joint.parent]
@@ -120,8 +122,29 @@ class _Assembly:
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        g = checks.numbers("gravity", gravity, (3,))
         return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+
+    def mount(self, gravity: FloatArray) -> FloatArray:
+        """Fix the root and all links above it to the ground; return gravity in its axes."""
+        tree, root = self.tree, self.part.root
+        poses = {tree.root: np.eye(4)}
+        for link in tree.path(root)[1:]:
+            joint = tree.above[link]
+            if joint.type != "fixed":
+                said = f"joint {joint.name!r} above it moves, so that gravity is taken in its axes"
+                self.diagnostics.append(Diagnostic(f"link {root!r}", said, "note"))
+                poses = {root: np.eye(4)}
+                break
+            poses[link] = poses[joint.parent] @ _pose(joint.origin)
+        from_root = np.linalg.inv(poses[root])
+        for link, pose in poses.items():
+            self.merge(link, GROUND, checks.snap(from_root @ pose), "")
+        turned: FloatArray = self.frames[next(iter(poses))].placement[:3, :3] @ gravity
+        if not np.allclose(turned, gravity, rtol=0.0, atol=1e-9):
+            listed = ", ".join(f"{x:.6g}" for x in turned)
+            said = f"is turned against {tree.root!r}: gravity is ({listed}) m/s^2 in its axes"
+            self.diagnostics.append(Diagnostic(f"link {root!r}", said, "note"))
+        return turned
 
     def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:
         """Fix a link to a body, or to the ground."""
@@ -195,11 +218,10 @@ class _Assembly:
     def say_what_is_left_out(self) -> None:
         """Report the mass of the links that ``root`` and ``tip`` exclude."""
         part = self.part
-        if part.outside:
-            message = (
-                f"left out, as is all that is not below {part.root!r}: {self.masses(part.outside)}"
-            )
-            self.diagnostics.append(Diagnostic(f"link {self.tree.root!r}", message, "note"))
+        outside = [link for link in part.outside if link not in self.frames]
+        if outside:
+            message = f"left out, as is all that is not below {part.root!r}: {self.masses(outside)}"
+            self.diagnostics.append(Diagnostic(f"link {outside[0]!r}", message, "note"))
         for links in part.dropped:
             message = f"dropped with all beyond it: {self.masses(links)}"
             massless = not any(self.inertias[link].mass for link in links)

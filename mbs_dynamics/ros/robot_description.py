@@ -40,7 +40,7 @@ class Gravity(NamedTuple):
     """A requested free-fall acceleration in m/s^2."""
 
     link: str
-    """The link in whose frame it is resolved; empty for the root link."""
+    """The link in whose frame it is resolved; empty for the root link of the description."""
     vector: Vector
 
 
@@ -169,7 +169,7 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
 
 
 def fixed_links(model: Model) -> list[str]:
-    """Return the fixed links, the root link first."""
+    """Return the fixed links, the root link of the description first."""
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
 
 
@@ -180,9 +180,10 @@ def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
     for invalid numbers.
     """
     vector = check_gravity("gravity", gravity.vector)
-    if not gravity.link:
+    link = gravity.link or next(iter(fixed_links(model)), "")
+    if not link:
         return vector
-    frame = model.frames[gravity.link]
+    frame = model.frames[link]
     if frame.body != GROUND:
         raise ModelError(
             f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "

@@ -27,6 +27,7 @@ from urdf_reference import (
     urdf,
 )
 
+import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownBodyError, UrdfError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
@@ -205,6 +206,32 @@ def test_root_becomes_the_ground_and_the_rest_is_noted():
     for name in "cdefgh":
         relative = np.linalg.inv(before["c"]) @ before[name]
         np.testing.assert_allclose(after[name], relative, atol=1e-14)
+
+
+@pytest.mark.parametrize("rpy", [(0, 0, 0), (-np.pi / 2, 0, 0), (0.3, -0.5, 1.2)])
+@pytest.mark.parametrize("gravity", [(0, 0, -9.81), (1.0, 2.0, -3.0)])
+def test_gravity_is_turned_along_to_a_root_below_fixed_joints(gravity, rpy):
+    """As for the whole robot; the links above remain, with their frames."""
+    turned = f'<origin xyz="0.1 0.2 0.3" rpy="{rpy[0]} {rpy[1]} {rpy[2]}"/>'
+    parts = [*map(link, ("world", "column", "base", "arm")), joint("j", "base", "arm", more=STATED)]
+    parts += [joint("lift", "world", "column", "fixed", turned)]
+    parts += [joint("mount", "column", "base", "fixed", '<origin rpy="0 0.4 0"/>')]
+    whole, below = (load(urdf(*parts), root=r, gravity=gravity) for r in (None, "base"))
+    q = np.array([0.7])
+    torques = [mbs.gravity_torques(x, q) for x in (whole, below)]
+    np.testing.assert_allclose(*torques, rtol=0, atol=1e-12)
+    names = ["world", "base", "arm"]
+    poses = [mbs.forward_kinematics(x, q, bodies=names) for x in (whole, below)]
+    relative = [np.linalg.inv(C[0]) @ C[1:] for C in poses]
+    np.testing.assert_allclose(*relative, rtol=0, atol=1e-12)
+    assert any("is turned against 'world': gravity is (" in note for note in notes(below))
+
+
+def test_gravity_stays_in_the_axes_of_a_root_below_a_joint_that_moves():
+    below = load(chain(("i", "revolute", ORIGIN + STATED), ("j", "revolute", STATED)), root="b")
+    assert below.gravity.tolist() == [0, 0, -9.81]
+    assert any("joint 'i' above it moves, so that gravity" in note for note in notes(below))
+    assert "a" not in below.frames
 
 
 def test_tip_keeps_the_bodies_on_the_way_whole():

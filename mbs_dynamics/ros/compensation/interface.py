@@ -202,7 +202,7 @@ class GravityCompensationSettings(DescribedSettings):
     )
     gravity: tuple[float, float, float] = setting(
         STANDARD_GRAVITY,
-        "Free-fall acceleration in the root link's frame. The topic ~/gravity replaces it; the "
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
         "latest setting wins.",
         "m/s^2",
         constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",

@@ -55,7 +55,7 @@ class DynamicsSettings(DescribedSettings):
     )
     gravity: tuple[float, float, float] = setting(
         (0.0, 0.0, -9.81),
-        "Free-fall acceleration in the root link's frame. The topic ~/gravity replaces it; the "
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
         "latest setting wins.",
         "m/s^2",
         constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",

@@ -205,7 +205,8 @@ class Robot:
     @property
     def root(self) -> str:
         """The root link; its frame is the inertial one. Empty if the model has no such frame."""
-        return next(iter(fixed_links(self.model)), "")
+        ground = (self.model.frames[name] for name in fixed_links(self.model))
+        return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
     def twist_frame(self, body: str) -> str:
         """Return the frame in whose axes the twist of a body is resolved."""

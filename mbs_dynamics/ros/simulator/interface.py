@@ -78,7 +78,7 @@ class SimulatorSettings(RobotSettings):
     )
     gravity: tuple[float, float, float] = setting(
         (0.0, 0.0, -9.81),
-        "Free-fall acceleration in the root link's frame.",
+        "Free-fall acceleration in the axes of the URDF's root link.",
         "m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
         read_only=True,

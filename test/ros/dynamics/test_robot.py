@@ -279,6 +279,25 @@ def test_root_and_tip():
     assert made.robot.twist_frame("link5") == "link2"
 
 
+@pytest.mark.parametrize("gravity", [None, (1.0, 2.0, -9.0)])
+def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
+    """As a parameter, and on the topic without a frame; a frame that is named is its own."""
+    mounted = ARM7.replace("base_link", "arm_base").replace(
+        "</robot>",
+        '<link name="world"/><joint name="mount" type="fixed"><parent link="world"/>'
+        '<child link="arm_base"/><origin xyz="0 0 1" rpy="0.3 -0.7 0.4"/></joint></robot>',
+    )
+    whole, below = (manager(mounted, root=root) for root in ("", "arm_base"))
+    below.set_gravity(Gravity("world", (0.0, 0.0, -5.0)))
+    for made in (whole, below):
+        made.set_gravity(Gravity("", gravity or (0.0, 0.0, -9.81)))
+    torques = [mbs.gravity_torques(made.robot.model, np.full(7, 0.3)) for made in (whole, below)]
+    np.testing.assert_allclose(*torques, rtol=0, atol=1e-12)
+    assert (whole.robot.root, below.robot.root) == ("world", "arm_base")
+    below.set_gravity(Gravity("arm_base", (0.0, 0.0, -9.81)))
+    assert below.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
 ALL = {
     **EXTRAS,
     "publish_external_torques": True,
