@@ -15,10 +15,10 @@ from typing import Any
 LONGEST_QUOTE = 100
 """Characters of a received value that a message quotes."""
 
-LONGEST_LIST = 2000
+LONGEST_LIST = 1500
 """Characters of the valid names that a message lists."""
 
-LONGEST_MESSAGE = 4000
+LONGEST_MESSAGE = 2000
 """Characters of a message."""
 
 
