@@ -173,7 +173,16 @@ def test_the_manifest_declares_every_import() -> None:
     standard = {*sys.stdlib_module_names, "mbs_dynamics"}
     # no ROS or Ubuntu package of the first exists; matplotlib draws figures, when asked to, and the
     # others identify and show robots
-    optional = {"imageio", "llvmlite", "matplotlib", "rosbags", "scipy", "trimesh", "viser"}
+    optional = {
+        "imageio",
+        "llvmlite",
+        "matplotlib",
+        "rosbags",
+        "scipy",
+        "trimesh",
+        "viser",
+        "websockets",
+    }
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "launch").glob("*.py")]
     imported = set().union(*(imports_of(path) for path in files)) - standard - optional
     assert {DECLARED_AS.get(name, name) for name in imported} <= declared
