@@ -26,7 +26,7 @@ rk4                  the classical Runge-Kutta scheme, with M and f of     4    
 While friction or stops act, rk4 is of order 1. Viscous damping acts at each stage, so that the
 order remains 4, if the step resolves it; else it acts between the middle and the end of the step,
 so that rates decay without a change of sign. The same holds for ``runge_kutta`` of
-:func:`mbs_dynamics.simulate`.
+``simulate``.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Stepper:
 
         ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
         arrays may have batch axes. For speed it is not checked that h is positive and the state
-        finite; :func:`mbs_dynamics.simulate` does.
+        finite; ``simulate`` does.
 
         Raises ArgumentError for a wrong shape or type; SingularError, which names the joint, if the
         mass matrix is not positive definite.
