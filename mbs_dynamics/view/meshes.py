@@ -96,8 +96,10 @@ def appearance(
             try:
                 mesh = _shaped(visual, files)
                 mesh.apply_transform(frame.placement @ visual.placement)
-                if not np.isfinite(mesh.bounds).all() or mesh.faces.min() < 0:
-                    raise ValueError("it has numbers that are infinite, or vertices of no number")
+                if mesh.bounds is None or not np.isfinite(mesh.bounds.astype(np.float32)).all():
+                    raise ValueError("it has no extent, or numbers that single precision has not")
+                if mesh.faces.min() < 0:
+                    raise ValueError("it has triangles of vertices that do not exist")
             except Exception as error:  # the readers of meshes raise anything
                 name = quoted(visual.link)
                 problems.append(f"link {name}: {_reason(error)}; shown as a capsule")
@@ -126,7 +128,11 @@ def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> P
     must lead to the folder of the URDF, its package, ``packages``, or workspaces. Raises
     FileNotFoundError for a missing file, for one elsewhere, and for a URL.
     """
-    address, shown = urlparse(filename), shortened(repr(filename), LONGEST_REASON)
+    shown = shortened(repr(filename), LONGEST_REASON)
+    try:
+        address = urlparse(filename)
+    except ValueError as error:
+        raise FileNotFoundError(f"mesh {shown} is no path and no URL: {error}") from error
     if address.scheme in ("http", "https"):
         raise FileNotFoundError(f"mesh {shown} is a URL, and nothing is downloaded")
     if address.scheme in ("package", "model"):

@@ -8,6 +8,8 @@ import re
 import threading
 import time
 from contextlib import contextmanager
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -154,6 +156,9 @@ def test_a_new_description_opens_a_new_page_at_the_same_address(ros):
         assert until(lambda: viewer.live.page is not first and viewer.live is not None)
         assert viewer.live.page.name == "other"
         assert viewer.live.page.server.get_port() == port
+        foreign = Request(viewer.live.page.address, headers={"Origin": "http://evil.example"})
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(foreign)
 
 
 def state(q, names=ARM.joint_names, stamp=1):

@@ -137,6 +137,25 @@ def test_a_link_in_a_package_may_lead_out_of_it(cube, tmp_path):
 def test_nothing_is_fetched_from_a_network():
     with pytest.raises(FileNotFoundError, match="nothing is downloaded"):
         find_mesh("https://example.com/a.stl", None, ())
+    with pytest.raises(FileNotFoundError, match=r"'http://\[/a\.stl'"):
+        find_mesh("http://[/a.stl", None, ())
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "<box size='1e308 1e308 1'/>",
+        "<sphere radius='1e308'/>",
+        "<sphere radius='0'/>",
+        "<cylinder radius='0' length='0'/>",
+        "<cylinder radius='1e-320' length='1e308'/>",
+    ],
+)
+def test_shapes_that_cannot_be_drawn_are_capsules(shape):
+    text = URDF.format(mesh="").replace('<box size="0.1 0.1 0.2"/>', shape)
+    parts, problems = looks(text)
+    assert "link 'tool': it has no extent" in problems[1]
+    assert all(np.abs(part.mesh.bounds).max() < 1.0 for part in parts)
 
 
 def test_a_missing_mesh_is_named_and_shown_as_a_capsule(tmp_path):
