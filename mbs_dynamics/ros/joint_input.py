@@ -32,6 +32,9 @@ Efforts above it, in N m or N, are rejected as well."""
 KEPT_LAYOUTS = 32
 """Number of lists of names that are cached."""
 
+MOST_NAMES = 10_000
+"""Number of names in a message beyond which it is rejected: to find joints would take too long."""
+
 NO_VELOCITIES = "the message holds no velocities"
 NAN_VELOCITY = "the velocity is NaN, as ros2_control writes where none is measured"
 FIRST_POSITION = "velocities are differences of positions, and this is the first position"
@@ -371,6 +374,9 @@ class JointInput:
 
     def _layout_of(self, names: Sequence[str]) -> _Layout:
         """Return the layout of messages with these names."""
+        if len(names) > MOST_NAMES:
+            said = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
+            return _Layout([], Rejection("too_many_names", said))
         key = tuple(names)
         layout = self._layouts.get(key)
         if layout is None:

@@ -39,7 +39,9 @@ from mbs_dynamics.ros.robot_description import (
     root_gravity,
 )
 
-IGNORED = frozenset({"no_joints", "repeated_stamp", "partial", "incomplete_joints"})
+IGNORED = frozenset(
+    {"no_joints", "too_many_names", "repeated_stamp", "partial", "incomplete_joints"}
+)
 """Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
 
 IDLE_PERIOD = 0.5

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
-from gravity_bench import ARM7, JOINTS, REST, Q
+from gravity_bench import ARM7, JOINTS, REST, Bench, Q
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
@@ -223,6 +223,19 @@ def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypat
     assert enabled.core.policy.fault.kind == "new_description"
     assert enabled.core.pending is not None
     assert read == []
+
+
+def test_joint_states_with_a_million_names_are_ignored_without_ros_too():
+    bench = Bench().enabled()
+    names, zeros = list(map(str, range(MANY))), [0.0] * MANY
+    spent = []
+    for k in range(3):
+        begin = time.thread_time()
+        answer = bench.core.receive(names, zeros, zeros, stamp=k + 1, now=bench.now)
+        spent.append(time.thread_time() - begin)
+        assert answer.rejected.kind == "too_many_names"
+    assert min(spent) < LONGEST_DELAY
+    assert bench.state == "enabled"
 
 
 def test_the_watchdog_reads_no_oversized_command(ros, controller_manager_msgs):
