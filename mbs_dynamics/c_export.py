@@ -61,7 +61,7 @@ def export_c(
     header. Names, orders and sizes of joints and bodies, the model's gravity and payloads are
     constants in the header.
 
-    ``prefix`` is by default the model's name, as an identifier. ``precision`` is ``"double"`` or
+    ``prefix`` is by default the model's name, made an identifier. ``precision`` is ``"double"`` or
     ``"single"``. The other options apply to every algorithm that has them, as in
     :func:`~mbs_dynamics.compile`: ``body="tool"``, ``representation="hybrid"``, ``wrenches=True``.
 
@@ -69,7 +69,9 @@ def export_c(
     a prefix that is no identifier; UnknownBodyError and the like; OSError if a file cannot be
     written.
     """
-    prefix = re.sub(r"\W", "_", model.name) if prefix is None else prefix
+    if prefix is None:
+        prefix = re.sub(r"\W", "_", model.name, flags=re.ASCII)
+        prefix = prefix if prefix[:1].isalpha() else f"robot_{prefix.strip('_')}".rstrip("_")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
     if precision not in PRECISIONS:
@@ -236,9 +238,17 @@ def _shape(port: Port) -> str:
 def _comment(paragraphs: Iterable[str]) -> str:
     lines: list[str] = []
     for paragraph in paragraphs:
-        for line in paragraph.replace("*/", "* /").splitlines():
-            lines += textwrap.wrap(line, WIDTH - 3)
+        for line in paragraph.splitlines():
+            lines += textwrap.wrap(_harmless(line), WIDTH - 3)
     return "/* " + "\n * ".join(lines) + " */"
+
+
+def _harmless(text: str) -> str:
+    """Return a line of a comment that neither ends it nor contains trigraphs or controls."""
+    for pair in ("*/", "/*", "??"):
+        while pair in text:
+            text = text.replace(pair, " ".join(pair))
+    return "".join(x if " " <= x <= "~" else ascii(x)[1:-1] for x in text)
 
 
 def _wrapped(signature: str) -> str:
@@ -246,5 +256,8 @@ def _wrapped(signature: str) -> str:
 
 
 def _string(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """Return a string of C, in UTF-8; what is no plain character of it as an octal escape."""
+    data = text.encode("utf-8", "surrogatepass")
+    plain = (" " <= chr(x) <= "~" and chr(x) not in '"?\\' for x in data)
+    letters = (chr(x) if fine else f"\\{x:03o}" for x, fine in zip(data, plain, strict=True))
+    return f'"{"".join(letters)}"'

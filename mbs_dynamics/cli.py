@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_identify import add_identification
-from mbs_dynamics.cli_simulate import add_commands
+from mbs_dynamics.cli_simulate import add_commands, add_robot, robot_of
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
@@ -37,7 +38,7 @@ def command_line() -> argparse.ArgumentParser:
     info = commands.add_parser(
         "info", help="print a robot's tree, masses, limits, warnings and operation counts"
     )
-    info.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    add_robot(info)
     info.add_argument("--root", help="link to take as the ground (default: the root link)")
     info.add_argument("--tip", help="keep only the chain from the root to this link")
     info.set_defaults(run=_info)
@@ -68,7 +69,14 @@ def command_line() -> argparse.ArgumentParser:
         metavar="NAME,...",
         help="algorithms, such as gravity_torques,inverse_dynamics,jacobian",
     )
-    export.add_argument("--output", required=True, help="folder for the .c and the .h file")
+    export.add_argument(
+        "--out",
+        "--output",
+        dest="output",
+        required=True,
+        metavar="FOLDER",
+        help="folder for the .c and the .h file",
+    )
     export.add_argument("--prefix", help="first part of all names in C (default: the robot's name)")
     export.add_argument("--precision", choices=("double", "single"), default="double")
     export.add_argument("--body", help="body or link, for algorithms that take one")
@@ -112,6 +120,9 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal may lack the letters of a name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     options = command_line().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -121,6 +132,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the pipe has closed it
         sys.stderr.close()
         return 0
+    except OSError as error:
+        said = f"{error.filename!r}: {error.strerror}" if error.filename else str(error)
+        print(f"mbs-dynamics: cannot read or write {said}", file=sys.stderr)
+        return 1
 
 
 def _of_ros(module: str, purpose: str) -> Any:
@@ -155,18 +170,14 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     asked = {name: getattr(options, name) for name in ("body", "representation", "wrenches")}
-    try:
-        written = export_c(
-            _robot(options.robot),
-            options.functions,
-            options.output,
-            prefix=options.prefix,
-            precision=options.precision,
-            **{name: value for name, value in asked.items() if value},
-        )
-    except OSError as error:
-        print(f"mbs-dynamics: cannot write to {options.output!r}: {error}", file=sys.stderr)
-        return 1
+    written = export_c(
+        _robot(options.robot),
+        options.functions,
+        options.output,
+        prefix=options.prefix,
+        precision=options.precision,
+        **{name: value for name, value in asked.items() if value},
+    )
     print("\n".join(map(str, written)))
     return 0
 
@@ -205,7 +216,7 @@ def _size(text: str) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    model = _robot(options.robot, root=options.root, tip=options.tip)  # warned of below
+    model = robot_of(options)  # warned of below
     for line in describe(model):
         print(line)
     backend = default_backend()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, SimulationError
+from mbs_dynamics.errors import ArgumentError, SimulationError, listed
 from mbs_dynamics.integrate import (
     METHODS,
     BodyMotion,
@@ -37,6 +38,7 @@ from mbs_dynamics.integrate.floating import BASE, has_floating_base
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 
 Simulated = Motion | FloatingMotion
 """What the command simulates."""
@@ -45,7 +47,7 @@ Simulated = Motion | FloatingMotion
 def add_commands(commands: Any) -> None:
     """Add the two commands to the parser's subcommands."""
     run = commands.add_parser("simulate", help="simulate a robot, under gravity and torques")
-    run.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    add_robot(run)
     run.add_argument("--root", help="link to take as the ground (default: the root link)")
     run.add_argument("--tip", help="keep only the chain from the root to this link")
     add_state(run)
@@ -82,6 +84,19 @@ def add_commands(commands: Any) -> None:
     plot.set_defaults(run=_plot)
 
 
+def add_robot(parser: argparse.ArgumentParser, **more: Any) -> None:
+    """Add the argument of a robot, and that of a .xacro file."""
+    parser.add_argument(
+        "robot", help="path of a URDF or .xacro, or the name of a robot shipped here: arm7", **more
+    )
+    parser.add_argument(
+        "--xacro-args",
+        default="",
+        metavar="ARGS",
+        help='arguments of the .xacro, such as "ur_type:=ur5e name:=ur"',
+    )
+
+
 def add_state(parser: argparse.ArgumentParser) -> None:
     """Add the options of an initial state; see :func:`initial_state`."""
     parser.add_argument(
@@ -90,8 +105,9 @@ def add_state(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="JOINT=VALUE",
-        help="initial posture, in rad or m; joints that are not named start at zero, or at the "
-        "nearest limit. Alternatively one VALUE without a name for each joint",
+        help="initial posture, in rad or m: JOINT=VALUE of any joints, such as elbow=0.5, while "
+        "others start at zero or the nearest limit; or one VALUE for each joint, in the order that "
+        "info prints",
     )
     parser.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
                         help="initial rates, in the same way (default: at rest)")  # fmt: skip
@@ -106,7 +122,11 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 def model_code(path: Path, options: argparse.Namespace) -> str:
     """Return a Python expression for the model of a command line."""
     chain = "".join(f", {name}={x!r}" for name in ("root", "tip") if (x := getattr(options, name)))
-    return f"mbs.Model.from_urdf({str(path)!r}{chain})"
+    source = repr(str(path))
+    if path.suffix == ".xacro":
+        given = split_arguments("xacro_args", options.xacro_args)
+        source = f"xacro.process_file({source}, mappings={given}).toxml()"
+    return f"mbs.Model.from_urdf({source}{chain})"
 
 
 def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
@@ -135,11 +155,26 @@ def _add_pictures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--animation", type=Path, metavar="FILE", help="animate it: .gif")
 
 
-def robot(name: str, root: str | None = None, tip: str | None = None) -> mbs.Model:
-    """Return the model of a URDF, or of a robot shipped here, without warnings."""
+def robot(
+    name: str, root: str | None = None, tip: str | None = None, xacro_args: str = ""
+) -> mbs.Model:
+    """Return the model of a URDF or .xacro, or of a robot shipped here, without warnings."""
+    source = robot_source(robot_file(name), xacro_args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(robot_file(name), root=root, tip=tip)
+        return mbs.Model.from_urdf(source, root=root, tip=tip)
+
+
+def robot_of(options: argparse.Namespace) -> mbs.Model:
+    """Return the model of a command line."""
+    return robot(options.robot, options.root, options.tip, options.xacro_args)
+
+
+def robot_source(path: Path, xacro_args: str) -> Path | str:
+    """Return the path of a URDF, or the text of the URDF that a .xacro becomes."""
+    if path.suffix != ".xacro" and not xacro_args:
+        return path
+    return read_robot("the robot", str(path), xacro_args)
 
 
 def robot_file(name: str) -> Path:
@@ -161,10 +196,12 @@ def _vector(
     option: str, model: mbs.Model, given: Sequence[tuple[str, float]], x: FloatArray
 ) -> FloatArray:
     """Return x with the settings of a command line in it."""
-    if given and not any(joint for joint, _ in given):
-        if len(given) != model.n:
+    if not all(joint for joint, _ in given):
+        if len(given) != model.n or any(joint for joint, _ in given):
+            got = " ".join(f"{joint}={x:g}" if joint else f"{x:g}" for joint, x in given)
             raise ArgumentError(
-                f"{option} takes {model.n} values, or JOINT=VALUE; got {len(given)}"
+                f"{option} takes JOINT=VALUE of any joints, or {model.n} values, those of "
+                f"{listed(model.joint_names)}; got {got}"
             )
         return np.array([value for _, value in given])
     x = x.copy()
@@ -176,7 +213,7 @@ def _vector(
 
 
 def _check_files(options: argparse.Namespace, out: Path | None) -> None:
-    """Refuse files of unknown kinds before anything is computed."""
+    """Refuse files of unknown kinds, or in missing folders, before anything is computed."""
     for option, path, kinds in (
         ("--out", out, MOTIONS),
         ("--figure", options.figure, FIGURES),
@@ -184,11 +221,23 @@ def _check_files(options: argparse.Namespace, out: Path | None) -> None:
     ):
         if path is not None and path.suffix not in kinds:
             raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
+        if path is not None:
+            _check_folder(option, path)
+
+
+def _check_folder(option: str, path: Path) -> None:
+    """Raise ArgumentError if a file cannot be written, since its folder does not exist."""
+    if not path.parent.is_dir():
+        raise ArgumentError(
+            f"{option} is {str(path)!r}, but there is no folder {str(path.parent)!r}"
+        )
+    if path.is_dir():
+        raise ArgumentError(f"{option} is {str(path)!r}, which is a folder; valid is a file")
 
 
 def _simulate(options: argparse.Namespace) -> int:
     _check_files(options, options.out)
-    model = robot(options.robot, options.root, options.tip)
+    model = robot_of(options)
     if options.gravity is not None:
         model = model.with_gravity(options.gravity)
     q, qd = initial_state(model, options)
@@ -227,7 +276,7 @@ def _computed(
 
 def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) -> int:
     motion, taken, failed = computed
-    _report(model, motion, round(motion.t[-1] / options.step), taken)
+    _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
     _write(motion, options, lambda: model, options.out)
     if failed is not None:
         raise failed
@@ -240,7 +289,8 @@ def _view(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Nam
     from mbs_dynamics.view.playback import Playback, RunningSimulation
 
     path = robot_file(options.robot)
-    opened = open_page(model, path, model_code=model_code(path, options), port=options.port)
+    source, code = robot_source(path, options.xacro_args), model_code(path, options)
+    opened = open_page(model, source, beside=path, model_code=code, port=options.port)
     page, running = opened.page, RunningSimulation(opened.drawn)
     done: Queue[_Computed | Exception] = Queue()
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.cli_simulate import (
     add_page,
+    add_robot,
     add_state,
     initial_state,
     model_code,
     motion_of_robot,
-    robot,
     robot_file,
+    robot_of,
+    robot_source,
 )
 from mbs_dynamics.errors import ArgumentError, BackendError
 
@@ -29,11 +31,7 @@ if TYPE_CHECKING:
 def add_view(commands: Any) -> None:
     """Add the subcommand."""
     view = commands.add_parser("view", help="show a robot in the browser, on this machine only")
-    view.add_argument(
-        "robot",
-        nargs="?",
-        help="path of a URDF, or the name of a robot shipped here: arm7; not with --ros",
-    )
+    add_robot(view, nargs="?")
     view.add_argument("--root", help="link to take as the ground (default: the root link)")
     view.add_argument("--tip", help="keep only the chain from the root to this link")
     add_state(view)
@@ -96,10 +94,11 @@ def _view(options: argparse.Namespace) -> int:
         check_picture(options.write, bool(options.motion))
     motions = [motion_of_robot(path) for path in options.motion]
     path = robot_file(options.robot)
-    model = robot(options.robot, options.root, options.tip)
+    model = robot_of(options)
     opened = open_page(
         model,
-        path,
+        robot_source(path, options.xacro_args),
+        beside=path,
         packages=options.package_path,
         model_code=model_code(path, options),
         port=_port(options),
@@ -129,7 +128,7 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def _live(options: argparse.Namespace) -> int:
-    given = ("robot", "write", "motion", "q", "qd", "root", "tip")
+    given = ("robot", "xacro_args", "write", "motion", "q", "qd", "root", "tip")
     refused = [name for name in given if getattr(options, name)]
     if refused:
         raise ArgumentError(f"--ros shows a live robot and does not take {refused[0]!r}")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -72,3 +73,23 @@ def test_info_says_what_is_wrong_in_one_line(capsys, arguments, said):
 def test_the_command_runs_as_a_process():
     command = [sys.executable, "-m", "mbs_dynamics.cli", "--version"]
     assert subprocess.run(command, capture_output=True, text=True).stdout.strip() == mbs.__version__
+
+
+def test_names_that_a_terminal_cannot_show(tmp_path):
+    path = tmp_path / "named.urdf"
+    text = robot_path("arm7").read_text().replace('name="arm7"', 'name="机器人"', 1)
+    path.write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "mbs_dynamics.cli", "info", str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert said.stdout.startswith(r"\u673a\u5668\u4eba: 7 coordinates")
+
+
+def test_a_description_without_inertials_is_warned_of_once(tmp_path, capsys):
+    text = re.sub(r"<inertial>.*?</inertial>", "", robot_path("arm7").read_text(), flags=re.DOTALL)
+    path = tmp_path / "bare.urdf"
+    path.write_text(text)
+    _, out, _ = info(capsys, path)
+    said = [line for line in out.splitlines() if "mass" in line and "massless" not in line]
+    assert sum("for kinematics only" in line for line in said) == 1
+    assert "no mass of its own" not in out

@@ -134,7 +134,10 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--q", "elbow=1"], "no joint 'elbow'"),
-        (["--q", "1", "2"], "--q takes 7 values, or JOINT=VALUE; got 2"),
+        (
+            ["--q", "1", "2"],
+            "--q takes JOINT=VALUE of any joints, or 7 values, those of joint1, joint2,",
+        ),
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
         (["--every", "0"], "every must be an integer of at least 1"),
@@ -208,3 +211,59 @@ def test_bad_files_to_plot(tmp_path, capsys):
     code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")
     assert code == 1
     assert "an animation needs the robot" in err
+
+
+@pytest.mark.parametrize("option", ["--out", "--figure", "--animation"])
+def test_files_in_missing_folders_are_refused_before_the_work(option, tmp_path, capsys):
+    name = {"--out": "a.npz", "--figure": "a.png", "--animation": "a.gif"}[option]
+    for path in (tmp_path / "none" / name, tmp_path / name):
+        if path.parent == tmp_path:
+            path.mkdir()  # a folder of that name
+        code, out, err = run(capsys, "simulate", "arm7", option, path)
+        assert (code, out) == (1, "")
+        assert err.startswith(f"mbs-dynamics: {option} is {str(path)!r}, ")
+        assert err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_is_one_line(capsys):
+    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", "/proc/run.npz")
+    assert code == 1
+    assert err.startswith("mbs-dynamics: ")
+    assert err.count("\n") == 1
+
+
+XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="mass" default="1"/><link name="base"/>
+  <link name="l"><inertial><origin xyz="0 0 0.1"/><mass value="$(arg mass)"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="l"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def test_commands_take_xacro_with_arguments(tmp_path, capsys):
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.urdf.xacro"
+    path.write_text(XACRO)
+    given = path, "--xacro-args", "mass:=3"
+    code, out, _ = run(capsys, "info", *given)
+    assert (code, "3 kg in motion" in out) == (0, True)
+    code, out, _ = run(capsys, "simulate", *given, "--duration", 0.01)
+    assert (code, "0.01 s in 10 steps" in out) == (0, True)
+    for wrong, said in (
+        ((path, "--xacro-args", "mas:=3"), "no xacro argument 'mas' (did you mean 'mass'?)"),
+        (("arm7", "--xacro-args", "mass:=3"), "is no .xacro file"),
+    ):
+        code, _, err = run(capsys, "info", *wrong)
+        assert (code, said in err) == (1, True)
+    path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+                    '<xacro:macro name="arm" params="x"/></robot>')  # fmt: skip
+    code, _, err = run(capsys, "info", path)
+    assert (code, "only defines macros" in err) == (1, True)
+
+
+@pytest.mark.parametrize("values", [["0.1", "0.2"], ["0.1", "joint2=0.2"]])
+def test_postures_that_are_neither_named_nor_whole(values, capsys):
+    code, _, err = run(capsys, "simulate", "arm7", "--q", *values)
+    assert code == 1
+    assert "--q takes JOINT=VALUE" in err
+    assert f"joint7; got {' '.join(values)}" in err

@@ -186,9 +186,13 @@ def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
     own = model.model
     locked = compiled(own).once(_locked, lambda: _locked(Tree(own.without_payloads())))
+    without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
+    bare = {body.joint.coordinate for body in without}
+    here = " here: the joints beyond it leave it none, as in gimbal lock"
     said = [
         f"the mass matrix is singular: joint {name!r} moves no inertia"
-        for name in model.joint_names
+        + (here if k in bare and felt > 0.0 else "")
+        for k, (name, felt) in enumerate(zip(model.joint_names, locked, strict=True))
     ]
     return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
 

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from mbs_dynamics.locks import Lock
 from mbs_dynamics.model.values import Recent
 
 MOST_KERNELS = 500
@@ -20,7 +20,7 @@ class Compiled:
     def __init__(self, others: Compiled | None = None) -> None:
         self.kernels: Recent = Recent(MOST_KERNELS) if others is None else others.kernels
         """Programs and kernels by algorithm and options."""
-        self.lock: Any = threading.RLock() if others is None else others.lock
+        self.lock: Any = Lock() if others is None else others.lock
         """Held during compilation, so that no two threads compile the same."""
         self.calls: dict[Any, Any] = {}
         """Kernel and model inputs by algorithm and options, for calls with this very model."""

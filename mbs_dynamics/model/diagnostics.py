@@ -64,10 +64,14 @@ def warn(model: M) -> M:
 def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     """Return diagnostics of the inertias of bodies, and of the joints that own coordinates."""
     said = []
+    massless = bool(bodies) and not _any_inertia(bodies)
+    if massless:
+        message = "nothing that moves has mass or inertia: for kinematics only"
+        said.append(Diagnostic("the robot", f"{message}, since the mass matrix is singular"))
     for body in bodies:
         link = f"link {body.name!r}"
         said += [Diagnostic(link, message) for message in body.inertia.violations()]
-        if body.inertia.mass == 0.0:
+        if body.inertia.mass == 0.0 and not massless:
             said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
     moved: dict[int, list[int]] = {}
     for i, body in enumerate(bodies):
@@ -79,7 +83,8 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     for joint in owners:
         if joint.coordinate in contradicted:
             said.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
-        said += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
+        if not massless:
+            said += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
         effort = joint.limits.effort
         if effort is None or effort <= 0.0:
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
@@ -92,10 +97,14 @@ def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
 
     In the description of a real robot, such as a URDF, missing masses are reported one by one.
     """
-    if not any(body.inertia.mass or body.inertia.tensor.any() for body in bodies):
+    if not _any_inertia(bodies):
         said = "no body has mass or inertia: for kinematics only"
         return [Diagnostic("the mechanism", said, "note")]
     return diagnose(bodies)
+
+
+def _any_inertia(bodies: Sequence[Body]) -> bool:
+    return any(body.inertia.mass or body.inertia.tensor.any() for body in bodies)
 
 
 def _inertia_beyond(bodies: Sequence[Body]) -> list[tuple[bool, bool]]:

@@ -22,6 +22,7 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, factors, limits
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
+from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
 
 
@@ -116,6 +117,7 @@ class _Assembly:
             else:
                 self.move(joint, parent.body, pose)
         self.say_what_is_left_out()
+        self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies

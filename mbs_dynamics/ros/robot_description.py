@@ -135,6 +135,11 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
             close = difflib.get_close_matches(name, arguments.read, n=1)
             told += f"; did you mean {close[0]!r} by {name!r}?" if close else ""
         raise UrdfError(f"xacro failed on {str(file)!r}: {said} (xacro_args: {told})") from error
+    if "<link" not in text:
+        raise UrdfError(
+            f"{str(file)!r} becomes no robot: a .xacro that only defines macros is for others to "
+            "include; valid is one that calls them"
+        )
     for name in given:
         if name not in arguments.read:
             raise UnknownXacroArgumentError(name, sorted(arguments.read))

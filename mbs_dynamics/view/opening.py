@@ -29,6 +29,7 @@ def open_page(
     model: Model,
     urdf: Path | str,
     *,
+    beside: Path | None = None,
     packages: Sequence[Path] = (),
     model_code: str = "",
     port: int | None = None,
@@ -37,12 +38,13 @@ def open_page(
 ) -> Opened:
     """Serve a page for the model of a URDF, given as a path or as XML text.
 
-    ``report`` receives messages about missing meshes and closed pages; the other arguments are
+    Relative paths of meshes are searched ``beside`` a file, by default that of the URDF. ``report``
+    receives messages about missing meshes and closed pages; the other arguments are
     those of :func:`~mbs_dynamics.view.meshes.appearance` and :class:`~mbs_dynamics.view.page.Page`.
     Raises ArgumentError if the port is taken.
     """
     drawn = DrawnModel.of(model)
-    source = urdf if isinstance(urdf, Path) else None
+    source = urdf if isinstance(urdf, Path) else beside
     look = appearance(model, visuals_of(urdf), drawn.size, source, packages)
     for problem in look.problems:
         report(problem)

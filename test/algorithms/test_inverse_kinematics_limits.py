@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
+
 import numpy as np
 import pytest
 from arms import (
@@ -252,3 +255,30 @@ def test_step_of_the_search_moves_a_coordinate_at_its_limit_back_inside():
     narrow = least_squares(np.array([0.0, -1.0, -1.0]), np.array([0.25, 0.0, 1.0]))
     ahead, _ = _step(narrow, np.zeros((1, 3)), e, J, np.array([0.0]))
     assert_close(ahead, [[0.25, -0.2, 0.1]], 1e-12)
+
+
+@pytest.mark.parametrize("limit", [1.0, 1.5, 2.0, 2.6])
+def test_targets_at_the_corners_of_the_limits_are_found(limit):
+    """Poses that all joints reach at limits alone, to rounding."""
+    axes = np.array([[0, 0, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    arm = six_axes(axes, limit)
+    corners = np.array(list(itertools.product((-limit, limit), repeat=6)))
+    targets = mbs.forward_kinematics(arm, corners, bodies=["l6"])[:, 0]
+    found = mbs.inverse_kinematics(arm, targets, "l6")
+    assert found.success.all()
+    assert (np.abs(found.q) <= limit).all()
+    reached = mbs.forward_kinematics(arm, found.q, bodies=["l6"])[:, 0]
+    assert_close(reached, targets, 1e-7)
+
+
+def six_axes(axes, limit):
+    text = '<robot name="r"><link name="l0"/>'
+    for k, (x, y, z) in enumerate(axes, 1):
+        text += (
+            f'<link name="l{k}"/><joint name="j{k}" type="revolute"><parent link="l{k - 1}"/>'
+            f'<child link="l{k}"/><origin xyz="{0.3 * (k > 1)} 0 0"/><axis xyz="{x} {y} {z}"/>'
+            f'<limit lower="{-limit}" upper="{limit}" effort="1" velocity="1"/></joint>'
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mbs.Model.from_urdf(text + "</robot>")

@@ -21,6 +21,7 @@ from urdf_reference import joint, link, load, urdf
 import mbs_dynamics as mbs
 from mbs_dynamics import linearize
 from mbs_dynamics.algorithms.mass_matrix import factorize
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.representation.tree import Tree
 from mbs_dynamics.resources import robot_path
 
@@ -284,3 +285,15 @@ def test_what_is_not_finite_is_said(backend):
     q = np.full(arm.n, np.nan)
     with pytest.raises(mbs.SingularError, match=r"; an input is not finite$"):
         kernel(q, np.zeros(arm.n), np.zeros(arm.n))
+
+
+def test_gimbal_lock_is_named():
+    """Angles of a floating body at 90 degrees, where two of their axes coincide."""
+    body = mbs.spatial_inertia(1.0, (0, 0, 0), np.eye(3))
+    parts = [Connection(name="float", joint=macro_joint("free"), body="hull", M_body=body)]
+    model = mbs.Model.from_joints(parts)
+    q = np.zeros(6)
+    mbs.forward_dynamics(model, q, q, q)
+    q[4] = np.pi / 2
+    with pytest.raises(mbs.SingularError, match="'float/rx' moves no inertia here.*gimbal lock"):
+        mbs.forward_dynamics(model, q, np.zeros(6), np.zeros(6))

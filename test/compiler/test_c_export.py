@@ -287,7 +287,54 @@ def test_command(tmp_path, capsys):
     file = tmp_path / "file"
     file.write_text("")
     assert main(["export", "arm7", *asked, "--output", str(file)]) == 1
-    assert "cannot write to" in capsys.readouterr().err
+    assert "cannot read or write" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["export", "arm7", "--functions", "gravity", "--output", str(tmp_path)])
     assert "no algorithm 'gravity'" in capsys.readouterr().err
+
+
+HOSTILE = (
+    "j??/",
+    "a\nb",
+    "*/ int x; /*",
+    'q"); //',
+    "back\\",
+    "机器\u2028",
+    "??)(\x01\x7f",
+    "%s",
+    "**//",
+)
+"""Names of joints that would be code, in comments or strings."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("standard", ["c99", "gnu11"])
+def test_names_are_never_code(standard, tmp_path):
+    model = random_mechanism(1, [-1, *range(len(HOSTILE) - 1)]).model
+    bodies = [
+        dataclasses.replace(body, joint=dataclasses.replace(body.joint, name=name))
+        for body, name in zip(model.bodies, HOSTILE, strict=True)
+    ]
+    model = dataclasses.replace(model, name="??/\n*/x", bodies=tuple(bodies))
+    written = mbs.export_c(model, [mbs.forward_dynamics], tmp_path, prefix="arm")
+    assert all(path.read_bytes().isascii() for path in written)
+    assert not any(b"??" in path.read_bytes() for path in written)
+    main_c, program = tmp_path / "main.c", tmp_path / "main"
+    main_c.write_text(
+        '#include <stdio.h>\n#include "arm.h"\nint main(void) { int k; for (k = 0; k < ARM_JOINTS;'
+        " ++k) { fputs(arm_joint_names[k], stdout); putchar(0); } return 0; }\n"
+    )
+    command = [COMPILER, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-trigraphs"]
+    subprocess.run([*command, main_c, written[0], "-o", program, "-lm"], check=True)
+    said = subprocess.run([program], capture_output=True, check=True).stdout
+    assert said.decode().split("\0")[:-1] == list(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [("7dof", "robot_7dof"), ("ur5-e", "ur5_e"), ("机器人", "robot"), ("_x", "robot_x")],
+)
+def test_the_default_prefix_is_an_identifier(name, prefix, tmp_path):
+    model = dataclasses.replace(mbs.Model.from_urdf(robot_path("arm7")), name=name)
+    source, _ = mbs.export_c(model, [mbs.gravity_torques], tmp_path)
+    assert source.name == f"{prefix}.c"

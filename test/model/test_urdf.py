@@ -325,6 +325,7 @@ def test_partial_inertials_are_reported():
     assert notes(model, "warning") == [
         "link 'b': has a mass of 3 kg without an <inertia>; taken as a point",
         "link 'c': has an <inertial> without a mass; taken to be 0 kg",
+        "link 'c': has an inertia but no mass, as no body can",
     ]
     assert (model.bodies[0].inertia.mass, model.bodies[1].inertia.mass) == (3.0, 0.0)
     np.testing.assert_array_equal(model.bodies[1].inertia.tensor, np.eye(3))

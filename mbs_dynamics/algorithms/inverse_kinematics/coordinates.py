@@ -74,6 +74,13 @@ class Coordinates(NamedTuple):
         other = q + TURN * turns
         return np.where((other < self.lower) | (other > self.upper), nearest, other)
 
+    def clipped(self, q: FloatArray) -> FloatArray:
+        """Return q (..., n) with the moved coordinates at the nearest positions in the limits."""
+        ends = self.lower[self.moved], self.upper[self.moved]
+        found: FloatArray = q.copy()
+        found[..., self.moved] = np.clip(q[..., self.moved], *ends)
+        return found
+
     def outside(self, q: FloatArray) -> Array:
         """Return (..., p) which of the moved coordinates of q (..., n) are beyond their limits."""
         return ((q < self.lower) | (q > self.upper))[..., self.moved]

@@ -20,6 +20,15 @@ from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
 
+MOST_CORNERS = 256
+"""So many corners of the box of limits are compared with a target that no search has reached."""
+
+NEAREST = 4
+"""So many of them are starts."""
+
+AT_LIMITS = 0.3
+"""Probability that a coordinate of a random start is at one of its limits."""
+
 FARTHEST = 1e100
 """Distance in m of a target; far beyond it the squares of errors are no longer finite."""
 
@@ -65,9 +74,10 @@ def inverse_kinematics(
     link.
 
     ``q0`` (..., n), clipped to the limits, is the first start, by default the middle of the limits.
-    The other ``starts`` are random, equal for equal ``seed`` and for all targets; they are tried
-    until the errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for
-    at most ``max_iterations`` steps. Coordinates that do not move the body remain at q0. Revolute
+    The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
+    and for all targets; the last ones have all coordinates at limits. They are tried until the
+    errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for at most
+    ``max_iterations`` steps. Coordinates that do not move the body remain at q0. Revolute
     joints end as few turns from q0 as the limits allow.
 
     Minimises |log(C(q)^-1 C_target)|^2, with lengths divided by that of the arm, by
@@ -102,6 +112,7 @@ def inverse_kinematics(
     first = 0.5 * (low + high) if q0 is None else checks.numbers("q0", q0, (model.n,), batch=True)
     rng = np.random.default_rng(checks.count("seed", seed, least=0))
     random = rng.random((checks.count("starts", starts) - 1, len(moved)))
+    random = (random - 0.5) / (1.0 - AT_LIMITS) + 0.5
     random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
     batch = checks.batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
     poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
@@ -185,13 +196,43 @@ def _search(
             if each is endless:
                 q = coordinates.near(ended.q, first[owners])
                 outside = coordinates.outside(q).any(-1)
-                solved = ended.converged & outside
+                solved = np.flatnonzero(ended.converged & outside)
                 beyond[owners[solved]] = q[solved]
+                if solved.size:  # a solution at limits is found on either side of them
+                    inside = descend(task, targets[owners[solved]], coordinates.clipped(q[solved]))
+                    for mine, theirs in zip(ended._replace(q=q), inside, strict=True):
+                        mine[solved] = theirs
+                    outside[solved] = False
                 cost = np.where(outside, np.inf, ended.cost)
                 ended = ended._replace(q=q, converged=ended.converged & ~outside, cost=cost)
             _keep_better(found, ended, missed)
         begin, end = end, min(2 * end, starts)
+    missed = np.flatnonzero(~found.converged & (starts > 1))
+    corners = _nearest_corners(task, first[missed], targets[missed])
+    if corners.size:
+        owners = np.repeat(missed, corners.shape[1])
+        ended = descend(task, targets[owners], corners.reshape(-1, corners.shape[-1]))
+        _keep_better(found, ended, missed)
     return found, beyond
+
+
+def _nearest_corners(task: Task, first: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return (T, 4, n) positions with all coordinates at limits and the body near each target.
+
+    They are none if there are too many or limits are infinite. Few searches from elsewhere lead to
+    a target that only such positions reach.
+    """
+    p, n = len(task.moved), first.shape[-1]
+    if not len(first) or 2**p > MOST_CORNERS or not np.isfinite([task.lower, task.upper]).all():
+        return np.empty((len(first), 0, n))
+    ends = np.stack(np.meshgrid(*zip(task.lower, task.upper, strict=True)), -1).reshape(-1, p)
+    q = np.repeat(first[:, None], len(ends), axis=1)
+    q[:, :, task.moved] = ends
+    owners = np.repeat(np.arange(len(first)), len(ends))
+    e = task.residual(q.reshape(-1, n), targets[owners])[0]
+    cost = (e * e).sum(-1).reshape(len(first), -1)
+    nearest = np.argsort(cost, axis=1)[:, :NEAREST]
+    return np.take_along_axis(q, nearest[:, :, None], axis=1)
 
 
 def _keep_better(found: Found, ended: Found, at: Array) -> None:

@@ -9,7 +9,6 @@ import ctypes
 import functools
 import itertools
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
 from mbs_dynamics.compiler.jit import cache, elf
 from mbs_dynamics.errors import BackendError
+from mbs_dynamics.locks import Lock, held_during_forks
 
 OLDEST = (0, 45)
 """The first version of llvmlite whose LLVM reads the IR of this package."""
@@ -35,7 +35,7 @@ CODE = (
 PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
 """Lines of /proc/cpuinfo that decide over machine code."""
 
-_lock = threading.Lock()
+_lock = held_during_forks()
 symbols: dict[str, int] = {}
 """Addresses by the names that code gives them, for all code that is placed later."""
 
@@ -203,7 +203,7 @@ SHARED: dict[str, Callable[[], str]] = {
 }
 """What returns the IR of the functions that programs call by name."""
 
-_shared_lock = threading.Lock()
+_shared_lock = Lock()
 
 
 def shared(name: str, emit: Callable[[], str] | None = None) -> int:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from mbs_dynamics.compiler.passes.deduplication import deduplicated
 from mbs_dynamics.compiler.runtime.backends import warn_if_long
 from mbs_dynamics.compiler.runtime.native.table import KernelTable
 from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
+from mbs_dynamics.locks import Lock
 
 
 class Machine:
@@ -34,7 +34,7 @@ class Machine:
         self.plain = llvm.c_type(BODY)(self.function)
         self.table: KernelTable | None = None
         """What calls in machine code read, if there are any: they run vector code, too."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._vector: Vector | None = None
 
     def one(self, buffers: Buffers) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from mbs_dynamics.compiler.passes.strategy import PATIENCE
 from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import TUPLE
 from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
+from mbs_dynamics.locks import Lock
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.kernel import Kernel
@@ -94,7 +94,7 @@ class Dispatcher:
     __call__: Callable[..., Any]
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._table: Any = None
         self._held: list[Any] = [None] * ENTRIES
         self._missed = 0

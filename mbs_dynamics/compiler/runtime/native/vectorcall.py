@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,12 +20,13 @@ from numpy.typing import NDArray
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.native.layout import pointer
 from mbs_dynamics.compiler.runtime.native.python import name_symbols
+from mbs_dynamics.locks import Lock
 
 TP_MEMBERS = 72  # Py_tp_members
 T_PYSSIZET, READONLY = 19, 1
 FLAGS = 1 << 11 | 1 << 18  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_DEFAULT
 
-_lock = threading.Lock()
+_lock = Lock()
 _types: dict[type, type] = {}
 _forever: list[Any] = []
 
