@@ -295,5 +295,5 @@ def test_gimbal_lock_is_named():
     q = np.zeros(6)
     mbs.forward_dynamics(model, q, q, q)
     q[4] = np.pi / 2
-    with pytest.raises(mbs.SingularError, match="'float/rx' moves no inertia here.*gimbal lock"):
+    with pytest.raises(mbs.SingularError, match=r"'float/rx' moves no inertia here.*gimbal lock"):
         mbs.forward_dynamics(model, q, np.zeros(6), np.zeros(6))
