@@ -94,6 +94,10 @@ def _weighted(h: float, weights: tuple[float, ...], rates: list[FloatArray]) -> 
     return total
 
 
+MOST_STEPS = 200_000
+"""Steps of the pair between two states that are asked for, some ten seconds of work."""
+
+
 # -- Dormand and Prince ----------------------------------------------------------------------------
 
 _PAIR = Tableau(
@@ -159,7 +163,15 @@ class DormandPrince:
 
         Raises SimulationError if the tolerance requires steps that are too small.
         """
+        last = self.steps + MOST_STEPS
         while self.t < t:
+            if self.steps == last:
+                raise SimulationError(
+                    f"dormand_prince has not reached t = {t:.9g} s in {MOST_STEPS} steps, the last "
+                    f"one of {self.h:.3g} s at {self.t:.9g} s: the motion is stiff; take rk4, in "
+                    "which damping, friction and stops are implicit, or a shorter step",
+                    time=self.t,
+                )
             self.advance()
         return self.between(t)
 

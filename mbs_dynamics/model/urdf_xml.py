@@ -160,6 +160,11 @@ def _refuse_xacro(where: str, document: Element) -> None:
             )
 
 
+def text_of(source: str | bytes | os.PathLike[str]) -> str:
+    """Return the text of a URDF in whatever encoding; raise UrdfError if it cannot be read."""
+    return _content(source)[1].lstrip(BLANK)
+
+
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 

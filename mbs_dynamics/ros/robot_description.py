@@ -28,6 +28,7 @@ from mbs_dynamics.errors import (
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.urdf_xml import BLANK, text_of
 from mbs_dynamics.ros.interface import check_gravity, existing_file
 
 Vector = tuple[float, float, float]
@@ -78,13 +79,13 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
     if given:
         raise ArgumentError(f"xacro_args is {xacro_args!r}, but {str(file)!r} is no .xacro file")
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = text_of(file)
+    except UrdfError as error:
         raise UrdfError(f"{argument} names {str(file)!r}, which cannot be read: {error}") from error
-    if not text.lstrip().startswith("<"):
+    if not text.startswith("<"):
         raise UrdfError(
             f"{argument} names {str(file)!r}, which is no XML; it begins with "
-            f"{text.lstrip()[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
+            f"{text[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
         )
     return text
 
@@ -163,7 +164,7 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
     ``loads`` are permanent: they become part of the bodies that carry them. Its warnings are in
     ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`under_load` raises.
     """
-    if not text.lstrip().startswith("<"):
+    if not text.lstrip(BLANK).startswith("<"):
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)

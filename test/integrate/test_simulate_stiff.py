@@ -12,7 +12,8 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import JointForces, free_body, simulate, simulate_body
+from mbs_dynamics.errors import SimulationError
+from mbs_dynamics.integrate import JointForces, free_body, runge_kutta, simulate, simulate_body
 from mbs_dynamics.integrate.forces import weight_of_end
 from mbs_dynamics.resources import robot_path
 
@@ -116,6 +117,14 @@ def test_all_solvers_take_implicit_forces(solver):
     given["forces"] = JointForces.of(ARM, damping=30.0, friction=0.5, stops=True)
     found = simulate(ARM, Q, QD, solver=solver, **given)
     assert_close(found.qd, simulate(ARM, Q, QD, **given).qd, 1e-9)
+
+
+def test_a_motion_that_takes_too_many_steps_says_what_to_take(monkeypatch):
+    monkeypatch.setattr(runge_kutta, "MOST_STEPS", 300)
+    model = slider(1e-3)
+    forces = JointForces.of(model, damping=1e4, friction=0.0)
+    with pytest.raises(SimulationError, match=r"in 300 steps.*the motion is stiff; take rk4"):
+        simulate(model, [0.0], [1.0], duration=0.1, method="dormand_prince", forces=forces)
 
 
 def test_weight_of_the_end_makes_rates_decay_like_the_exponential():

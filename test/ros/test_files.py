@@ -95,6 +95,14 @@ def test_a_file_that_is_no_description_is_refused(tmp_path, name, message):
     assert re.search(message, said)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "shift_jis", "gb18030"])
+def test_a_description_may_have_any_encoding(tmp_path, encoding):
+    path = tmp_path / "arm.urdf"
+    text = f'<?xml version="1.0" encoding="{encoding}"?><!-- 腕 --><robot name="r"/>'
+    path.write_bytes(text.encode(encoding))
+    assert read_robot("urdf", str(path)) == text
+
+
 def test_xacro_arguments_without_a_xacro_file_are_refused():
     said = refusal(ArgumentError, read_robot, "urdf", str(robot_path("arm7")), "mass:=2")
     assert "arm7.urdf' is no .xacro file" in said
