@@ -73,6 +73,9 @@ LONGEST_SETTLE = 15.0
 WATCH = 1.5
 """Time in s for which it must then stay."""
 
+JUMP = "a warning that a joint jumped, since the robot is reset"
+CUT = "a warning that joint_states are stale, and an error that the compensation stopped by a fault"
+
 SHOWN = 12
 """Largest number of joints in the table."""
 
@@ -93,6 +96,8 @@ class Act(NamedTuple):
 
     title: str
     play: Callable[[], Iterator[Claim]]
+    expected: str = ""
+    """Warnings and errors of the nodes that belong to it."""
 
 
 class Stage(Node):
@@ -346,11 +351,11 @@ def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
         yield Claim("joint states are back: it stays off until it is enabled again", latched)
 
     return [
-        Act("without compensation", sag),
-        Act("compensation is enabled", float_),
+        Act("without compensation", sag, JUMP),
+        Act("compensation is enabled", float_, JUMP),
         Act("a push", push),
         Act("a payload", payload),
-        Act("joint_states are cut", cut),
+        Act("joint_states are cut", cut, CUT),
     ]
 
 
@@ -480,6 +485,8 @@ def _play(stage: Stage, simulator: subprocess.Popen[bytes]) -> int:
     stage.ready()
     for act in acts(stage, simulator.send_signal):
         print(f"\n== {act.title}", flush=True)
+        if act.expected:
+            print(f"  expected in the log: {act.expected}", flush=True)
         for claim in act.play():
             claims.append(claim)
             stage.clear_table()

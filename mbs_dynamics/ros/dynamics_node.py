@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics import outputs
 from mbs_dynamics.ros.dynamics.contact import Contact
@@ -49,7 +49,7 @@ class DynamicsNode(DescribedNode):
         self._input: JointInput | None = None
         self._contact = Contact()
         self._missing = ""
-        """Why something that needs efforts is not published."""
+        """Which topics lack efforts, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
         self._measured: Any = None
         self._payload = PayloadEstimation(self, lambda: self._manager.robot)
@@ -109,7 +109,7 @@ class DynamicsNode(DescribedNode):
             if self._manager.describe(text):
                 self._adopt()
         except MbsError as error:
-            self.get_logger().error(f"robot_description refused: {error}")
+            self.warn("description", f"robot_description refused: {error}", error=True)
             return False
         return True
 
@@ -127,11 +127,10 @@ class DynamicsNode(DescribedNode):
         self._measured = None
         self._arrange(robot)
         self._enter(self._state)
-        for remark in self._manager.remarks:
-            self.get_logger().warning(remark)
-        self.get_logger().info(
-            f"model {robot.model.name!r}: {robot.model.n} joints, back end {robot.backend}, "
-            f"bodies {', '.join(robot.bodies)}"
+        self._log_model(
+            f"model {quoted(robot.model.name)}: {robot.model.n} joints, back end {robot.backend}, "
+            f"bodies {listed(robot.bodies)}",
+            self._manager.remarks,
         )
 
     def _arrange(self, robot: Robot) -> None:
@@ -195,13 +194,11 @@ class DynamicsNode(DescribedNode):
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""
         self._statistics.answered(begin, computed, self.steady_time(), why_not)
+        self._missing = self._contact.lacking(robot.settings, results.missing)
         if why_not:
             self.warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
-        elif robot.settings.needs_effort:
-            self._missing = results.missing
-            missing = results.missing or self._contact.why_not
-            if missing:
-                self.warn("no effort", f"something that needs efforts is not published: {missing}")
+        elif self._missing:
+            self.warn("no effort", self._missing)
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""
@@ -231,7 +228,7 @@ class DynamicsNode(DescribedNode):
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
         statuses = [
-            outputs.model_status(self._manager, self._cost()),
+            outputs.model_status(self._manager, self._refusals, self._cost()),
             outputs.input_status(
                 self._state, settings, statistics.report(now), stale_for, stale_joints
             ),
@@ -288,7 +285,7 @@ class DynamicsNode(DescribedNode):
             if self._manager.retry():
                 self._adopt()
         except MbsError as error:
-            self.get_logger().error(f"robot_description still refused: {error}")
+            self.warn("description", f"robot_description still refused: {error}", error=True)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
@@ -175,18 +175,17 @@ class GravityCompensationNode(DescribedNode):
             if not self._core.adopt(time.monotonic()):
                 return
         except MbsError as error:
-            self.get_logger().error(f"robot_description refused: {error}")
+            self.warn("description", f"robot_description refused: {error}", error=True)
             return
         arm = self._core.arm
         assert arm is not None
         self._narrow(arm.largest_values(self._settings))
         gc.collect()  # later collections then skip these objects
         gc.freeze()
-        for remark in self._core.remarks:
-            self.get_logger().warning(remark)
-        self.get_logger().info(
-            f"model {arm.model.name!r}: {arm.model.n} joints, back end {arm.backend}, commands for "
-            f"{', '.join(self._settings.joints) or 'no joints'}"
+        self._log_model(
+            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {arm.backend}, "
+            f"commands for {listed(self._settings.joints)}",
+            self._core.remarks,
         )
 
     def _set_gravity(self, gravity: Gravity) -> None:
@@ -315,7 +314,8 @@ class GravityCompensationNode(DescribedNode):
         fault = self._core.policy.fault
         if state is State.FAULT and fault is not None:
             how = self._settings.on_fault
-            self.get_logger().error(f"stopped by a fault ({how}): {fault.reason}")
+            said = f"stopped by a fault ({how}): {fault.reason}"
+            self.get_logger().error(shortened(said, LONGEST_MESSAGE))
         elif before is not None:
             self.get_logger().info(f"gravity compensation is {state.value}")
 
@@ -359,7 +359,7 @@ class GravityCompensationNode(DescribedNode):
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
         statuses = [
-            outputs.model_status(core),
+            outputs.model_status(core, self._refusals),
             outputs.input_status(self._lifecycle, core, report, now),
             outputs.command_status(core, problems, traffic, self._handover.trouble),
         ]

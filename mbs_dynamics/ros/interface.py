@@ -11,6 +11,7 @@ subscriptions and services from these tables only.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 
 LARGEST_GRAVITY = 100.0
@@ -166,7 +167,9 @@ class Parameter(NamedTuple):
             if not low <= checks.number(name, value) <= high:
                 raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
         if self.choices and value not in self.choices:
-            raise ArgumentError(f"{name} is {value!r}; valid is one of {', '.join(self.choices)}")
+            raise ArgumentError(
+                f"{name} is {quoted(value)}; valid is one of {', '.join(self.choices)}"
+            )
 
 
 TYPES = {bool: "bool", float: "double", str: "string"}
@@ -339,10 +342,9 @@ class DescribedSettings(RobotSettings):
 
 def check_once(name: str, kind: str, given: Iterable[str]) -> None:
     """Raise ArgumentError if a parameter names a joint or link twice."""
-    given = list(given)
-    twice = sorted({one for one in given if given.count(one) > 1})
+    twice = sorted(one for one, times in Counter(given).items() if times > 1)
     if twice:
-        raise ArgumentError(f"{name} must name each {kind} once; got twice: {', '.join(twice)}")
+        raise ArgumentError(f"{name} must name each {kind} once; got twice: {listed(twice)}")
 
 
 def check_gravity(name: str, value: Any) -> checks.FloatArray:

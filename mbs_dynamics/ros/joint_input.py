@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 
@@ -156,7 +156,7 @@ class _Unknown:
         if [len(names) for names in lacking.values()] == [len(self._watched)]:
             return next(iter(lacking))
         return "; ".join(
-            f"no {self._what} of {', '.join(names)}: {reason}" for reason, names in lacking.items()
+            f"no {self._what} of {listed(names)}: {reason}" for reason, names in lacking.items()
         )
 
 
@@ -358,14 +358,14 @@ class JointInput:
         return self.others_timeout
 
     def _incomplete(self, now: float, repeated: bool) -> Rejection:
-        reason = f"joints without fresh measurement: {', '.join(self.stale(now))}"
+        reason = f"joints without fresh measurement: {listed(self.stale(now))}"
         never = [
             name
             for name, received in zip(self.joint_names, self.received, strict=True)
             if received == -math.inf
         ]
         if never:
-            reason += f"; if no driver reports {', '.join(never)}, list them in fixed_joints"
+            reason += f"; if no driver reports {listed(never)}, list them in fixed_joints"
         if repeated:
             reason += "; the time stamp of this message did not advance"
         return Rejection("incomplete_joints", reason)
@@ -398,26 +398,23 @@ class JointInput:
         held = [k for k in there if k not in self._fixed]
         repeated = [self.joint_names[k] for k in held if self.joint_names[k] in twice]
         if not there:
-            listed = ", ".join(names) or "no names at all"
-            wanted = ", ".join(self.joint_names)
+            those = listed(names) if names else "no names at all"
+            wanted = listed(self.joint_names)
             fault = Rejection(
                 "no_joints",
-                f"none of the robot's joints is in the message: it holds {listed}; "
+                f"none of the robot's joints is in the message: it holds {those}; "
                 f"the robot has {wanted}",
             )
             return _Layout(names, fault)
         if repeated:
-            said = f"joints named more than once: {', '.join(repeated)}"
+            said = f"joints named more than once: {listed(repeated)}"
             return _Layout(names, Rejection("duplicate_joints", said))
         if not held:
-            listed = ", ".join(self._named(there))
-            said = f"all joints in the message are fixed ones: {listed}"
+            said = f"all joints in the message are fixed ones: {listed(self._named(there))}"
             return _Layout(names, Rejection("partial", said))
         unanswered = None
         if not any(k in self._answering for k in held):
-            said = (
-                f"the message holds no joint that is answered, but {', '.join(self._named(held))}"
-            )
+            said = f"the message holds no joint that is answered, but {listed(self._named(held))}"
             unanswered = Rejection("partial", said)
         return _Layout(
             names,
@@ -508,7 +505,7 @@ class JointInput:
                 names = self.joint_names
                 wild = [f"{names[k]} = {value:g}" for k, value in pairs if abs(value) > LARGEST]
                 if wild:
-                    said = f"effort is no measurement: {', '.join(wild)}"
+                    said = f"effort is no measurement: {listed(wild)}"
                     tau = (math.nan,) * len(tau)
                     changed = noted.note(coordinates, said)
                 else:
@@ -554,7 +551,7 @@ def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Re
     pairs = list(zip(names, values, strict=True))
     bad = [f"{name} = {value}" for name, value in pairs if not math.isfinite(value)]
     if bad:
-        return Rejection("not_finite", f"{what} is not finite: {', '.join(bad)}")
+        return Rejection("not_finite", f"{what} is not finite: {listed(bad)}")
     name, value = max(pairs, key=lambda pair: abs(pair[1]))
     return Rejection("too_large", f"{what} is too large to be true: {name} = {value:g}")
 

@@ -29,10 +29,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import LONGEST_MESSAGE, quoted, shortened
 from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the rows of a Jacobian message."""
+
+ENVIRONMENT = ("payload", "gravity")
+"""Inputs whose refusal stands in the diagnostics until one is accepted."""
 
 ENERGIES = ("kinetic_J", "potential_J", "power_W")
 """Labels of an energy message, joined by commas; the power may be missing."""
@@ -216,15 +220,15 @@ def gravity_of(message: Vector3Stamped, prefix: str = "") -> Gravity:
 def gravity_line(gravity: Gravity) -> str:
     """Return the log line about a gravity that was accepted."""
     link, (x, y, z) = gravity
-    where = f"in the axes of {link!r}" if link else "in the axes of the root link"
+    where = f"in the axes of {quoted(link)}" if link else "in the axes of the root link"
     return f"gravity in force: [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2 {where}"
 
 
 def payload_line(load: Load) -> str:
     """Return the log line about a load that was accepted."""
     if load.mass == 0.0:
-        return f"payload removed from {load.link!r}"
-    return f"payload in force: {load.mass:.6g} kg at {load.link!r}"
+        return f"payload removed from {quoted(load.link)}"
+    return f"payload in force: {load.mass:.6g} kg at {quoted(load.link)}"
 
 
 def load_of(message: InertiaStamped, prefix: str = "") -> Load:
@@ -258,8 +262,9 @@ def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
 
 
 def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
-    """Return one status of a node, its values as text."""
-    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    """Return one status of a node, its values as text; long ones are shortened."""
+    pairs = [KeyValue(key=k, value=shortened(str(v), LONGEST_MESSAGE)) for k, v in values.items()]
+    message = shortened(message, LONGEST_MESSAGE)
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)
 
 
@@ -267,10 +272,18 @@ def environment_values(gravity: Iterable[float], loads: Iterable[Load]) -> dict[
     """Return the values of diagnostics about gravity (3,) in m/s^2 and loads."""
     return {
         "gravity [m/s^2]": ", ".join(f"{x:.6g}" for x in gravity),
-        "payloads": payloads_line(loads),
+        "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in loads) or "none",
     }
 
 
-def payloads_line(loads: Iterable[Load]) -> str:
-    """Return loads as diagnostics show them."""
-    return ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in loads) or "none"
+def refused_values(refusals: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of diagnostics about the latest payload or gravity, if it was refused."""
+    return {f"refused {what}": why for what, why in refusals.items() if what in ENVIRONMENT}
+
+
+def with_refusals(level: bytes, summary: str, refusals: Mapping[str, str]) -> tuple[bytes, str]:
+    """Return a level and summary of diagnostics that state a refused payload or gravity."""
+    said = [f"{what} refused: {why}" for what, why in refusals.items() if what in ENVIRONMENT]
+    if not said or level == DiagnosticStatus.ERROR:
+        return level, summary
+    return DiagnosticStatus.WARN, "; ".join((summary, *said))

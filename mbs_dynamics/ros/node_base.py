@@ -34,7 +34,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import interface, messages
 from mbs_dynamics.ros.interface import (
     Interface,
@@ -54,7 +54,10 @@ from mbs_dynamics.ros.robot_description import Gravity, Load, read_robot
 S = TypeVar("S", bound=NodeSettings)
 
 LOG_PERIOD = 5.0
-"""Shortest time in s between two log lines about the same kind of bad message."""
+"""Shortest time in s between two log lines about the same kind of bad message and reason."""
+
+REMARKS = 20
+"""Remarks about a robot that are logged."""
 
 REMINDER_PERIOD = 10.0
 """Time in s between two log lines about the same missing input."""
@@ -174,14 +177,14 @@ def _check_names(node: Node, known: Sequence[str]) -> None:
         if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
             raise ArgumentError(unknown(known, name))
     if others:
-        node.get_logger().warning(f"ignored, as they are no parameters: {', '.join(others)}")
+        node.get_logger().warning(f"ignored, as they are no parameters: {listed(others)}")
 
 
 def unknown(known: Sequence[str], name: str) -> str:
     """Return the message about a parameter that does not exist."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"no parameter {name!r}{hint}; the parameters are: {', '.join(known)}"
+    return f"no parameter {quoted(name)}{hint}; the parameters are: {listed(known)}"
 
 
 def _overrides(node: Node) -> dict[str, Parameter]:
@@ -304,6 +307,8 @@ class BaseNode(Node):
         self._initialised = True
         self._throttle = Throttle(LOG_PERIOD)
         self._reminded: dict[str, dict[str, float]] = {}
+        self._refusals: dict[str, str] = {}
+        """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
 
@@ -422,6 +427,8 @@ class BaseNode(Node):
     def _on_parameters_set(self, given: list[Parameter]) -> None:
         before = self._settings
         settings = changed(before, given)
+        for parameter in given:
+            self._refusals.pop(parameter.name, None)
         if settings is not before:
             self._settings = settings
             self._apply(before, [parameter.name for parameter in given])
@@ -455,36 +462,54 @@ class BaseNode(Node):
 
     # -- log lines ---------------------------------------------------------------------------------
 
-    def warn(self, kind: str, message: str) -> None:
-        """Log a warning, unless one of its kind was logged within the last 5 s."""
+    def warn(self, kind: str, message: str, *, error: bool = False) -> None:
+        """Log a warning, or an error, unless one of its kind and reason was logged within 5 s."""
         line = self._throttled(kind, message)
-        if line:
+        if line and error:  # each level has its own line: rclpy tells calls apart by theirs
+            self.get_logger().error(line)
+        elif line:
             self.get_logger().warning(line)
 
     def _inform(self, kind: str, message: str) -> None:
-        """Log accepted input, unless some of its kind was logged within the last 5 s."""
+        """Log accepted input, unless the same was logged within 5 s."""
         line = self._throttled(kind, message)
         if line:
             self.get_logger().info(line)
 
     def _throttled(self, kind: str, message: str) -> str:
-        withheld = self._throttle.due(kind, time.monotonic())
+        message = shortened(message, LONGEST_MESSAGE)
+        withheld = self._throttle.due(kind, time.monotonic(), _reason(message))
         if withheld is None:
             return ""
-        return message + (f" ({withheld} more like this since the last line)" if withheld else "")
+        return message + (
+            f" ({withheld} more of this kind since the last line)" if withheld else ""
+        )
 
     def _try(self, what: str, action: Callable[[], object]) -> bool:
         """Apply what a message asks for; False, and a log line, if it is refused."""
         try:
             action()
         except MbsError as error:
+            self._refusals[what] = str(error)
             self._refuse(what, f"{what} refused: {error}")
             return False
+        self._refusals.pop(what, None)
         return True
 
     def _refuse(self, kind: str, message: str) -> None:
         """Log that input was refused."""
         self.warn(kind, message)
+
+    def _log_model(self, line: str, remarks: Sequence[str] = ()) -> None:
+        """Log a robot that has come into force, and the remarks about it."""
+        if self._throttle.due("model", time.monotonic(), "\n".join((line, *remarks))) is None:
+            return
+        for remark in remarks[:REMARKS]:
+            self.get_logger().warning(shortened(remark, LONGEST_MESSAGE))
+        if len(remarks) > REMARKS:
+            more = f"{len(remarks) - REMARKS} more remarks; 'mbs-dynamics info' lists them"
+            self.get_logger().warning(more)
+        self.get_logger().info(shortened(line, LONGEST_MESSAGE))
 
     def _remind(self, kind: str, missing: str) -> None:
         """Log missing input, at once and then every ten seconds; empty if nothing is missing.
@@ -492,12 +517,12 @@ class BaseNode(Node):
         To be called once a second.
         """
         logged = self._reminded.setdefault(kind, {})
-        same = re.sub(r"\d[\d.]*", "#", missing)  # a growing age is the same reminder
+        same = _reason(missing)  # a growing age is the same reminder
         now = time.monotonic()
         if not missing:
             logged.clear()
         elif now - logged.get(same, -REMINDER_PERIOD) >= REMINDER_PERIOD:
-            self.get_logger().warning(missing)
+            self.get_logger().warning(shortened(missing, LONGEST_MESSAGE))
             logged[same] = now
 
     def _remind_of_clock(self, publishes: bool = False) -> None:
@@ -514,6 +539,11 @@ class BaseNode(Node):
         elif publishers == 0:
             problem = f"waiting for {topic}, as use_sim_time is true: it has no publisher"
         self._remind("clock", problem)
+
+
+def _reason(message: str) -> str:
+    """Return a message without its numbers: other ones are no other reason."""
+    return re.sub(r"\d[\d.]*", "#", message)
 
 
 class DescribedNode(BaseNode, LifecycleNode):
@@ -544,6 +574,7 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     def _forget(self) -> None:
         """Return to the state before it was configured."""
+        self._refusals.clear()
         while self._configured:
             self.destroy_subscription(self._configured.pop())
 

@@ -15,6 +15,9 @@ from mbs_dynamics.ros.joint_input import Rejection
 KEPT_DURATIONS = 1024
 """Latencies are those of at most this many latest messages."""
 
+REASONS = 4
+"""Lines of one kind that are logged within a period, if their reasons differ."""
+
 RUNS = 5
 """Number of timed evaluations; the shortest counts, without what other processes add."""
 
@@ -162,20 +165,25 @@ class InputStatistics:
 
 
 class Throttle:
-    """Limits how often something of one kind is logged, and counts what is withheld."""
+    """Limits how often something of one kind is logged, and counts what is withheld.
+
+    Each reason is due once in a period, so that one does not hide another, but only REASONS of
+    them, so that a stream of different ones does not fill the log.
+    """
 
     def __init__(self, period: float) -> None:
         self.period = period
-        self._last: dict[str, float] = {}
+        self._logged: dict[str, dict[str, float]] = {}
         self._withheld: Counter[str] = Counter()
 
-    def due(self, kind: str, now: float) -> int | None:
+    def due(self, kind: str, now: float, reason: str = "") -> int | None:
         """Return how many were withheld since the last that was due; None to withhold this one."""
-        last = self._last.get(kind)
-        if last is not None and now - last < self.period:
+        logged = self._logged.get(kind, {})
+        recent = {one: at for one, at in logged.items() if now - at < self.period}
+        if reason in recent or len(recent) >= REASONS:
             self._withheld[kind] += 1
             return None
-        self._last[kind] = now
+        self._logged[kind] = {**recent, reason: now}
         return self._withheld.pop(kind, 0)
 
 

@@ -24,8 +24,11 @@ from mbs_dynamics.errors import (
     ModelWarning,
     UnknownNameError,
     UrdfError,
+    listed,
+    quoted,
 )
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_xml import BLANK, text_of
@@ -35,6 +38,10 @@ Vector = tuple[float, float, float]
 
 LARGEST_LOAD = 1e6
 """Largest number in a load, in kg, m or kg m^2."""
+
+
+MOST_LOADS = 100
+"""Largest number of links with loads."""
 
 
 class Gravity(NamedTuple):
@@ -77,7 +84,9 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
     if file.suffix == ".xacro":
         return _expanded(file, given)
     if given:
-        raise ArgumentError(f"xacro_args is {xacro_args!r}, but {str(file)!r} is no .xacro file")
+        raise ArgumentError(
+            f"xacro_args is {quoted(xacro_args)}, but {str(file)!r} is no .xacro file"
+        )
     try:
         text = text_of(file)
     except UrdfError as error:
@@ -95,12 +104,14 @@ def split_arguments(argument: str, text: str) -> dict[str, str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ArgumentError(f"{argument} is {text!r}: {error}") from error
+        raise ArgumentError(f"{argument} is {quoted(text)}: {error}") from error
     found = {}
     for word in words:
         name, separator, value = word.partition(":=")
         if not name or not separator:
-            raise ArgumentError(f"{argument} has {word!r}; valid is name:=value, split by spaces")
+            raise ArgumentError(
+                f"{argument} has {quoted(word)}; valid is name:=value, split by spaces"
+            )
         found[name] = value
     return found
 
@@ -174,6 +185,18 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
     return model.loaded() if model.payloads else model
 
 
+def remarks_about(model: Model) -> list[str]:
+    """Return the warnings about a model for the log, or one where no link has mass or inertia."""
+    found = warnings_about(model)
+    if any(body.inertia.mass or body.inertia.tensor.any() for body in model.bodies):
+        return found
+    one = (
+        f"no moving link of model {quoted(model.name)} has mass or inertia: its torques are zero, "
+        "and it cannot be simulated"
+    )
+    return [one, *(each for each in found if not each.endswith("the mass matrix is singular"))]
+
+
 def fixed_links(model: Model) -> list[str]:
     """Return the fixed links, the root link of the description first."""
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
@@ -192,8 +215,8 @@ def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
     frame = model.frames[link]
     if frame.body != GROUND:
         raise ModelError(
-            f"gravity is given in the frame of {gravity.link!r}, which moves; valid are "
-            f"the links that do not: {', '.join(fixed_links(model))}"
+            f"gravity is given in the frame of {quoted(gravity.link)}, which moves; valid are "
+            f"the links that do not: {listed(fixed_links(model))}"
         )
     return np.asarray(frame.placement[:3, :3] @ vector)
 
@@ -229,7 +252,7 @@ def carried_over(
             check([*kept, load])
             kept.append(load)
         except MbsError as error:
-            remarks.append(f"the payload at {load.link!r} is dropped: {error}")
+            remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
     return gravity, kept, remarks
 
 
@@ -237,7 +260,7 @@ def check_load(load: Load) -> None:
     """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
-    what = f"payload at {load.link!r}"
+    what = f"payload at {quoted(load.link)}"
     largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
     if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
         raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
@@ -262,6 +285,11 @@ def under_load(model: Model, load: Load) -> Model:
 
 
 def replaced(loads: list[Load], load: Load) -> list[Load]:
-    """Return loads with one that replaces that of the same link; a mass of zero removes it."""
+    """Return loads with one that replaces that of the same link; a mass of zero removes it.
+
+    Raises ModelError if there are too many.
+    """
     others = [other for other in loads if other.link != load.link]
+    if len(others) >= MOST_LOADS:
+        raise ModelError(f"payloads are on {len(others)} links; valid is at most {MOST_LOADS}")
     return [*others, load] if load.mass > 0.0 else others

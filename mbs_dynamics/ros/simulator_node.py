@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -22,14 +22,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
-from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import prefer_udp, run
-from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_robot
+from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_robot, remarks_about
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,
@@ -86,13 +86,14 @@ class SimulatorNode(BaseNode):
         self._pacer = Pacer(self._world.period, settings.realtime_factor, time.perf_counter())
         self._timer = self._steady_timer(self._pacer.interval, self._tick)
         self._steady_timer(1.0, self._publish_diagnostics)
-        self.get_logger().info(
-            f"model {model.name!r}: {model.n} joints, {settings.integrator}, "
-            f"{self._world.steps} steps a period, {settings.rate:g} Hz"
+        self._log_model(
+            f"model {quoted(model.name)}: {model.n} joints, {settings.integrator}, "
+            f"{self._world.steps} steps a period, {settings.rate:g} Hz",
+            remarks_about(model),
         )
         drives = damping_of_drives(model, settings)
         if drives:
-            said = ", ".join(f"{name} {damping:.3g}" for name, damping in drives.items())
+            said = listed(f"{name} {damping:.3g}" for name, damping in drives.items())
             self.get_logger().info(
                 f"damping of geared drives, by drive_damping {settings.drive_damping:g}, where the "
                 f"description states less: {said}"
@@ -105,10 +106,7 @@ class SimulatorNode(BaseNode):
 
     def _model(self, text: str) -> Model:
         loads = loads_of(self._settings.loads)
-        model = model_of(text, loads=loads).with_gravity(self._settings.gravity)
-        for message in warnings_about(model):
-            self.get_logger().warning(message)
-        return model
+        return model_of(text, loads=loads).with_gravity(self._settings.gravity)
 
     # -- simulation --------------------------------------------------------------------------------
 
@@ -205,7 +203,7 @@ class SimulatorNode(BaseNode):
         refused, self._refused = self._refused, 0
         world, pace = self._world, self._pacer.report(time.perf_counter())
         statuses = [
-            simulation_status(world, pace),
+            simulation_status(world, pace, self._refusals),
             input_status(world, self._commands, refused, self._last_refusal),
         ]
         self._report(statuses, world.model.name)
@@ -225,8 +223,8 @@ class SimulatorNode(BaseNode):
             self._timer = self._steady_timer(self._pacer.interval, self._tick)
 
 
-def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
-    """Return the pace of the simulation, and why it halted."""
+def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> DiagnosticStatus:
+    """Return the pace of the simulation, why it halted, and why a payload was refused."""
     values: dict[str, object] = {
         "model": world.model.name,
         "simulated time [s]": f"{world.time:.3f}",
@@ -240,13 +238,15 @@ def simulation_status(world: World, pace: Pace) -> DiagnosticStatus:
         **(world.cost().values() if not world.halted else {}),
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
-        "payloads": messages.payloads_line(world.loads),
+        **messages.environment_values(world.model.gravity, world.loads),
+        **messages.refused_values(refusals),
     }
     level, summary = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
     if world.halted:
         level, summary = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
     elif world.braked:
         summary = f"brakes hold the robot; {summary}"
+    level, summary = messages.with_refusals(level, summary, refusals)
     if pace.too_slow and not world.halted:
         level = DiagnosticStatus.WARN
         summary = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"

@@ -74,6 +74,14 @@ def test_throttle_counts_what_it_holds_back_by_kind():
     assert throttle.due("a", 10.0) == 0
 
 
+def test_throttle_tells_reasons_apart_but_not_without_end():
+    throttle = Throttle(5.0)
+    assert [throttle.due("a", 0.1 * k, f"reason {k % 2}") for k in range(4)] == [0, 0, None, None]
+    due = [throttle.due("a", 1.0 + 0.01 * k, f"reason {k}") for k in range(2, 100)]
+    assert due == [2, 0, *[None] * 96]
+    assert throttle.due("a", 6.2, "reason 5") == 96
+
+
 @pytest.mark.parametrize(("rate", "passed"), [(0.0, 1000), (500.0, 500), (300.0, 300), (1.0, 1)])
 def test_rate_limit_keeps_the_mean_rate(rate, passed):
     limit = RateLimit(rate)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
-from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
 from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
 from mbs_dynamics.ros.compensation.input_checks import Freshness
@@ -35,6 +34,7 @@ from mbs_dynamics.ros.robot_description import (
     check_load,
     loads_of,
     model_of,
+    remarks_about,
     replaced,
     root_gravity,
 )
@@ -158,7 +158,7 @@ class GravityCompensator:
             raise
         self.refused = ""
         self.arm, self.gravity, self.loads = arm, gravity, loads
-        self.remarks = [*warnings_about(model), *dropped]
+        self.remarks = [*remarks_about(model), *dropped]
         self._forget_state()
         return True
 
@@ -474,7 +474,7 @@ class GravityCompensator:
             found += self._problems_of(self.arm, now)
         if self.policy.state is State.FAULT and self.policy.stopping:
             found.append("the stop after a fault is not over")
-        return found
+        return [shortened(one, LONGEST_MESSAGE) for one in found]
 
     def _problems_of(self, arm: CompensatedArm, now: float) -> list[str]:
         found = [
@@ -488,6 +488,8 @@ class GravityCompensator:
                 self.limits.check()
             except ArgumentError as error:
                 found.append(str(error))
+        if arm.model.total_mass == 0.0:
+            found.append("the robot_description states no mass: all gravity torques are zero")
         trouble = self.input_problem(now)
         if trouble:
             found.append(trouble)

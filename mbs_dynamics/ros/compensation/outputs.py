@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.command_policy import Limited, State
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -112,15 +113,18 @@ class CommandOutputs:
 # -- diagnostics -----------------------------------------------------------------------------------
 
 
-def model_status(core: GravityCompensator) -> DiagnosticStatus:
-    """Return the state of the model: in force, waiting or refused."""
-    arm, values = core.arm, {}
+def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
+    """Return the state of the model: in force, waiting or refused.
+
+    ``refusals`` are the reasons why the latest payload or gravity is not in force.
+    """
+    arm, values = core.arm, messages.refused_values(refusals)
     if arm is None:
         level, summary = DiagnosticStatus.WARN, "no robot_description yet"
     else:
-        level, summary = DiagnosticStatus.OK, f"model {arm.model.name!r} in force"
+        level, summary = DiagnosticStatus.OK, f"model {quoted(arm.model.name)} in force"
         cost = core.cost()
-        values = {
+        values |= {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": arm.law.algorithm,
@@ -131,6 +135,7 @@ def model_status(core: GravityCompensator) -> DiagnosticStatus:
             "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
             **messages.environment_values(arm.law.gravity.goal, core.loads),
         }
+    level, summary = messages.with_refusals(level, summary, refusals)
     if core.pending is not None:
         level = DiagnosticStatus.WARN
         summary = "a new robot_description waits until no torque is commanded or held"

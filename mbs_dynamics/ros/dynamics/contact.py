@@ -15,6 +15,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.joint_input import Reading
 
@@ -186,6 +187,22 @@ class Contact:
         if self._wrench is None and self._external is not None:
             self._wrench = tool_wrench(*self._external)
         return self._wrench
+
+    def lacking(self, settings: DynamicsSettings, missing: str) -> str:
+        """Return the topics that lack efforts, and why; empty if none does.
+
+        ``missing`` is the reason for those that do not depend on the observer.
+        """
+        if not (missing or self.why_not):  # mostly
+            return ""
+        by_reason: dict[str, list[str]] = {}
+        rows = (self.why_not, settings.observed), (missing, settings.needing_effort)
+        for why, topics in rows:
+            if why and topics:
+                by_reason.setdefault(why, []).extend(topics)
+        return "; ".join(
+            f"{' and '.join(topics)} missing or partial: {why}" for why, topics in by_reason.items()
+        )
 
     def restart(self) -> None:
         """Forget all results and the observer."""

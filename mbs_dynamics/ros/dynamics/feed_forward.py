@@ -14,7 +14,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.joint_input import KEPT_LAYOUTS, LARGEST, Rejection, wild_numbers
@@ -69,7 +69,7 @@ class DesiredInput:
         if self._others and measured is None:
             return Rejection(
                 "not_measured",
-                f"no fresh joint_states of the other joints: {', '.join(self._others)}",
+                f"no fresh joint_states of the other joints: {listed(self._others)}",
             )
         motion = Motion(*np.zeros((3, self._n)))
         if measured is not None:
@@ -147,11 +147,11 @@ class DesiredTorques:
             if unknown:
                 return Rejection(
                     "unknown_joint",
-                    f"the robot has no joint {unknown[0]!r}; its joints are: "
-                    + ", ".join(self._joints),
+                    f"the robot has no joint {quoted(unknown[0])}; its joints are: "
+                    + listed(self._joints),
                 )
             if len(set(names)) < len(names):
-                return Rejection("duplicate_joints", f"a joint is named twice: {', '.join(names)}")
+                return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
             if len(self._inputs) > KEPT_LAYOUTS:
                 del self._inputs[next(islice(self._inputs, 1, None))]  # not those without names
             self._inputs[names] = DesiredInput(self._joints, names)

@@ -190,7 +190,7 @@ class DynamicsSettings(DescribedSettings):
     @cached_property
     def observes(self) -> bool:
         """Whether the momentum observer runs."""
-        return self.publish_external_torques or self.publish_tool_wrench
+        return bool(self.observed)
 
     @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
@@ -212,9 +212,27 @@ class DynamicsSettings(DescribedSettings):
         return self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
 
     @cached_property
+    def observed(self) -> tuple[str, ...]:
+        """The published topics of the momentum observer."""
+        asked = {
+            "~/external_torques": self.publish_external_torques,
+            "~/tool_wrench": self.publish_tool_wrench,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)
+
+    @cached_property
+    def needing_effort(self) -> tuple[str, ...]:
+        """The other published topics that need efforts, in words."""
+        asked = {
+            "the power on ~/energy": self.publish_energy,
+            "~/joint_wrench/<joint>": self.accelerates,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)
+
+    @cached_property
     def needs_effort(self) -> bool:
-        """Whether a published quantity needs efforts."""
-        return self.observes or self.publish_energy or self.accelerates
+        """Whether a published topic needs efforts."""
+        return bool(self.observed or self.needing_effort)
 
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"

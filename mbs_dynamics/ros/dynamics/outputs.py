@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
 
 from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
@@ -166,14 +167,19 @@ def _row(declared: str, owner: str, field: str, k: int, message: Any) -> Channel
 # -- diagnostics -----------------------------------------------------------------------------------
 
 
-def model_status(manager: ModelManager, cost: Cost | None = None) -> DiagnosticStatus:
-    """Return the state of the model; ``cost`` is that of an answer."""
+def model_status(
+    manager: ModelManager, refusals: Mapping[str, str], cost: Cost | None = None
+) -> DiagnosticStatus:
+    """Return the state of the model; ``cost`` is that of an answer.
+
+    ``refusals`` are the reasons why the latest payload or gravity is not in force.
+    """
     robot = manager.robot
     values: dict[str, object] = {}
     if robot is None:
         level, summary = DiagnosticStatus.WARN, "no robot_description yet"
     else:
-        level, summary = DiagnosticStatus.OK, f"model {robot.model.name!r} in force"
+        level, summary = DiagnosticStatus.OK, f"model {quoted(robot.model.name)} in force"
         values = {
             "model": robot.model.name,
             "joints": robot.model.n,
@@ -186,6 +192,8 @@ def model_status(manager: ModelManager, cost: Cost | None = None) -> DiagnosticS
             "kernels called through": way_of_calling(robot.backend),
             **messages.environment_values(robot.model.gravity, manager.loads),
         }
+    values |= messages.refused_values(refusals)
+    level, summary = messages.with_refusals(level, summary, refusals)
     if manager.refused:
         level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
@@ -250,7 +258,6 @@ def effort_status(
                 f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "
                 "is partial"
             )
-    missing = contact.why_not or missing
     if missing:
         level, summary = DiagnosticStatus.WARN, missing
     return messages.status("effort", level, summary, values)

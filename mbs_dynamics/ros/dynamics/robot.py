@@ -19,7 +19,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -34,6 +33,7 @@ from mbs_dynamics.ros.robot_description import (
     fixed_links,
     loads_of,
     model_of,
+    remarks_about,
     replaced,
     under_gravity,
     under_load,
@@ -355,9 +355,10 @@ class ModelManager:
         for one.
         """
         check_load(load)
+        loads = replaced(self.loads, load)
         if self.robot is not None:
             self.robot = self.robot.under(under_load(self.robot.model, load))
-        self.loads = replaced(self.loads, load)
+        self.loads = loads
 
     def _build(self, text: str) -> None:
         try:
@@ -367,7 +368,7 @@ class ModelManager:
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, lambda some: under_load(model, some[-1])
             )
-            remarks = [*warnings_about(model), *dropped]
+            remarks = [*remarks_about(model), *dropped]
             carrying = under_gravity(model, gravity)
             for load in loads:
                 carrying = under_load(carrying, load)

@@ -81,7 +81,6 @@ class SimulatorSettings(RobotSettings):
         "Free-fall acceleration in the axes of the URDF's root link.",
         "m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
-        read_only=True,
     )
     joint_damping: tuple[float, ...] = setting(
         (),

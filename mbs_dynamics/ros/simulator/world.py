@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
@@ -145,12 +146,14 @@ class World:
         return float(np.abs(after[1]).max() / self._step)
 
     def change(self, settings: SimulatorSettings) -> None:
-        """Continue under other settings: algorithm, damping, friction, durations; the others stay.
+        """Continue under other settings: gravity, algorithm, damping, friction, durations.
 
         Another algorithm compiles, and so does friction or damping where there was none. Raises
         ArgumentError, and changes nothing, for settings that do not fit the model.
         """
         forces = joint_forces(self.model, settings)
+        if settings.gravity != self.settings.gravity:
+            self._stepper.model = self.model.with_gravity(settings.gravity)
         same = settings.algorithm == self.settings.algorithm
         self.settings = settings
         if same and forces.features == self.forces.features:
@@ -193,6 +196,7 @@ class World:
 
     def hang(self, load: Load, stepper: Stepper) -> None:
         """Fix a load to the robot; ``stepper`` is that of :meth:`loaded`."""
+        stepper.model = stepper.model.with_gravity(self.model.gravity)
         same = stepper.algorithm == self._stepper.algorithm
         if same and stepper.forces is self.forces:
             self._stepper = stepper
@@ -325,7 +329,7 @@ class EffortCommands:
         if len(efforts) != len(self.joints):
             return self._refuse(
                 "length",
-                f"{len(efforts)} efforts for {len(self.joints)} joints: {', '.join(self.joints)}",
+                f"{len(efforts)} efforts for {len(self.joints)} joints: {listed(self.joints)}",
             )
         return self._take(self.joints, efforts, now)
 
@@ -339,11 +343,11 @@ class EffortCommands:
         if unknown:
             return self._refuse(
                 "unknown_joints",
-                f"no joints {', '.join(unknown)}; the joints are: {', '.join(self.joint_names)}",
+                f"no joints {listed(unknown)}; the joints are: {listed(self.joint_names)}",
             )
-        twice = sorted({name for name in names if list(names).count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
-            return self._refuse("duplicate_joints", f"named more than once: {', '.join(twice)}")
+            return self._refuse("duplicate_joints", f"named more than once: {listed(twice)}")
         return self._take(names, efforts, now)
 
     def at(self, now: float) -> FloatArray:

@@ -34,7 +34,7 @@ def said(bench, part, lifecycle="active", controller="", rejection=None, **traff
     problems = bench.core.problems(bench.now, traffic.get("rivals", 0))
     problems += [controller] if controller else []
     one = {
-        "model": lambda: model_status(bench.core),
+        "model": lambda: model_status(bench.core, {}),
         "input": lambda: input_status(
             lifecycle, bench.core, statistics.report(bench.now), bench.now
         ),
@@ -45,14 +45,14 @@ def said(bench, part, lifecycle="active", controller="", rejection=None, **traff
 
 
 def test_the_model_in_force_and_waiting():
-    found = model_status(Bench(describe="").core)
+    found = model_status(Bench(describe="").core, {})
     assert (found.level, found.message) == (DiagnosticStatus.WARN, "no robot_description yet")
     bench = Bench().enabled()
-    found = model_status(bench.core)
+    found = model_status(bench.core, {})
     assert (found.level, found.message) == (DiagnosticStatus.OK, "model 'arm7' in force")
     other = ARM7.replace('effort="180"', 'effort="170"', 1)
     assert bench.core.describe(other, bench.now)
-    found = model_status(bench.core)
+    found = model_status(bench.core, {})
     assert found.level == DiagnosticStatus.WARN
     assert found.message.startswith("a new robot_description waits")
 

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import ToolWrench
+from mbs_dynamics.ros.dynamics.contact import Contact, ToolWrench
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import (
@@ -51,7 +51,7 @@ def said(manager, statistics, state="active", stale_for=None, joints=()):
     """Return level, message and values of each status."""
     report = statistics.report(10.0)
     found = [
-        model_status(manager),
+        model_status(manager, {}),
         input_status(state, manager.settings, report, stale_for, joints),
     ]
     assert [one.name for one in found] == ["model", "input"]
@@ -125,13 +125,33 @@ def test_efforts_tell_external_torques_and_how_much_of_the_wrench_is_observed(ob
 def test_efforts_that_are_missing_or_not_heard_yet_are_said():
     contact = SimpleNamespace(joints=(), torques=None, wrench=None, why_not="no effort of joint2")
     wanted = DynamicsSettings(publish_external_torques=True)
-    found = effort_status(wanted, contact, "of the robot", 1)
+    found = effort_status(wanted, contact, "no effort of joint2", 1)
     assert (found.level, found.message) == (WARN, "no effort of joint2")
     assert {pair.key: pair.value for pair in found.values} == {"external torques of": "none"}
-    contact.why_not = ""
-    assert effort_status(wanted, contact, "of the robot", 1).message == "of the robot"
     assert effort_status(wanted, contact, "", 0).message == "nothing received yet"
     assert effort_status(wanted, contact, "", 1).message == "efforts of all joints"
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_observer", "of_others", "said"),
+    [
+        ("external_torques", "none", "none", "~/external_torques missing or partial: none"),
+        ("energy", "", "none", "the power on ~/energy missing or partial: none"),
+        ("energy", "no stamp", "", ""),
+        (
+            "external_torques tool_wrench energy",
+            "no stamp",
+            "none",
+            "~/external_torques and ~/tool_wrench missing or partial: no stamp; "
+            "the power on ~/energy missing or partial: none",
+        ),
+    ],
+)
+def test_topics_that_lack_efforts_are_named(asked, of_observer, of_others, said):
+    contact = Contact()
+    contact.why_not = of_observer
+    settings = DynamicsSettings(**{f"publish_{name}": True for name in asked.split()})
+    assert contact.lacking(settings, of_others) == said
 
 
 def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():

@@ -364,6 +364,25 @@ def test_other_damping_of_the_same_joints_takes_effect_at_once():
     assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / 0.6 * 0.1), rel=0.01)
 
 
+def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
+    """At the wall, under the torques of that gravity, the arm stays; a load comes meanwhile."""
+    wall = (9.81, 0.0, 0.0)
+    simulated = world(**FREE, initial_positions=START)
+    load = Load("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
+    prepared = simulated.loaded(load)
+    kernel = simulated._stepper.kernel
+    simulated.change(settings(**FREE, initial_positions=START, gravity=wall))
+    assert simulated._stepper.kernel is kernel
+    at_wall = ARM.with_gravity(wall)
+    run(simulated, 0.5, lambda state: mbs.gravity_torques(at_wall, state[0]))
+    simulated.hang(load, prepared)
+    changed = settings(**FREE, initial_positions=START, gravity=wall, algorithm="spatial")
+    simulated.change(changed)
+    loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
+    q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(loaded, state[0]))
+    np.testing.assert_allclose(q, START, atol=1e-9)
+
+
 def test_a_load_that_was_prepared_before_the_damping_changed_is_under_the_new_damping():
     model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
     given = {"joint_stops": False, "joint_friction": (0.0,), "initial_velocities": (1.0,)}

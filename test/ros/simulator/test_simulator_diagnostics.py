@@ -29,7 +29,7 @@ def world():
 def said(world, commands, pace=IN_TIME, refused=0, last=""):
     """Return level, message and values of the simulation and of its input."""
     statuses = [
-        simulation_status(world, pace),
+        simulation_status(world, pace, {}),
         input_status(world, commands, refused, last),
     ]
     assert [one.name for one in statuses] == ["simulation", "input"]

@@ -72,6 +72,13 @@ def test_an_arm_is_held_by_commands_pushed_loaded_and_reset():
             again=lambda: probe.hang("tool", 2.0),
             every=0.3,
         )
+        probe.hang("rope", 1.0)
+        probe.until(
+            lambda: "no body 'rope'" in (probe.value("simulation", "refused payload") or "")
+        )
+        assert probe.set(gravity=[9.81, 0.0, 0.0]) == ""
+        probe.until(lambda: probe.value("simulation", "gravity [m/s^2]") == "9.81, 0, 0")
+        assert "length of 981" in probe.set(gravity=[0.0, 0.0, -981.0])
         # by name: one joint's effort changes, the others hold
         probe.until(lambda: probe.tau[6] == 1.25, again=lambda: probe.effort_of(joint7=1.25))
         np.testing.assert_array_equal(probe.tau[:6], held[:6])
