@@ -502,7 +502,8 @@ class BaseNode(Node):
 
     def _log_model(self, line: str, remarks: Sequence[str] = ()) -> None:
         """Log a robot that has come into force, and the remarks about it."""
-        if self._throttle.due("model", time.monotonic(), "\n".join((line, *remarks))) is None:
+        now = time.monotonic()
+        if self._throttle.due("model", now, str(now)) is None:  # each is another one
             return
         for remark in remarks[:REMARKS]:
             self.get_logger().warning(shortened(remark, LONGEST_MESSAGE))

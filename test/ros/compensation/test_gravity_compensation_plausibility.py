@@ -7,6 +7,8 @@ And what it commands where states end, come in several messages, or lie near the
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
@@ -36,6 +38,25 @@ def test_a_payload_in_grams_is_refused():
         bench.core.set_load(load(500.0), bench.now)
     bench.run(3.0)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+def test_a_description_without_masses_is_one_remark_and_cannot_be_enabled():
+    bench = Bench(describe=re.sub("<inertial>.*?</inertial>", "", ARM7, flags=re.DOTALL))
+    (remark,) = bench.core.remarks
+    assert "'arm7' has mass or inertia" in remark
+    bench.send()
+    assert "states no mass" in bench.core.enable(bench.now)
+    assert bench.state == "disabled"
+
+
+def test_links_with_payloads_are_limited():
+    bench = Bench(describe="")  # any link may be one of the robot to come
+    for k in range(100):
+        bench.core.set_load(load(1.0, f"link {k}"), bench.now)
+    with pytest.raises(ModelError, match="100 links"):
+        bench.core.set_load(load(1.0), bench.now)
+    bench.core.set_load(load(2.0, "link 7"), bench.now)
+    assert len(bench.core.loads) == 100
 
 
 def test_max_payload_bounds_the_sum_of_loads_on_all_links():

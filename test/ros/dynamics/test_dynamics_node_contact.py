@@ -63,7 +63,7 @@ def test_mass_matrix_energy_and_joint_wrenches():
             again=lambda: probe.send(JOINTS, Q, QD),
         )
         assert "the message holds no efforts" in probe.said("effort")
-        assert "something that needs efforts is not published" in process.log
+        assert "the power on ~/energy missing or partial: the message holds" in process.log
 
 
 def test_a_push_shows_and_joints_without_effort_are_said():
