@@ -306,7 +306,7 @@ class BaseNode(Node):
         super().__init__(self.interface.node, **options)
         self._initialised = True
         self._throttle = Throttle(LOG_PERIOD)
-        self._reminded: dict[str, dict[str, float]] = {}
+        self._reminders = Throttle(REMINDER_PERIOD)
         self._refusals: dict[str, str] = {}
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = declare(self, self.interface.settings)
@@ -517,14 +517,11 @@ class BaseNode(Node):
 
         To be called once a second.
         """
-        logged = self._reminded.setdefault(kind, {})
-        same = _reason(missing)  # a growing age is the same reminder
-        now = time.monotonic()
+        missing = shortened(missing, LONGEST_MESSAGE)
         if not missing:
-            logged.clear()
-        elif now - logged.get(same, -REMINDER_PERIOD) >= REMINDER_PERIOD:
-            self.get_logger().warning(shortened(missing, LONGEST_MESSAGE))
-            logged[same] = now
+            self._reminders.restart(kind)
+        elif self._reminders.due(kind, time.monotonic(), _reason(missing)) is not None:
+            self.get_logger().warning(missing)
 
     def _remind_of_clock(self, publishes: bool = False) -> None:
         """Log that the node's clock has no publisher, or more than one."""

@@ -186,6 +186,10 @@ class Throttle:
         self._logged[kind] = {**recent, reason: now}
         return self._withheld.pop(kind, 0)
 
+    def restart(self, kind: str) -> None:
+        """Let the next of a kind be due."""
+        self._logged.pop(kind, None)
+
 
 class RateLimit:
     """Lets events through at most ``rate`` times a second on average; 0 lets all through."""

@@ -80,6 +80,9 @@ def test_throttle_tells_reasons_apart_but_not_without_end():
     due = [throttle.due("a", 1.0 + 0.01 * k, f"reason {k}") for k in range(2, 100)]
     assert due == [2, 0, *[None] * 96]
     assert throttle.due("a", 6.2, "reason 5") == 96
+    assert throttle.due("a", 6.3, "reason 5") is None
+    throttle.restart("a")
+    assert throttle.due("a", 6.4, "reason 5") == 1
 
 
 @pytest.mark.parametrize(("rate", "passed"), [(0.0, 1000), (500.0, 500), (300.0, 300), (1.0, 1)])
