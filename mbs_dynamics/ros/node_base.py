@@ -481,9 +481,8 @@ class BaseNode(Node):
         withheld = self._throttle.due(kind, time.monotonic(), _reason(message))
         if withheld is None:
             return ""
-        return message + (
-            f" ({withheld} more of this kind since the last line)" if withheld else ""
-        )
+        more = f" ({withheld} more of this kind since the last line)"
+        return message + more * bool(withheld)
 
     def _try(self, what: str, action: Callable[[], object]) -> bool:
         """Apply what a message asks for; False, and a log line, if it is refused."""

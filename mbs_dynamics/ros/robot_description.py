@@ -39,7 +39,6 @@ Vector = tuple[float, float, float]
 LARGEST_LOAD = 1e6
 """Largest number in a load, in kg, m or kg m^2."""
 
-
 MOST_LOADS = 100
 """Largest number of links with loads."""
 
@@ -290,6 +289,6 @@ def replaced(loads: list[Load], load: Load) -> list[Load]:
     Raises ModelError if there are too many.
     """
     others = [other for other in loads if other.link != load.link]
-    if len(others) >= MOST_LOADS:
+    if load.mass > 0.0 and len(others) >= MOST_LOADS:
         raise ModelError(f"payloads are on {len(others)} links; valid is at most {MOST_LOADS}")
     return [*others, load] if load.mass > 0.0 else others

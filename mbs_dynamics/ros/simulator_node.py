@@ -24,7 +24,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import BaseNode
@@ -56,7 +55,7 @@ class SimulatorNode(BaseNode):
         text = settings.robot_description or read_robot(
             "robot_description_file", settings.robot_description_file
         )
-        model = self._model(text)
+        model = model_of(text, loads=loads_of(settings.loads)).with_gravity(settings.gravity)
         self._world = World(model, settings)
         self._commands = EffortCommands(
             model.joint_names, settings.joints, settings.command_timeout
@@ -103,10 +102,6 @@ class SimulatorNode(BaseNode):
                 f"brakes hold the robot until commands on {commands.topic_name} carry it, or "
                 f"{self.resolve_service_name('~/brakes')} releases it"
             )
-
-    def _model(self, text: str) -> Model:
-        loads = loads_of(self._settings.loads)
-        return model_of(text, loads=loads).with_gravity(self._settings.gravity)
 
     # -- simulation --------------------------------------------------------------------------------
 

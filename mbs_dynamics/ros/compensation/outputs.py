@@ -114,10 +114,7 @@ class CommandOutputs:
 
 
 def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
-    """Return the state of the model: in force, waiting or refused.
-
-    ``refusals`` are the reasons why the latest payload or gravity is not in force.
-    """
+    """Return the state of the model, and why the latest payload or gravity was refused."""
     arm, values = core.arm, messages.refused_values(refusals)
     if arm is None:
         level, summary = DiagnosticStatus.WARN, "no robot_description yet"

@@ -204,7 +204,7 @@ class DynamicsSettings(DescribedSettings):
             "external torques": self.publish_external_torques,
             "tool wrench": self.publish_tool_wrench,
         }
-        return tuple(name for name, wanted in asked.items() if wanted)
+        return _wanted(asked)
 
     @cached_property
     def accelerates(self) -> bool:
@@ -214,25 +214,23 @@ class DynamicsSettings(DescribedSettings):
     @cached_property
     def observed(self) -> tuple[str, ...]:
         """The published topics of the momentum observer."""
-        asked = {
-            "~/external_torques": self.publish_external_torques,
-            "~/tool_wrench": self.publish_tool_wrench,
-        }
-        return tuple(name for name, wanted in asked.items() if wanted)
+        torques, wrench = self.publish_external_torques, self.publish_tool_wrench
+        return _wanted({"~/external_torques": torques, "~/tool_wrench": wrench})
 
     @cached_property
     def needing_effort(self) -> tuple[str, ...]:
         """The other published topics that need efforts, in words."""
-        asked = {
-            "the power on ~/energy": self.publish_energy,
-            "~/joint_wrench/<joint>": self.accelerates,
-        }
-        return tuple(name for name, wanted in asked.items() if wanted)
+        power, wrench = "the power on ~/energy", "~/joint_wrench/<joint>"
+        return _wanted({power: self.publish_energy, wrench: self.accelerates})
 
     @cached_property
     def needs_effort(self) -> bool:
         """Whether a published topic needs efforts."""
         return bool(self.observed or self.needing_effort)
+
+
+def _wanted(asked: dict[str, bool]) -> tuple[str, ...]:
+    return tuple(name for name, wanted in asked.items() if wanted)
 
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"

@@ -170,10 +170,7 @@ def _row(declared: str, owner: str, field: str, k: int, message: Any) -> Channel
 def model_status(
     manager: ModelManager, refusals: Mapping[str, str], cost: Cost | None = None
 ) -> DiagnosticStatus:
-    """Return the state of the model; ``cost`` is that of an answer.
-
-    ``refusals`` are the reasons why the latest payload or gravity is not in force.
-    """
+    """Return the state of the model, why the latest payload was refused, and the cost."""
     robot = manager.robot
     values: dict[str, object] = {}
     if robot is None:
