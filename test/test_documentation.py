@@ -16,6 +16,7 @@ import pytest
 from docs import tables
 from mbs_dynamics.integrate import results
 from mbs_dynamics.model import urdf_xml
+from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 from mbs_dynamics.ros.interface import LARGEST_YAML
 
@@ -87,6 +88,7 @@ def test_the_limits_of_input_are_those_of_the_code():
     limits |= {meshes.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
     assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
     assert f" {results.MOST_COMPRESSED} times" in page
+    assert f" {MOST_JOINTS} joints" in page
     for suffix in meshes.FORMATS:
         assert suffix in page
 

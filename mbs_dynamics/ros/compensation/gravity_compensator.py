@@ -50,6 +50,9 @@ IDLE_PERIOD = 0.5
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
+MOST_JOINTS = 500
+"""Joints of the largest robot; the time to compile grows faster than their number."""
+
 LONGEST_COMPARED = 200_000
 """Characters of the longest description that is compared without its comments."""
 
@@ -141,11 +144,16 @@ class GravityCompensator:
         if self.pending is None or not self.policy.at_rest:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
+        in_force = None if self.arm is None or self.refused else self.arm.model
+        self.refused = "it led to an internal error"  # unless what follows ends otherwise
         try:
             settings = self.settings
             model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
-            if self.arm is not None and not self.refused and same_robot(self.arm.model, model):
+            if in_force is not None and same_robot(in_force, model):
+                self.refused = ""
                 return False
+            if model.n > MOST_JOINTS:
+                raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
             arm = CompensatedArm(model, settings)
             initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(

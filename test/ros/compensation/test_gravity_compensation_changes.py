@@ -10,7 +10,8 @@ from gravity_bench import ARM7, MODEL, PERIOD, Bench, G, Q, settings
 from test_gravity_compensation import OTHER, STOPS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.robot_description import Gravity, Load
@@ -275,6 +276,30 @@ def test_a_refused_description_forbids_enabling_until_a_good_one_comes():
     assert bench.core.describe(ARM7, bench.now)
     assert bench.adopt()
     bench.enabled()
+
+
+def test_a_description_that_leads_to_an_error_forbids_enabling(monkeypatch):
+    bench = Bench()
+    bench.send()
+    with monkeypatch.context() as patch:
+        patch.setattr(gravity_compensator, "CompensatedArm", None)
+        assert bench.core.describe(OTHER, bench.now)
+        with pytest.raises(TypeError):
+            bench.adopt()
+    assert "refused: it led to an internal error" in bench.core.enable(bench.now)
+    assert bench.core.describe(ARM7, bench.now)
+    assert bench.adopt()
+    bench.enabled()
+
+
+def test_a_description_of_too_many_joints_is_refused_before_it_is_compiled(monkeypatch):
+    bench = Bench()
+    bench.send()
+    monkeypatch.setattr(gravity_compensator, "MOST_JOINTS", 6)
+    assert bench.core.describe(OTHER, bench.now)
+    with pytest.raises(ModelError, match="7 joints; valid are at most 6"):
+        bench.adopt()
+    assert "7 joints" in bench.core.enable(bench.now)
 
 
 def test_the_same_description_again_is_no_news():
