@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -15,8 +16,6 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, shortened
-
-S = TypeVar("S")
 
 # -- files -----------------------------------------------------------------------------------------
 
@@ -57,14 +56,15 @@ def _write(motion: Any, path: str | Path) -> None:
 def _read(kind: Any, path: str | Path) -> dict[str, Any]:
     """Return the fields of a motion of this class from a file, events as a list of dicts."""
     source = _known(path)
-    read = _read_npz if source.suffix == ".npz" else _read_csv
-    return _or_refused(lambda: read(kind, source), source)
+    with _refused(source):
+        return _read_npz(kind, source) if source.suffix == ".npz" else _read_csv(kind, source)
 
 
-def _or_refused(read: Callable[[], S], source: Path) -> S:
-    """Return what is read from a file; ArgumentError if its contents are no motion."""
+@contextmanager
+def _refused(source: Path) -> Iterator[None]:
+    """Raise ArgumentError for whatever is raised while a file is read."""
     try:
-        return read()
+        yield
     except (ArgumentError, FileNotFoundError):
         raise
     except Exception as error:  # zipfile, zlib, csv and NumPy raise anything for damaged bytes
@@ -75,15 +75,12 @@ def _or_refused(read: Callable[[], S], source: Path) -> S:
 def _arrays_of(path: str | Path) -> set[str]:
     """Return the names of the arrays in a file."""
     source = _known(path)
-
-    def read() -> set[str]:
+    with _refused(source):
         if source.suffix == ".csv":
             with source.open(newline="") as file:
                 return {label.partition(":")[0] for label in next(csv.reader(file), [])}
         with zipfile.ZipFile(source) as archive:
             return {name.removesuffix(".npy") for name in archive.namelist()}
-
-    return _or_refused(read, source)
 
 
 def _known(path: str | Path) -> Path:

@@ -127,9 +127,8 @@ def _usable(place: str) -> bool:
     """Return whether a folder is this user's alone; log it if not."""
     usable = _private(os.stat(place), stat.S_ISDIR)
     if not usable:
-        log_once(
-            "the folder %s is not used: another user owns it or can write to it. %s", place, REMEDY
-        )
+        valid = "a folder that no other user owns or can write to"
+        log_once("%s is not used for compiled code; valid is %s. %s", place, valid, REMEDY)
     return usable
 
 
