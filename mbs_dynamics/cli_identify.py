@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
+from mbs_dynamics.cli_simulate import add_reading
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.resources import robot_path
@@ -70,7 +71,10 @@ def add_identification(commands: Any) -> None:
     )
     add("--duration", type=float, default=20.0, help="seconds (default: 20)")
     add("--out", type=Path, required=True, help=".csv to write")
-    add("--trajectory", type=Path, help="JointTrajectory to write, as .yaml")
+    add(
+        "--trajectory", type=Path,
+        help="JointTrajectory to write, as .yaml, with an approach from any position",
+    )  # fmt: skip
     add("--rate", type=float, default=100.0, help="samples per second (default: 100)")
     add("--position", type=float, default=0.9, help="share of the joints' ranges (default: 0.9)")
     add("--velocity", type=float, default=0.5, help="share of the velocity limits (default: 0.5)")
@@ -89,20 +93,16 @@ def _command(
     """Add a command on a robot, and options of recordings unless ``data`` is False."""
     command = commands.add_parser(name, help=purpose)
     command.set_defaults(run=run)
-    add = command.add_argument
+    add: Callable[..., Any] = command.add_argument
     add("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
+    add(
+        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
+        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
+    )  # fmt: skip
     if data:
         add("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-        add(
-            "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
-            help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
-        )  # fmt: skip
-        add("--topic", default="", help="topic of the joint states in bags")
-        add(
-            "--columns", type=_column, nargs="+", default=[], metavar="NAME=MEANING",
-            help="other names of columns, such as Time=t J1_pos=q_joint1 J1_tau=tau_joint1",
-        )  # fmt: skip
-    return add  # type: ignore[no-any-return]
+        add_reading(command)
+    return add
 
 
 def _gain(text: str) -> tuple[str, float]:
@@ -111,13 +111,6 @@ def _gain(text: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=GAIN") from None
-
-
-def _column(text: str) -> tuple[str, str]:
-    name, equals, meaning = text.partition("=")
-    if not equals or not name or not meaning:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=MEANING")
-    return name, meaning
 
 
 def _identification() -> Any:
@@ -151,7 +144,7 @@ class _Job:
         self.options, self.room = options, _identification()
         for name in ("out", "report", "json", "trajectory"):
             check_folder(name, getattr(options, name, None))
-        self.path, self.model = description(options.robot, getattr(options, "gravity", None))
+        self.path, self.model = description(options.robot, options.gravity)
 
     def read(self, file: Path, **given: Any) -> Any:
         """Return a recording."""
@@ -169,12 +162,14 @@ class _Job:
         if self.options.json is not None:
             self.options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
-    def refused(self, found: Any, compared: str) -> bool:
-        """Return whether the result is no better than what it is compared with; print so."""
+    def refused(self, found: Any) -> bool:
+        """Return whether the result predicts no better than the description, or badly; print so."""
         if found.better or self.options.force:
             return False
         print(
-            f"mbs-dynamics: the {compared} predicts as well: no URDF is written; --force writes it",
+            "mbs-dynamics: the description predicts as well, with fitted friction or without, or "
+            f"the error is above {100.0 * self.room.WORST:g} %: no URDF is written; --force writes "
+            "it",
             file=sys.stderr,
         )
         return True
@@ -222,7 +217,7 @@ def _identify(options: argparse.Namespace) -> int:
         page = room.report(found, f"{model.name}: identification")
         options.report.write_text(page, encoding="utf-8")
         print(f"wrote {options.report}")
-    if job.refused(found, "description with fitted friction"):
+    if job.refused(found):
         return 1
     if options.out is not None:
         options.out.write_bytes(room.identified_urdf(job.path, found))
@@ -260,7 +255,7 @@ def _identify_static(options: argparse.Namespace) -> int:
             "masses": _masses(found),
         }
     )
-    if job.refused(found, "description"):
+    if job.refused(found):
         return 1
     if options.out is not None:
         options.out.write_bytes(job.room.identified_urdf(job.path, found, friction=False))
@@ -281,10 +276,7 @@ def _identify_payload(options: argparse.Namespace) -> int:
         f"relative error of the torques: {100.0 * found.error_without:.2f} % without the load, "
         f"{100.0 * found.error:.2f} % with it"
     )
-    print("\nto announce it to a node:")
-    topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
-    print(f"ros2 topic pub --once {topic} {kind} \\")
-    print(f'    "{found.message()}"')
+    job.note(found.notes)
     job.figures(
         {
             "link": found.link,
@@ -294,8 +286,19 @@ def _identify_payload(options: argparse.Namespace) -> int:
             "com_deviation": spread.tolist(),
             "inertia_at_com": found.inertia.tensor_at_com.tolist(),
             "relative_error": {"with": found.error, "without": found.error_without},
+            "notes": list(found.notes),
         }
     )
+    if not found.better:
+        print(
+            "mbs-dynamics: the load does not explain the torques: do not announce it to a node",
+            file=sys.stderr,
+        )
+        return 1
+    print("\nto announce it to a node:")
+    topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
+    print(f"ros2 topic pub --once {topic} {kind} \\")
+    print(f'    "{found.message()}"')
     return 0
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import time
 import warnings
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, listed
+from mbs_dynamics.files import read_table
 from mbs_dynamics.integrate import (
     METHODS,
     BodyMotion,
@@ -36,7 +36,7 @@ from mbs_dynamics.integrate import (
 from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 from mbs_dynamics.integrate.floating import BASE, has_floating_base
 from mbs_dynamics.integrate.forces import Law
-from mbs_dynamics.integrate.results import MOTIONS
+from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 
@@ -75,8 +75,9 @@ def add_commands(commands: Any) -> None:
     _add_pictures(run)
     run.set_defaults(run=_simulate)
 
-    plot = commands.add_parser("plot", help="draw a motion that simulate wrote")
-    plot.add_argument("file", type=Path, help="the .npz or .csv of simulate")
+    plot = commands.add_parser("plot", help="draw a motion that simulate wrote, or a recording")
+    plot.add_argument("file", type=Path, help="the file of simulate, a bag, or a table")
+    add_reading(plot)
     plot.add_argument("--robot", help="the robot, for an animation")
     plot.add_argument("--root", help="as for simulate")
     plot.add_argument("--tip", help="as for simulate")
@@ -111,6 +112,22 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
                         help="initial rates, in the same way (default: at rest)")  # fmt: skip
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options of reading a recording."""
+    parser.add_argument("--topic", default="", help="topic of the joint states in bags")
+    parser.add_argument(
+        "--columns", type=_column, nargs="+", default=[], metavar="NAME=MEANING",
+        help="other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1",
+    )  # fmt: skip
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, equals, meaning = text.rpartition("=")
+    if not equals or not name or not meaning:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=MEANING")
+    return name, meaning
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +165,29 @@ def _motion(path: Path) -> Simulated | BodyMotion:
         return load_motion(path)
     except FileNotFoundError as error:
         raise ArgumentError(f"no file {path}") from error
+
+
+def _recorded(options: argparse.Namespace) -> Motion:
+    """Return the motion in a recording, without energies."""
+    from mbs_dynamics.identification.readers import read_recording
+
+    columns = dict(options.columns)
+    found = read_recording(options.file, columns=columns, topic=options.topic)
+    if options.robot is not None:
+        found = found.of(robot(options.robot, options.root, options.tip))
+    unknown = np.full(found.q.shape, np.nan)
+    return Motion(
+        t=found.t - found.t[0],
+        q=found.q,
+        qd=unknown if found.qd is None else found.qd,
+        qdd=unknown,
+        tau=found.tau,
+        kinetic=unknown[:, 0],
+        potential=unknown[:, 0],
+        momentum=np.full((len(found.t), 6), np.nan),
+        joint_names=found.joints or tuple(str(k + 1) for k in range(found.q.shape[1])),
+        method=found.name,
+    )
 
 
 def _add_pictures(parser: argparse.ArgumentParser) -> None:
@@ -408,7 +448,11 @@ def _write(
 
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
-    motion = _motion(options.file)
+    motion: Simulated | BodyMotion
+    if options.file.suffix in MOTIONS and not options.columns and is_motion(options.file):
+        motion = _motion(options.file)
+    else:
+        motion = _recorded(options)
     if options.animation is not None and options.robot is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
@@ -420,23 +464,16 @@ def _plot(options: argparse.Namespace) -> int:
 def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     """Return the law of a file of torques: interpolated between its rows, held beyond them."""
     try:
-        with path.open(newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except OSError as error:
+        table = read_table(path)
+    except FileNotFoundError as error:
         raise ArgumentError(f"cannot read {path}: {error.strerror}") from error
-    head = [name.strip() for name in rows[0]] if rows else []
-    if head[:1] != ["t"] or len(rows) < 2:
+    head = table.names
+    if head[:1] != ["t"]:
         raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
     for name in head[1:]:
         if name not in joint_names:
             raise mbs.UnknownJointError(name, joint_names)
-    for line, row in enumerate(rows[1:], 2):
-        if len(row) != len(head):
-            raise ArgumentError(f"{path}, row {line}: there must be {len(head)} numbers")
-    try:
-        data = np.array(rows[1:], dtype=float)
-    except ValueError as error:
-        raise ArgumentError(f"{path}: {error}") from error
+    data = np.stack([table.column(k) for k in range(len(head))], axis=1)
     t = data[:, 0]
     if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():
         raise ArgumentError(f"{path}: numbers must be finite, and the times increase")

@@ -155,11 +155,11 @@ def test_bad_arguments(arguments, message, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must have a header"),
+        ("", "has no lines of numbers"),
         ("time,joint1\n0,1\n", "must have a header"),
         ("t,elbow\n0,1\n", "no joint 'elbow'"),
-        ("t,joint1\n0,1\n1\n", "row 3: there must be 2 numbers"),
-        ("t,joint1\n0,x\n", "could not convert"),
+        ("t,joint1\n0,1\n1\n", "line 3: 1 cells; the header has 2"),
+        ("t,joint1\n0,x\n", "line 2: 'joint1' is 'x'"),
         ("t,joint1\n0,1\n0,2\n", "the times increase"),
         ("t,joint1\n0,nan\n", "must be finite"),
     ],
@@ -205,7 +205,7 @@ def test_figures_and_animations(arm, tmp_path, capsys):
 def test_bad_files_to_plot(tmp_path, capsys):
     code, _, err = run(capsys, "plot", tmp_path / "none.npz")
     assert code == 1
-    assert "no file" in err
+    assert "no such file" in err
     out = tmp_path / "m.npz"
     run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", out)
     code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")

@@ -12,6 +12,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from mbs_dynamics.files import BYTE_ORDER_MARKS
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
@@ -22,19 +23,22 @@ TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1,
 
 INDENT = "  "
 
+DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""")
+
 
 def identified_urdf(
     source: str | os.PathLike[str], found: Identification, *, friction: bool = True
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
-    Without ``friction``, damping and friction are unchanged as well.
+    Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8, whatever
+    the encoding of the source.
 
     The inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
     others none.
     """
-    data = Path(source).read_bytes()
+    data = _in_utf8(Path(source).read_bytes())
     elements = _elements(data)
     edits: list[tuple[int, int, bytes]] = []
     for link, inertia in link_changes(source, found).items():
@@ -42,13 +46,31 @@ def identified_urdf(
     for joint, parameters in found.joint_parameters.items() if friction else ():
         values = {"damping": parameters["viscous"], "friction": parameters["coulomb"]}
         place = elements.get(("joint", joint, "dynamics"))
-        tag = "<dynamics/>" if place is None else data[place.begin : place.end].decode()
+        tag = "<dynamics/>"
+        if place is not None:
+            tag = data[place.begin : place.end].decode()
+            tag = tag.replace(f"<{place.prefix}", "<").replace(f"</{place.prefix}", "</")
         for name, value in values.items():
             tag = _with_attribute(tag, name, repr(float(value)))
         edits += _with_child(data, elements, ("joint", joint), "dynamics", [tag])
     for begin, end, text in sorted(edits, reverse=True):
         data = data[:begin] + text + data[end:]
     return data
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """Return the bytes of an XML file in UTF-8, with its declaration first."""
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    if not encoding:
+        stated = DECLARED.search(data[:200].replace(b"\0", b""))
+        encoding = stated[1].decode() if stated else "utf-8"
+        if encoding.lower() == "utf-16":  # without a mark
+            encoding = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be"
+    text = data.decode(encoding).lstrip("\ufeff \t\r\n").encode()
+    stated = DECLARED.search(text[:200])
+    if stated is None or stated[1].lower() in (b"utf-8", b"us-ascii"):
+        return text
+    return text[: stated.start(1)] + b"UTF-8" + text[stated.end(1) :]
 
 
 class _Element(NamedTuple):
@@ -58,6 +80,8 @@ class _Element(NamedTuple):
     end: int
     inner_end: int
     """Where its end tag begins; -1 if it has none."""
+    prefix: str
+    """Of its namespace, with a colon; empty if it has none."""
 
 
 def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
@@ -67,13 +91,16 @@ def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
     found: dict[tuple[str, ...], _Element] = {}
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]
         path.append((tag, attributes.get("name", ""), parser.CurrentByteIndex))
 
     def end(tag: str) -> None:
+        prefix, colon, tag = tag.rpartition(":")
         _, name, begin = path.pop()
         at = parser.CurrentByteIndex  # of the end tag; behind a tag that is both
         own = data.startswith(b"</", at)
-        element = _Element(begin, data.index(b">", at) + 1 if own else at, at if own else -1)
+        last, inner = (data.index(b">", at) + 1, at) if own else (at, -1)
+        element = _Element(begin, last, inner, prefix + colon)
         if len(path) == 1 and tag in ("link", "joint"):
             found[tag, name] = element
         elif len(path) == 2 and tag in ("inertial", "dynamics"):
@@ -93,6 +120,8 @@ def _with_child(
 ) -> list[tuple[int, int, bytes]]:
     """Return the edits that replace a child of an element by lines, or append them."""
     place, whole = elements.get((*parent, child)), elements[parent]
+    prefix = (whole if place is None else place).prefix
+    lines = [re.sub(r"<(/?)(?=\w)", rf"<\1{prefix}", line) for line in lines if prefix] or lines
     if place is not None:
         indent = _indent(data, place.begin)
         if not lines:
@@ -110,7 +139,7 @@ def _with_child(
         before = len(data[: whole.inner_end].rstrip())
         return [(before, whole.inner_end, text.encode())]
     opened = data[whole.begin : whole.end].decode().rstrip("/> ") + ">"
-    return [(whole.begin, whole.end, f"{opened}{text}</{parent[0]}>".encode())]
+    return [(whole.begin, whole.end, f"{opened}{text}</{prefix}{parent[0]}>".encode())]
 
 
 def _indent(data: bytes, begin: int) -> bytes:

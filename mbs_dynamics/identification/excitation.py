@@ -35,6 +35,9 @@ STARTS, STEPS = 60, 400
 BETWEEN = 1.02
 """Bound of a motion between the samples, relative to its values at them."""
 
+KNOTS = 10
+"""Points per second of a trajectory."""
+
 UNLIMITED = np.pi
 """Range in rad or m to either side for a joint without position limits."""
 
@@ -75,6 +78,8 @@ class Excitation:
     qdd: FloatArray
     condition: float
     """Condition number of the equations of base parameters, columns of length 1."""
+    approach: float
+    """Time in s in which the first position is reached, from anywhere within the limits."""
 
     def to_csv(self) -> str:
         """Return a table: t, q_<joint>, qd_<joint>, qdd_<joint>."""
@@ -84,9 +89,18 @@ class Excitation:
         return "\n".join([",".join(head), *rows]) + "\n"
 
     def to_trajectory(self) -> str:
-        """Return a trajectory_msgs/JointTrajectory as YAML."""
+        """Return a trajectory_msgs/JointTrajectory as YAML.
+
+        Its first point is due after the time of the approach. There are up to KNOTS points a
+        second, between which controllers interpolate by polynomials of fifth order.
+        """
+        rate = (len(self.t) - 1) / self.t[-1]
+        rows = np.append(
+            np.arange(0, len(self.t) - 1, max(1, round(rate / KNOTS))), len(self.t) - 1
+        )
         lines = ["joint_names: [" + ", ".join(self.joints) + "]", "points:"]
-        for t, q, qd, qdd in zip(self.t, self.q, self.qd, self.qdd, strict=True):
+        motion = self.t + self.approach, self.q, self.qd, self.qdd
+        for t, q, qd, qdd in zip(*(x[rows] for x in motion), strict=True):
             seconds, rest = divmod(round(1e9 * t), 10**9)
             lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
             for name, values in (("positions", q), ("velocities", qd), ("accelerations", qdd)):
@@ -115,7 +129,8 @@ def plan_excitation(
     found = search.run(progress)
     t = np.linspace(0.0, duration, round(duration * rate) + 1)
     q, qd, qdd = search.motion(found, t)
-    return Excitation(model.joint_names, t, q, qd, qdd, search.condition(found))
+    condition, approach = search.condition(found), search.approach(q[0])
+    return Excitation(model.joint_names, t, q, qd, qdd, condition, approach)
 
 
 class _Search:
@@ -174,6 +189,14 @@ class _Search:
         s, c = np.sin(phase), np.cos(phase)
         q = candidate[-1] + s @ (a / self._w[:, None]) - c @ (b / self._w[:, None])
         return q, c @ a + s @ b, (c * self._w) @ b - (s * self._w) @ a
+
+    def approach(self, q: FloatArray) -> float:
+        """Return the time in s to a position from anywhere, by twice the mean speed at most."""
+        model = self._model
+        low, high = (np.where(np.isfinite(x), x, q) for x in (model.lower, model.upper))
+        way = np.maximum(np.maximum(high - q, q - low), UNLIMITED * (low == high))
+        speed = np.minimum(self._limits.velocity * model.velocity_limits, UNLIMITED)
+        return float(np.ceil((2.0 * way / speed).max()))
 
     def condition(self, candidate: FloatArray) -> float:
         """Return the condition number of the equations, columns of length 1."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.cleaning import cleaned
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.estimation import (
     BaseEstimate,
@@ -18,7 +19,7 @@ from mbs_dynamics.identification.estimation import (
     base_estimate,
     friction_estimate,
 )
-from mbs_dynamics.identification.recording import Recording, RecordingError, cleaned
+from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import (
     JOINT_TERMS,
@@ -41,6 +42,9 @@ REVERSED = 0.5
 
 MATTERS = 0.05
 """Share of the largest torque above which a joint is checked."""
+
+WORST = 0.5
+"""Relative error of held-out torques of a result that is useless."""
 
 WITHOUT_GRAVITY = 0.25
 """Share of gravity in the torques below which a driver subtracts it."""
@@ -105,9 +109,10 @@ class Identification:
 
     @property
     def better(self) -> bool:
-        """Whether it predicts better than the description with fitted friction."""
-        found = self.errors.identified
-        return found is not None and found <= self.errors.description_with_friction
+        """Whether it predicts better than the description, with friction or without, and well."""
+        errors = self.errors
+        most = min(errors.description, errors.description_with_friction, WORST)
+        return errors.identified is not None and errors.identified <= most
 
 
 def identify(
@@ -200,7 +205,8 @@ def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
     Currents alone determine the inertias up to a factor per joint, which the description sets here:
     the result is only as accurate as its total masses. Joints with small torques are omitted.
     """
-    torque_model, equations, _ = equations_of(model, recording, FRICTION_SPEEDS[0])
+    speed = FRICTION_SPEEDS[0]
+    torque_model, equations, _ = equations_of(model, recording, speed, currents=True)
     A, currents = stacked(equations)
     expected = A @ torque_model.described()
     sizes = np.linalg.norm(expected, axis=0)
@@ -253,23 +259,25 @@ def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], nam
 
 
 def equations_of(
-    model: Model, recording: Recording, friction_speed: float
+    model: Model, recording: Recording, friction_speed: float, *, currents: bool = False
 ) -> tuple[TorqueModel, list[Equations], list[str]]:
     """Return the torque model and equations of one recording, and the notes on it."""
     model = model.loaded()
-    parts, notes = parts_of([recording], model)
+    parts, notes = parts_of([recording], model, currents=currents)
     cutoff = cutoff_of(parts)
     torque_model = TorqueModel(model, parts[0].joints, friction_speed)
     equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
     return torque_model, equations, notes
 
 
-def parts_of(recordings: Sequence[Recording], model: Model) -> tuple[list[Recording], list[str]]:
+def parts_of(
+    recordings: Sequence[Recording], model: Model, *, currents: bool = False
+) -> tuple[list[Recording], list[str]]:
     """Return all usable stretches, of the same joints, and notes."""
     parts: list[Recording] = []
     notes: list[str] = []
     for recording in recordings:
-        found = cleaned(recording.of(model), model)
+        found = cleaned(recording.of(model), model, currents=currents)
         notes += [f"{recording.name}: {note}" for note in found[0].notes]
         parts += found
     joints = {part.joints for part in parts}

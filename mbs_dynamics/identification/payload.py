@@ -17,7 +17,7 @@ from mbs_dynamics.identification.estimation import (
     least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import equations_of, identify
+from mbs_dynamics.identification.identify import WORST, equations_of, identify
 from mbs_dynamics.identification.recording import Recording
 from mbs_dynamics.identification.still_payload import deviations, to_body
 from mbs_dynamics.identification.torque_model import stacked
@@ -42,6 +42,13 @@ class PayloadEstimate(NamedTuple):
     """Relative error of the torques with the load."""
     error_without: float
     """The same without it."""
+    notes: tuple[str, ...] = ()
+    """Corrections of the recordings."""
+
+    @property
+    def better(self) -> bool:
+        """Whether the torques are explained well, and better with the load than without."""
+        return self.error <= min(self.error_without, WORST)
 
     def message(self) -> str:
         """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
@@ -70,7 +77,7 @@ def identify_payload(
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
-    torque_model, equations, _ = equations_of(model, recording, speed)
+    torque_model, equations, notes = equations_of(model, recording, speed)
     A, b = stacked(equations)
     x = torque_model.described() if alone is None else alone.x
     rest = b - A @ x
@@ -99,4 +106,5 @@ def identify_payload(
         *deviations(float(inertia.mass), inertia.com, spread),
         float(np.linalg.norm(rest - X @ found) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
+        (*(() if alone is None else alone.notes), *notes),
     )

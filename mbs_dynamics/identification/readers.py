@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,25 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, shortened
+from mbs_dynamics.files import read_arrays, read_table
 from mbs_dynamics.identification.recording import Recording, RecordingError, merged
+from mbs_dynamics.identification.units import QUANTITIES, Meaning, commanded, meaning
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 
-QUANTITIES = {
-    "t": ("t", "time", "times", "timestamp", "timestamps", "stamp"),
-    "q": ("q", "position", "positions", "pos", "joint_positions", "joint_position", "actual_q"),
-    "qd": (
-        *("qd", "dq", "velocity", "velocities", "vel"),
-        *("joint_velocities", "joint_velocity", "actual_qd"),
-    ),
-    "tau": (
-        *("tau", "torque", "torques", "effort", "efforts"),
-        *("joint_torques", "joint_torque", "joint_efforts", "joint_effort", "actual_tau"),
-    ),
-}
-"""Accepted names of the quantities of a recording, in lower case."""
+JOINTS = ("joints", "joint_names")
+"""Accepted names of the array of the names of joints."""
+
+TABLES = (".csv", ".tsv", ".txt")
+"""Kinds of files of tables."""
+
+
+class UnknownColumnError(UnknownNameError, RecordingError):
+    """A file has no column or array of this name."""
+
+    kind = "column"
+    plural = "columns"
 
 
 def read_recording(
@@ -41,34 +42,42 @@ def read_recording(
     """Return the recording in a file or in the folder of a bag.
 
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
-    other topics are ignored, and joints in several messages merged. .csv: a header, then numbers;
-    the columns are ``t``, ``q_<joint>``, ``tau_<joint>`` and, if there are velocities,
-    ``qd_<joint>``; ``Time``, ``Position1``, ``Torque1`` and similar names are understood, and
-    ``columns`` maps other names to these.
+    other topics are ignored, and joints in several messages merged. .csv, .tsv, .txt: a header,
+    then numbers, see :func:`mbs_dynamics.files.read_table`; the columns are ``t``, ``q_<joint>``,
+    ``tau_<joint>`` and, if there are velocities, ``qd_<joint>``; ``Time``, ``Position1``,
+    ``Torque1`` and similar names are understood, units as in ``t [ms]`` are converted, and
+    ``columns`` maps other names to these. Numbers in place of joint names count the joints of the
+    model, whatever the order of the columns.
     .npz: arrays of the same names, and ``joints``.
 
-    Without ``timed`` a .csv needs no time: its rows are still poses.
+    Without ``timed`` a table needs no time: its rows are still poses.
 
     Raises RecordingError for a file that cannot be read.
     """
     path = Path(path).expanduser()
     if not path.exists():
         raise RecordingError(f"{path}: there is no such file")
-    kind = path.suffix.lower()
-    if path.is_dir() or kind in (".db3", ".mcap"):
-        return merged(path.name, _joint_states(path, topic))
-    if kind == ".csv":
-        return _read_csv(path, columns or {}, timed)
-    if kind == ".npz":
-        return _read_npz(path, columns or {})
-    raise RecordingError(f"{path}: valid are .db3, .mcap, the folder of a bag, .csv and .npz")
+    kind, columns = path.suffix.lower(), columns or {}
+    try:
+        if path.is_dir() or kind in (".db3", ".mcap"):
+            _meanings([], columns)
+            return merged(path.name, _joint_states(path, topic))
+        if kind in TABLES:
+            return _read_csv(path, columns, timed)
+        if kind == ".npz":
+            return _read_npz(path, columns)
+    except ArgumentError as error:
+        raise RecordingError(str(error)) from error
+    raise RecordingError(
+        f"{path}: valid are .db3, .mcap, the folder of a bag, {', '.join(TABLES)} and .npz"
+    )
 
 
 def _joint_states(
     path: Path, topic: str
 ) -> Iterator[tuple[float, dict[str, tuple[float, float, float]]]]:
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise RecordingError(
@@ -87,10 +96,10 @@ def _joint_states(
             for connection, when, data in reader.messages(connections=chosen):
                 message: Any = reader.deserialize(data, connection.msgtype)
                 yield _sample(message, when)
-    except (AnyReaderError, OSError, ValueError) as error:
-        if isinstance(error, RecordingError):
-            raise
-        raise RecordingError(f"{path}: cannot be read as a bag: {error}") from error
+    except MbsError:
+        raise
+    except Exception as error:  # whatever SQLite, LZ4, YAML and others raise on damaged bytes
+        raise RecordingError(f"{path}: cannot be read as a bag: {shortened(str(error))}") from error
 
 
 def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, float, float]]]:
@@ -105,49 +114,52 @@ def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, 
     return t, {name: values for name, *values in zip(message.name, *rows, strict=True)}  # type: ignore[misc]
 
 
+def _meanings(names: list[str], columns: Mapping[str, str]) -> list[Meaning | None]:
+    """Return the meanings of columns; those in ``columns`` must exist, and be valid."""
+    for name, stated in columns.items():
+        if name not in names:
+            raise UnknownColumnError(name, names)
+        if meaning(stated) is None:
+            raise RecordingError(
+                f"--columns {name}={stated}: valid is a meaning such as t, q_joint1, qd_joint1, "
+                "tau_joint1, t[ms] or tau_joint1[kg cm]"
+            )
+    return [meaning(columns.get(name, name)) for name in names]
+
+
 def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
-    with path.open(encoding="utf-8-sig") as file:
-        line = file.readline()
-        between = max(",;\t", key=line.count)
-        header = [word.strip().strip('"') for word in line.split(between)]
-        try:
-            table = np.genfromtxt(file, delimiter=between, ndmin=2)
-        except ValueError as error:
-            raise RecordingError(f"{path}: is no table of numbers: {error}") from error
-    if table.shape[1] != len(header) or not len(table):
-        raise RecordingError(f"{path}: {len(header)} names but {table.shape[1]} columns of numbers")
+    table = read_table(path)
     found: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
+    names: dict[tuple[str, str], str] = {}
     time: FloatArray | None = None
-    for name, column in zip(header, table.T, strict=True):
-        quantity, joint = _meaning(columns.get(name, name))
-        if quantity == "t" and not joint and time is None:
-            time = column
-        elif quantity in found and joint and joint not in found[quantity]:
-            found[quantity][joint] = column
+    meanings = _meanings(table.names, columns)
+    measured = {one.joint for one in meanings if one is not None and one.quantity == "q"}
+    order = sorted(range(len(meanings)), key=lambda k: table.names[k] not in columns)
+    for k in order:  # those that were stated first
+        one, name = meanings[k], table.names[k]
+        if one is None or (one.joint and name not in columns and commanded(one.joint, measured)):
+            continue
+        if one.quantity == "t":
+            time = one.factor * table.column(k) if time is None else time
+        elif one.joint not in found[one.quantity]:
+            found[one.quantity][one.joint] = one.factor * table.column(k)
+            names[one.quantity, one.joint] = name
+        elif names[one.quantity, one.joint] not in columns:
+            other = names[one.quantity, one.joint]
+            raise RecordingError(
+                f"{path}: {other!r} and {name!r} are both {one.quantity} of {one.joint}; choose "
+                f"one by --columns {other}={one.quantity}_{one.joint}"
+            )
     if time is None and not timed:
-        time = np.arange(len(table), dtype=float)
-    return _assembled(path, time, found)
-
-
-def _meaning(name: str) -> tuple[str, str]:
-    """Return the quantity and the joint that the name of a column denotes."""
-    for quantity, words in QUANTITIES.items():
-        if name.lower() in words:
-            return quantity, ""
-        for word in words:
-            match = re.fullmatch(rf"{word}[_.\[]?(.+?)\]?", name, re.IGNORECASE)
-            if match and (name[len(word)] in "_.[" or match[1].isdigit()):
-                return quantity, match[1]
-    for quantity, words in QUANTITIES.items():  # joint1_pos
-        for word in words if quantity != "t" else ():
-            match = re.fullmatch(rf"(.+)[_.]{word}", name, re.IGNORECASE)
-            if match:
-                return quantity, match[1]
-    return "", ""
+        time = np.arange(len(table.rows), dtype=float)
+    return _assembled(path, time, found, table.names)
 
 
 def _assembled(
-    path: Path, time: FloatArray | None, found: Mapping[str, Mapping[str, FloatArray]]
+    path: Path,
+    time: FloatArray | None,
+    found: Mapping[str, Mapping[str, FloatArray]],
+    names: list[str],
 ) -> Recording:
     """Return the recording of columns by quantity and joint."""
     joints = list(found["q"])
@@ -162,40 +174,66 @@ def _assembled(
         )
         raise RecordingError(
             f"{path}: has no {what}; columns are t, q_<joint>, tau_<joint> and, if there are "
-            "velocities, qd_<joint>, or are mapped to these by --columns"
+            "velocities, qd_<joint>, or are mapped to these by --columns; the file has "
+            f"{', '.join(names)[:300]}"
         )
+    plain = all(name.isdigit() for name in joints)  # numbers in place of names
+    if plain:
+        joints.sort(key=int)
+        numbers = [int(name) for name in joints]
+        if numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
+            raise RecordingError(
+                f"{path}: its joints have the numbers {', '.join(joints)}; valid are 1, 2, 3, ..., "
+                "or 0, 1, 2, ..., without gaps, or names of joints"
+            )
     q, tau = (np.stack([found[one][name] for name in joints], axis=1) for one in ("q", "tau"))
     qd = None
-    if all(name in found["qd"] for name in joints):
-        qd = np.stack([found["qd"][name] for name in joints], axis=1)
-    plain = all(name.isdigit() for name in joints)  # numbers in place of names
-    return Recording(path.name, () if plain else tuple(joints), time, q, tau, qd)
+    notes: tuple[str, ...] = ()
+    measured = [name for name in joints if name in found["qd"]]
+    if measured:
+        unknown = np.full(len(time), np.nan)
+        qd = np.stack([found["qd"].get(name, unknown) for name in joints], axis=1)
+        without = ", ".join(name for name in joints if name not in measured)
+        notes = (f"no velocities of {without}",) if without else ()
+    return Recording(path.name, () if plain else tuple(joints), time, q, tau, qd, notes)
 
 
 def _read_npz(path: Path, columns: Mapping[str, str]) -> Recording:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {columns.get(name, name): file[name] for name in file.files}
-    except (OSError, ValueError) as error:
-        raise RecordingError(f"{path}: is no file of NumPy: {error}") from error
-    lower = {name.lower(): array for name, array in arrays.items()}
-    found = {
-        quantity: next((lower[word] for word in words if word in lower), None)
-        for quantity, words in QUANTITIES.items()
-    }
-    for name in ("t", "q", "tau"):
-        if found[name] is None:
+    named: list[str] = []
+
+    def wanted(name: str) -> bool:
+        named.append(name)
+        return name in columns or name.lower() in JOINTS or _whole(name) is not None
+
+    arrays = read_arrays(path, wanted)
+    _meanings(named, columns)
+    names = next((arrays.pop(name) for name in list(arrays) if name.lower() in JOINTS), ())
+    given: dict[str, FloatArray] = {}
+    for name in sorted(arrays, key=lambda name: name not in columns):
+        one = _whole(columns.get(name, name))
+        if one is None or one.quantity in given:
+            continue
+        if arrays[name].dtype.kind not in "fiu":
+            raise RecordingError(f"{path}: {name} is {arrays[name].dtype}; valid are real numbers")
+        given[one.quantity] = one.factor * np.asarray(arrays[name], float)
+    for quantity in ("t", "q", "tau"):
+        if quantity not in given:
             raise RecordingError(
-                f"{path}: has no {name!r}; its arrays are {', '.join(arrays)}; valid are "
-                + ", ".join(QUANTITIES[name])
+                f"{path}: has no {quantity!r}; its arrays are {', '.join(named)}; valid are "
+                + ", ".join(QUANTITIES[quantity])
             )
-    given = {name: np.asarray(x, float) for name, x in found.items() if x is not None}
     t, q = np.ravel(given["t"]), given["q"]
     for name in ("q", "qd", "tau"):
         shape = given.get(name, q).shape
         if len(shape) != 2 or shape != (len(t), q.shape[-1]):
             raise RecordingError(f"{path}: {name} is {shape}; valid is ({len(t)}, joints) for all")
-    names = tuple(str(name) for name in lower.get("joints", lower.get("joint_names", ())))
-    if names and len(names) != q.shape[1]:
-        raise RecordingError(f"{path}: {len(names)} names for {q.shape[1]} joints")
-    return Recording(path.name, names, t, q, given["tau"], given.get("qd"))
+    joints = tuple(str(name) for name in np.ravel(names))
+    if joints and len(joints) != q.shape[1]:
+        raise RecordingError(f"{path}: {len(joints)} names for {q.shape[1]} joints")
+    return Recording(path.name, joints, t, q, given["tau"], given.get("qd"))
+
+
+def _whole(name: str) -> Meaning | None:
+    """Return the meaning of the name of an array of times, or of all joints."""
+    found = meaning(name)
+    return found if found is not None and not found.joint else None

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of joints, and their cleaning."""
+"""Recordings of joints."""
 
 from __future__ import annotations
 
@@ -14,14 +14,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError, UnknownJointError
 from mbs_dynamics.model.model import Model
 
-SHORTEST = 50
-"""Smallest number of samples of a recording."""
-
 STILL = 1e-3
 """Motion in rad or m below which a joint is at rest."""
-
-GAP = 5.0
-"""Pause, in periods, that ends a stretch of samples."""
 
 
 class RecordingError(MbsError, ValueError):
@@ -42,7 +36,7 @@ class Recording:
     tau: FloatArray
     """(N, k) in N m or N."""
     qd: FloatArray | None = None
-    """(N, k) in rad/s or m/s; None if not measured."""
+    """(N, k) in rad/s or m/s; NaN for joints without, None if not measured."""
     notes: tuple[str, ...] = ()
     """Corrections that were applied."""
 
@@ -164,141 +158,3 @@ def merged(
     notes = ("joints come in several messages, and were interpolated",) if split else ()
     velocities = None if np.isnan(qd).all() else qd
     return Recording(name, tuple(tables), times, q, tau, velocities, notes)
-
-
-def cleaned(recording: Recording, model: Model) -> list[Recording]:
-    """Return the usable stretches of a recording, each with a uniform clock.
-
-    Invalid samples are removed, wrapped angles unwrapped, and a clock that is coarser than the
-    measurements is replaced by that of the velocities. Raises RecordingError for a recording that
-    cannot be used: no torques, too few samples, joints that never move, or wrong units or signs.
-    """
-    name, notes = recording.name, list(recording.notes)
-    found = _without_silent(recording, notes)
-    unknown = np.isnan(found.tau).all(axis=0)
-    if unknown.any() or not found.tau.any():
-        raise RecordingError(f"{name}: holds no efforts of {found.named(unknown) or 'any joint'}")
-    finite = np.isfinite(np.column_stack([found.t, found.q, found.tau])).all(axis=1)
-    found = found.samples(finite)
-    dropped = ~found.tau.any(axis=1)
-    if dropped.mean() < 0.5 and dropped.any():
-        notes.append(f"{int(dropped.sum())} samples without any torque were left out")
-        found = found.samples(~dropped)
-    if len(found.t) < SHORTEST:
-        raise RecordingError(
-            f"{name}: has {len(found.t)} samples; at least {SHORTEST} are needed, and some ten "
-            "seconds"
-        )
-    if not finite.all():
-        notes.append(f"{int((~finite).sum())} samples that are not finite were left out")
-    if found.qd is not None and not np.isfinite(found.qd).all():
-        found = replace(found, qd=None)
-        notes.append("velocities are not all finite, and are not used")
-    _check_units(found, model)
-    found = _unwrapped(found, model, notes)
-    if not np.ptp(found.q, axis=0).any():
-        raise RecordingError(f"{name}: no joint moves: positions are constant")
-    found = _advancing(found, notes)
-    period = float(np.median(np.diff(found.t)))
-    ends = np.flatnonzero(np.diff(found.t) > GAP * period) + 1
-    if len(ends):
-        notes.append(f"{len(ends)} gap(s) in time: the recording is taken as {len(ends) + 1} parts")
-    rows = [each for each in np.split(np.arange(len(found.t)), ends) if len(each) >= SHORTEST]
-    if not rows:
-        raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
-    parts = [_uniform(found.samples(each), period) for each in rows]
-    return [replace(part, notes=tuple(notes)) for part in parts]
-
-
-def _without_silent(recording: Recording, notes: list[str]) -> Recording:
-    """Return the recording without joints that neither move nor have torques, such as grippers."""
-    silent = ~np.nan_to_num(recording.tau).any(axis=0)
-    leave = silent & (np.ptp(np.nan_to_num(recording.q), axis=0) < STILL)
-    if not leave.any() or leave.all():
-        return recording
-    named = recording.named(leave)
-    notes.append(f"left out, as they neither move nor have torques: {named}")
-    return recording.columns(np.flatnonzero(~leave).tolist())
-
-
-def _uniform(recording: Recording, period: float) -> Recording:
-    """Return a recording sampled at equal distances in time, from zero on."""
-    t = recording.t
-    times = t[0] + period * np.arange(round((t[-1] - t[0]) / period) + 1)
-    if len(times) == len(t) and np.abs(np.diff(t) - period).max() < 0.01 * period:
-        return replace(recording, t=times - t[0])
-
-    def sampled(x: FloatArray) -> FloatArray:
-        return np.stack([np.interp(times, t, column) for column in x.T], axis=1)
-
-    qd = None if recording.qd is None else sampled(recording.qd)
-    q, tau = sampled(recording.q), sampled(recording.tau)
-    return replace(recording, t=times - t[0], q=q, tau=tau, qd=qd)
-
-
-def _joints(recording: Recording, model: Model) -> list[int]:
-    """Return the coordinates of the recorded joints."""
-    return [model.joint_names.index(name) for name in recording.joints]
-
-
-def _check_units(recording: Recording, model: Model) -> None:
-    """Raise RecordingError for positions in degrees."""
-    far, fits = [], []
-    for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
-        low, high = float(model.lower[k]), float(model.upper[k])
-        if model.joints[k].kind != "revolute" or not np.isfinite([low, high]).all():
-            continue
-        low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
-        inside, small = (q >= low) & (q <= high), np.radians(q)
-        far.append(inside.mean() < 0.5)
-        fits.append(bool(((small >= low) & (small <= high)).all()))
-    largest = np.abs(recording.q).max()
-    if any(far) and all(fits) and largest > 10.0:
-        raise RecordingError(
-            f"{recording.name}: positions of {largest:.4g} are far outside the limits of the "
-            "joints, and inside them if taken for degrees: convert them to rad"
-        )
-
-
-def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
-    """Return the recording with angles without jumps by whole turns."""
-    turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
-    jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
-    if not jumps.any():
-        return recording
-    notes.append(f"wrapped angles were unwrapped: {recording.named(jumps)}")
-    return replace(recording, q=np.where(jumps, np.unwrap(recording.q, axis=0), recording.q))
-
-
-def _advancing(recording: Recording, notes: list[str]) -> Recording:
-    """Return the samples whose time advances, after a check of time and velocities.
-
-    Velocities that are not the rates of the positions are not used. If they are by a constant
-    factor, or if stamps are counted, the clock is wrong: the period is the one that makes both
-    agree.
-    """
-    t, q, qd = recording.t, recording.q, recording.qd
-    later = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0])
-    if qd is not None:
-        together = t[2:] - t[:-2] < 0.5 * GAP * np.median(t[2:] - t[:-2])  # no gap between
-        half, middle = 0.5 * (q[2:] - q[:-2])[together], qd[1:-1][together]
-        power = float((middle**2).sum())
-        period = float((half * middle).sum()) / power if power else 0.0
-        rest = float(((half - period * middle) ** 2).sum() / (half**2).sum()) if power else 1.0
-        stated = float(np.median(np.diff(t[later])))
-        counted = np.array_equal(t, np.round(t)) or float((~later).mean()) > 0.01
-        if power == 0.0:
-            notes.append("velocities are zero throughout, and are not used")
-            recording = replace(recording, qd=None)
-        elif period <= 0.0 or rest > 0.5:
-            notes.append("velocities are not the rates of the positions, and are not used")
-            recording = replace(recording, qd=None)
-        elif counted or abs(period / stated - 1.0) > 0.02:
-            notes.append(
-                f"the clock is not that of the velocities: a period of {stated:.4g} is taken for "
-                f"{period:.6g} s"
-            )
-            return replace(recording, t=period * np.arange(len(t), dtype=float))
-    if not later.all():
-        notes.append(f"{int((~later).sum())} samples whose time does not advance were left out")
-    return recording.samples(later)

@@ -58,25 +58,30 @@ def rate_of(recording: Recording) -> float:
     return float((len(recording.t) - 1) / (recording.t[-1] - recording.t[0]))
 
 
+def motion_frequency(recording: Recording) -> float:
+    """Return the frequency below which the motion of all joints is, in cycles per sample."""
+    moving = np.ptp(recording.q, axis=0) > 0.0
+    x = (recording.q - recording.q.mean(axis=0))[:, moving] * np.hanning(len(recording.t))[:, None]
+    power = np.cumsum(np.abs(np.fft.rfft(x, axis=0)) ** 2, axis=0)
+    places = (power < MOVING * power[-1]).sum(axis=0)
+    return float(places.max(initial=0)) / len(recording.t)
+
+
 def cutoff_of(recordings: Sequence[Recording]) -> float:
     """Return a common cutoff frequency in Hz above that of the motion of all recordings."""
     found = []
     for recording in recordings:
-        rate, window = rate_of(recording), np.hanning(len(recording.t))[:, None]
-        moving = np.ptp(recording.q, axis=0) > 0.0
-        x = (recording.q - recording.q.mean(axis=0))[:, moving] * window
-        power = np.cumsum(np.abs(np.fft.rfft(x, axis=0)) ** 2, axis=0)
-        places = (power < MOVING * power[-1]).sum(axis=0)
-        motion = float(places.max()) * rate / len(recording.t)
-        found.append(min(max(LOWEST, MULTIPLE * motion), SHARE * rate))
+        rate = rate_of(recording)
+        motion = MULTIPLE * motion_frequency(recording) * rate
+        found.append(min(max(LOWEST, motion), SHARE * rate))
     return max(found)
 
 
 def filtered(recording: Recording, cutoff: float) -> Signals:
     """Return the motion of a recording below a cutoff frequency in Hz.
 
-    Measured rates are used if they have less noise than differences of the positions. Samples near
-    both ends, which the filter distorts, are omitted.
+    Measured rates of a joint are used if they have less noise than differences of its positions.
+    Samples near both ends, which the filter distorts, are omitted.
 
     Raises RecordingError for a recording that is too short for the filter.
     """
@@ -94,9 +99,11 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
     position: Any = make_interp_spline(t, q, 5)
     qd, qdd = position.derivative()(t), position.derivative(2)(t)
     if recording.qd is not None:
-        own = low_pass(recording.qd, rate, cutoff)
-        quieter = _noise(recording.qd, own, ends) < _noise(
-            np.gradient(recording.q, t, axis=0), qd, ends
+        measured = np.isfinite(recording.qd).all(axis=0)
+        rates = np.where(measured, recording.qd, 0.0)
+        own = low_pass(rates, rate, cutoff)
+        quieter = measured & (
+            _noise(rates, own, ends) < _noise(np.gradient(recording.q, t, axis=0), qd, ends)
         )
         slope = make_interp_spline(t, own, 5).derivative()(t)
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)

@@ -14,6 +14,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.clocks import check_torque_unit
 from mbs_dynamics.identification.estimation import (
     ConsistentEstimate,
     base_estimate,
@@ -34,6 +35,9 @@ SAME = 0.02
 
 FEWEST = 3
 """Least number of distinct poses."""
+
+MANY = 50
+"""Number of samples from which on they may be a motion."""
 
 CANDIDATES = 2000
 """Number of candidates for the next pose."""
@@ -57,17 +61,23 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     Each sample of the recording is a pose; times and velocities are ignored. Parameters without
     effect on gravity remain as in the description. Errors are those of held-out poses.
 
-    Raises RecordingError for too few poses.
+    Raises RecordingError for too few poses, for a motion, or for torques in other units.
     """
     model = model.loaded()
     own = recording.of(model)
     q, tau, sides = _merged(own.q, own.tau)
+    if _is_motion(own.q, len(q)):
+        raise RecordingError(
+            f"{recording.name}: its {len(own.q)} samples are those of a motion: poses follow each "
+            "other without a jump. Valid are still poses; identify takes a motion"
+        )
     if len(q) < FEWEST:
         raise RecordingError(
             f"{recording.name}: has {len(q)} different poses; at least {FEWEST} are needed"
         )
     torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
     equations = _equations(torque_model, q, tau)
+    check_torque_unit(recording.name, torque_model, equations.A, equations.A, tau)
     estimate = ConsistentEstimate(torque_model, [equations])
     choice = estimate.cross_validated()
     x = estimate.estimate(choice.weight)
@@ -101,6 +111,19 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         sides,
         dict(zip(own.joints, pose.tolist(), strict=True)),
     )
+
+
+def _is_motion(q: FloatArray, poses: int) -> bool:
+    """Return whether samples (N, k) are those of a motion with this number of distinct poses.
+
+    Between still poses joints jump. Samples of a motion are close together, or lie on smooth curves
+    if it is fast.
+    """
+    steps = np.diff(q, axis=0)
+    sizes = np.abs(steps).max(axis=1)
+    bends = np.abs(np.diff(steps, axis=0)).max(axis=1)
+    creeps = len(q) >= MANY and poses > 2 * (1 + int((sizes >= SAME).sum()))
+    return creeps or (len(q) >= 4 * MANY and bool(np.median(bends) < 0.5 * np.median(sizes)))
 
 
 def _merged(q: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, int]:

@@ -74,14 +74,12 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
         each.set_ylabel(label)
         if names:
             each.legend(names, fontsize=7, ncols=1 + len(names) // 8)
-    for name, values in (
-        ("kinetic", motion.kinetic),
-        ("potential", motion.potential),
-        ("sum", motion.energy),
-    ):
+    energies = {"kinetic": motion.kinetic, "potential": motion.potential, "sum": motion.energy}
+    for name, values in energies.items():
         axes[1, 1].plot(motion.t, values, lw=1.0, label=name)
     axes[1, 1].set_ylabel("energy, J")
     axes[1, 1].legend(fontsize=7)
+    axes[1, 1].set_visible(bool(np.isfinite(motion.energy).any()))  # not of a recording
     for event in motion.events:
         for each in axes.flat:
             each.axvline(event.t, color=GREY, lw=0.6)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -16,14 +15,12 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, shortened
+from mbs_dynamics.files import read_arrays, read_table
 
 # -- files -----------------------------------------------------------------------------------------
 
 MOTIONS = (".npz", ".csv")
 """Kinds of files of motions."""
-
-LARGEST, MOST_COMPRESSED = 2**30, 100
-"""Bytes of the arrays that are read from any file, or else as a multiple of the file's size."""
 
 MOMENTUM_NAMES = ("Lx", "Ly", "Lz", "Px", "Py", "Pz")
 """The entries of the momentum, as a CSV file calls them."""
@@ -67,7 +64,7 @@ def _refused(source: Path) -> Iterator[None]:
         yield
     except (ArgumentError, FileNotFoundError):
         raise
-    except Exception as error:  # zipfile, zlib, csv and NumPy raise anything for damaged bytes
+    except Exception as error:  # NumPy raises anything for arrays of other shapes
         said = shortened(str(error) or type(error).__name__)
         raise ArgumentError(f"{source} is no {source.suffix} file of a motion: {said}") from error
 
@@ -77,10 +74,8 @@ def _arrays_of(path: str | Path) -> set[str]:
     source = _known(path)
     with _refused(source):
         if source.suffix == ".csv":
-            with source.open(newline="") as file:
-                return {label.partition(":")[0] for label in next(csv.reader(file), [])}
-        with zipfile.ZipFile(source) as archive:
-            return {name.removesuffix(".npy") for name in archive.namelist()}
+            return {label.partition(":")[0] for label in read_table(source).names}
+        return set(read_arrays(source))
 
 
 def _known(path: str | Path) -> Path:
@@ -124,13 +119,7 @@ def _states(kind: Any) -> list[str]:
 
 
 def _read_npz(kind: Any, source: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(source) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    most = max(LARGEST, MOST_COMPRESSED * source.stat().st_size)
-    if size > most:
-        raise ArgumentError(f"{source} holds {size} bytes; valid is at most {most}")
-    with np.load(source, allow_pickle=False) as file:
-        data: dict[str, Any] = dict(file)
+    data = read_arrays(source)
     states = [f"event_{name}" for name in _states(kind)]
     joints = ["joint_names"] if "q" in kind.arrays() else []
     wanted = (*_fields(kind), *joints, "method", "event_names", "event_t", *states)
@@ -207,20 +196,13 @@ def _flat(motion: Any, name: str) -> FloatArray:
 
 
 def _read_csv(kind: Any, source: Path) -> dict[str, Any]:
-    with source.open(newline="") as file:
-        rows = list(csv.reader(file))
-    head = rows[0] if rows else []
+    table = read_table(source)
+    head = table.names
     joints = [x[2:] for x in head if x.startswith("q:")]
     size = 3 if sum(x.startswith("C:") for x in head) == 9 else 4
-    if not head or head != _header(kind, joints, size):
+    if head != _header(kind, joints, size):
         raise ArgumentError(f"{source} is no file of a motion: its first line is not the header")
-    wrong = [k for k, row in enumerate(rows, 1) if len(row) != len(head)]
-    if wrong:
-        raise ArgumentError(f"{source}, line {wrong[0]}: there must be {len(head)} numbers")
-    try:
-        data = np.array(rows[1:], dtype=float).reshape(-1, len(head))
-    except ValueError as error:
-        raise ArgumentError(f"{source}: {error}") from error
+    data = np.stack([table.column(k) for k in range(len(head))], axis=1)
     given: dict[str, Any] = {}
     shapes, begun = kind.shapes(len(joints), size), 0
     for name in _fields(kind):
@@ -403,6 +385,14 @@ def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
     if "C" not in found:
         return Motion.load(path)
     return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
+
+
+def is_motion(path: Path) -> bool:
+    """Return whether a file of a kind in MOTIONS is one that ``save`` wrote.
+
+    Raises ArgumentError for a file that cannot be read.
+    """
+    return path.is_file() and "kinetic" in _arrays_of(path)
 
 
 def check_joints(motion: Motion | FloatingMotion, joint_names: tuple[str, ...]) -> None:

@@ -13,7 +13,8 @@ from identification_bench import JOINTS, TRUE, recorded
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.identification import Recording, RecordingError, read_recording
-from mbs_dynamics.identification.recording import cleaned, matched, merged
+from mbs_dynamics.identification.cleaning import cleaned
+from mbs_dynamics.identification.recording import matched, merged
 from mbs_dynamics.identification.signals import cutoff_of, filtered, rate_of
 
 pytestmark = pytest.mark.backend_independent
@@ -43,7 +44,7 @@ def test_tables(tmp_path):
     assert_same(read_recording(path))
     renamed = [name.replace("q_joint1", "first") for name in head]
     np.savetxt(path, table, delimiter=",", header=",".join(renamed), comments="", fmt="%.17g")
-    found = read_recording(path, columns={"first": "q_joint1", "qfirst": "qd_joint1"})
+    found = read_recording(path, columns={"first": "q_joint1"})
     assert set(found.joints) == set(JOINTS)
 
 
@@ -98,11 +99,13 @@ def test_bags(tmp_path, storage, whole):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("run.txt", "t", "valid are .db3, .mcap"),
+        ("run.bin", "t", "valid are .db3, .mcap"),
         ("run.csv", "t,q_a\n1,2\n", "has no torques of a"),
         ("run.csv", "q_a,tau_a\n1,2\n", "has no time"),
-        ("run.csv", "t,q_a,tau_a\n1,2\n", "3 names but 2 columns"),
-        ("run.npz", "no archive", "is no file of NumPy"),
+        ("run.csv", "t,q_a,tau_a\n1,2\n", "line 2: 2 cells; the header has 3"),
+        ("run.csv", "t,q_a,tau_a\n1,2,on\n", "line 2: 'tau_a' is 'on'"),
+        ("run.csv", "1,2,3\n4,5,6\n", "has no header"),
+        ("run.npz", "no archive", "is no .npz file of NumPy"),
         ("run.db3", "no database", "cannot be read as a bag"),
     ],
 )

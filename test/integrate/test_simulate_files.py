@@ -13,6 +13,7 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
+from mbs_dynamics import files
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import (
     BodyMotion,
@@ -21,7 +22,6 @@ from mbs_dynamics.integrate import (
     free_body,
     load_motion,
     pivoted_body,
-    results,
     simulate,
     simulate_body,
     simulate_floating,
@@ -118,7 +118,7 @@ def test_bad_files(tmp_path):
     simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
     lines = (tmp_path / "good.csv").read_text().splitlines()
     (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
-    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: there must be 21 numbers"):
+    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: 3 cells; the header has 21"):
         Motion.load(tmp_path / "short.csv")
     (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
     with pytest.raises(ArgumentError, match="could not convert"):
@@ -192,7 +192,7 @@ def without_names(path):
 
 @pytest.mark.parametrize("write", [bomb, text_instead, pickled, of_two_dimensions, without_names])
 def test_archives_that_hold_no_motion_are_refused(tmp_path, monkeypatch, write):
-    monkeypatch.setattr(results, "LARGEST", 10**7)
+    monkeypatch.setattr(files, "LARGEST", 10**7)
     simulate(CHAIN, *START, duration=0.02).save(tmp_path / "good.npz")
     write(tmp_path / "bad.npz")
     with pytest.raises(ArgumentError, match=r"bad\.npz"):

@@ -1,0 +1,242 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of text and archives of arrays, read the same way by all commands.
+
+Files of others may be damaged or hostile: whatever is wrong with them is an ArgumentError.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.errors import ArgumentError, shortened
+
+LARGEST, MOST_COMPRESSED = 2**30, 100
+"""Bytes of the arrays that are read from any archive, or else as a multiple of the file's size."""
+
+LONGEST = 2**17
+"""Largest length of a line of a table in characters."""
+
+MISSING = ("", "nan", "na", "n/a", "null", "none")
+"""Cells without a number, in lower case."""
+
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks, and their encodings."""
+
+
+def decoded(where: object, data: bytes) -> str:
+    """Return the text of bytes in UTF-8, UTF-16 or UTF-32, else in Windows' Latin-1.
+
+    Raises ArgumentError for bytes that are no text.
+    """
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            found = data[len(mark) :].decode(encoding, "replace")
+            break
+    else:
+        begin = data[:400]
+        zeros = [begin[k::2].count(0) for k in (0, 1)]
+        if max(zeros) > len(begin) // 4 and min(zeros) == 0:  # UTF-16 of mostly ASCII
+            found = data.decode("utf-16-be" if zeros[0] else "utf-16-le", "replace")
+        else:
+            try:
+                found = data.decode("utf-8")
+            except UnicodeDecodeError:
+                found = data.decode("cp1252", "replace")
+    if "\0" in found or "\ufffd" in found:
+        raise ArgumentError(f"{where}: is no text in UTF-8, UTF-16, UTF-32 or Latin-1")
+    return found
+
+
+class Table(NamedTuple):
+    """A header and cells of text."""
+
+    path: Path
+    names: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+    """Number of each row in the file, from 1 on."""
+    comma: bool
+    """Whether numbers have a decimal comma."""
+
+    def column(self, k: int) -> NDArray[np.float64]:
+        """Return the numbers (N,) of a column, NaN where there is none, or raise ArgumentError."""
+        cells = [row[k].strip() for row in self.rows]
+        if self.comma:
+            cells = [cell.replace(",", ".") for cell in cells]
+        try:
+            return np.array(cells, dtype=np.float64)
+        except ValueError:  # some are missing, or no numbers
+            found = np.full(len(cells), np.nan)
+        for i, cell in enumerate(cells):
+            if cell.lower() in MISSING:
+                continue
+            try:
+                found[i] = float(cell)
+            except ValueError:
+                raise ArgumentError(
+                    f"{self.path}, line {self.lines[i]}: {self.names[k]!r} is {cell[:40]!r}; valid "
+                    "are numbers"
+                ) from None
+        return found
+
+
+def read_table(path: Path) -> Table:
+    """Return the table in a file: a line of names, then lines of numbers.
+
+    Separators are commas, semicolons, tabs or blanks; with semicolons, tabs or blanks, or in
+    quotes, numbers may have decimal commas. Lines that begin with ``#`` are comments; the last one
+    before the numbers is the header if there is no other. A second line of units is appended to the
+    names, in brackets.
+
+    Raises ArgumentError, naming the file and the line, for anything else; FileNotFoundError.
+    """
+    try:
+        text = decoded(path, path.read_bytes())
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ArgumentError(f"cannot read {path}: {error.strerror}") from error
+    lines = [(k, x.strip("\ufeff ")) for k, x in enumerate(re.split("\r\n|\r|\n", text), 1)]
+    lines = [(k, line) for k, line in lines if line.strip()]
+    if any(len(line) > LONGEST for _, line in lines):
+        raise ArgumentError(f"{path}: has a line of more than {LONGEST} characters")
+    between = ""
+    if lines and re.fullmatch(r'"?sep=[,;\t|]"?', lines[0][1], re.IGNORECASE):  # of Excel
+        between = lines.pop(0)[1].strip('"')[-1]
+    comments = [line.lstrip("# \t") for _, line in lines if line.startswith("#")]
+    body = [(k, line) for k, line in lines if not line.startswith("#")]
+    if not body:
+        raise ArgumentError(f"{path}: has no lines of numbers")
+    headless = bool(_numeric(body[0][1].replace(",", " ").replace(";", " ").split()))
+    if headless and not comments:
+        raise ArgumentError(f"{path}: has no header; its first line is {body[0][1][:60]!r}")
+    first = comments[-1] if headless else body.pop(0)[1]
+    between = between or _separator(first)
+    split = _splitter(between)
+    names = [word.strip() for word in split(first)]
+    rows = [split(line) for _, line in body]
+    numbers = [k for k, _ in body]
+    if rows and len(rows[0]) == len(names) and not any(_numeric([cell]) for cell in rows[0]):
+        units = rows.pop(0)
+        numbers.pop(0)
+        names = [
+            f"{name} [{unit}]" if unit.strip() else name
+            for name, unit in zip(names, units, strict=True)
+        ]
+    for number, row in zip(numbers, rows, strict=True):
+        while len(row) > len(names) and not row[-1].strip():  # a separator ends the line
+            row.pop()
+        if len(row) != len(names):
+            raise ArgumentError(
+                f"{path}, line {number}: {len(row)} cells; the header has {len(names)}. Is the "
+                "file cut, or are there decimal commas between commas?"
+            )
+    if not rows:
+        raise ArgumentError(f"{path}: has no lines of numbers")
+    plain = between == "," and '"' not in text
+    return Table(path, names, rows, numbers, not plain and _decimal_comma(path, rows))
+
+
+def _numeric(cells: list[str]) -> bool:
+    """Return whether all cells are numbers; with decimal commas as well."""
+    try:
+        return all(
+            cell.strip().lower() in MISSING or float(cell.replace(",", ".")) is not None
+            for cell in cells
+        )
+    except ValueError:
+        return False
+
+
+def _separator(header: str) -> str:
+    """Return the separator of a header; a blank if there is no other."""
+    bare = re.sub(r"""\[[^\]]*\]|\([^)]*\)|"[^"]*\"""", "", header)  # not in units or quotes
+    best = max(";\t,|", key=bare.count)
+    return best if best in bare else " "
+
+
+def _splitter(between: str) -> Callable[[str], list[str]]:
+    """Return the function that divides a line into cells."""
+    if between == " ":
+        return str.split
+
+    def split(line: str) -> list[str]:
+        return next(csv.reader([line], delimiter=between, skipinitialspace=True))
+
+    return split
+
+
+def _decimal_comma(path: Path, rows: list[list[str]]) -> bool:
+    """Return whether the numbers have decimal commas; ArgumentError if they have points as well."""
+    pattern = re.compile(r"\s*[-+\d.,eE]+\s*")
+    commas = [cell for row in rows for cell in row if "," in cell and pattern.fullmatch(cell)]
+    if not commas:
+        return False
+    mixed = [cell for cell in commas if "." in cell or cell.count(",") > 1]
+    points = any("." in cell and pattern.fullmatch(cell) for row in rows for cell in row)
+    if mixed or points:
+        shown = (mixed or commas)[0].strip()
+        raise ArgumentError(
+            f"{path}: {shown!r} has a comma, and others have decimal points; valid is one of both, "
+            "and no separators of thousands"
+        )
+    return True
+
+
+def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, Any]:
+    """Return arrays by name from an .npz file, those whose names are ``wanted``.
+
+    Raises ArgumentError for a file that is damaged, holds objects, or is compressed too much;
+    FileNotFoundError.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+            members = [one for one in members if wanted(one.filename[:-4])]
+            size = sum(one.file_size for one in members)
+            most = max(LARGEST, MOST_COMPRESSED * path.stat().st_size)
+            if size > most:
+                raise ArgumentError(f"{path} holds {size} bytes; valid is at most {most}")
+            return {one.filename[:-4]: _array(path, archive, one) for one in members}
+    except (ArgumentError, FileNotFoundError):
+        raise
+    except Exception as error:  # whatever zipfile, zlib and NumPy raise on damaged bytes
+        raise ArgumentError(f"{path} is no .npz file of NumPy: {shortened(str(error))}") from error
+
+
+def _array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
+    """Return an array; its header must agree with the size of the member of the archive."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+        size, rest = dtype.itemsize, member.file_size - file.tell()
+        for length in shape:
+            size *= length
+        if dtype.hasobject or size != rest:
+            what = "objects" if dtype.hasobject else f"{rest} bytes for {dtype} {shape}"
+            raise ArgumentError(
+                f"{path}: {member.filename} holds {what}; valid are whole arrays of numbers or text"
+            )
+    with archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)

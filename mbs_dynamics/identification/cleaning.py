@@ -1,0 +1,144 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cleaning of recordings: usable stretches with uniform clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.clocks import GAP, checked
+from mbs_dynamics.identification.recording import STILL, Recording, RecordingError
+from mbs_dynamics.model.model import Model
+
+SHORTEST = 50
+"""Smallest number of samples of a recording."""
+
+LARGEST = 1e9
+"""No position, rate or torque is larger."""
+
+COARSE = 0.01
+"""Share of stamps that do not advance above which the clock is coarser than the measurements."""
+
+
+def cleaned(recording: Recording, model: Model, *, currents: bool = False) -> list[Recording]:
+    """Return the usable stretches of a recording, each with a uniform clock.
+
+    Invalid samples are removed, wrapped angles unwrapped, and velocities in other units left out.
+    Efforts may be ``currents``, in any units. Raises RecordingError for a recording that cannot be
+    used: no torques, too few samples, joints that never move, or wrong units or clocks.
+    """
+    name, notes = recording.name, list(recording.notes)
+    found = _without_silent(recording, notes)
+    unknown = np.isnan(found.tau).all(axis=0)
+    if unknown.any() or not found.tau.any():
+        raise RecordingError(f"{name}: holds no efforts of {found.named(unknown) or 'any joint'}")
+    finite = np.isfinite(found.t) & (np.abs([found.q, found.tau]) < LARGEST).all(axis=(0, 2))
+    found = found.samples(finite)
+    dropped = ~found.tau.any(axis=1)
+    if dropped.mean() < 0.5 and dropped.any():
+        notes.append(f"{int(dropped.sum())} samples without any torque were left out")
+        found = found.samples(~dropped)
+    if len(found.t) < SHORTEST:
+        raise RecordingError(
+            f"{name}: has {len(found.t)} samples; at least {SHORTEST} are needed, and some ten "
+            "seconds"
+        )
+    if not finite.all():
+        notes.append(f"{int((~finite).sum())} samples that are not finite were left out")
+    if found.qd is not None:
+        valid = np.abs(found.qd) < LARGEST
+        some = valid.any(axis=0) & ~valid.all(axis=0)
+        found = replace(found, qd=np.where(valid.all(axis=0), found.qd, np.nan))
+        if some.any():
+            notes.append(f"velocities of {found.named(some)} are not all finite, and are not used")
+    _check_units(found, model)
+    found = _unwrapped(found, model, notes)
+    if not np.ptp(found.q, axis=0).any():
+        raise RecordingError(f"{name}: no joint moves: positions are constant")
+    found = checked(_advancing(found, notes), model, notes, currents=currents)
+    period = float(np.median(np.diff(found.t)))
+    ends = np.flatnonzero(np.diff(found.t) > GAP * period) + 1
+    if len(ends):
+        notes.append(f"{len(ends)} gap(s) in time: the recording is taken as {len(ends) + 1} parts")
+    rows = [each for each in np.split(np.arange(len(found.t)), ends) if len(each) >= SHORTEST]
+    if not rows:
+        raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
+    parts = [_uniform(found.samples(each), period) for each in rows]
+    return [replace(part, notes=tuple(notes)) for part in parts]
+
+
+def _without_silent(recording: Recording, notes: list[str]) -> Recording:
+    """Return the recording without joints that neither move nor have torques, such as grippers."""
+    silent = ~np.nan_to_num(recording.tau).any(axis=0)
+    leave = silent & (np.ptp(np.nan_to_num(recording.q), axis=0) < STILL)
+    if not leave.any() or leave.all():
+        return recording
+    named = recording.named(leave)
+    notes.append(f"left out, as they neither move nor have torques: {named}")
+    return recording.columns(np.flatnonzero(~leave).tolist())
+
+
+def _uniform(recording: Recording, period: float) -> Recording:
+    """Return a recording sampled at equal distances in time, from zero on."""
+    t = recording.t
+    times = t[0] + period * np.arange(round((t[-1] - t[0]) / period) + 1)
+    if len(times) == len(t) and np.abs(np.diff(t) - period).max() < 0.01 * period:
+        return replace(recording, t=times - t[0])
+
+    def sampled(x: FloatArray) -> FloatArray:
+        return np.stack([np.interp(times, t, column) for column in x.T], axis=1)
+
+    qd = None if recording.qd is None else sampled(recording.qd)
+    q, tau = sampled(recording.q), sampled(recording.tau)
+    return replace(recording, t=times - t[0], q=q, tau=tau, qd=qd)
+
+
+def _joints(recording: Recording, model: Model) -> list[int]:
+    """Return the coordinates of the recorded joints."""
+    return [model.joint_names.index(name) for name in recording.joints]
+
+
+def _check_units(recording: Recording, model: Model) -> None:
+    """Raise RecordingError for positions in degrees."""
+    far, fits = [], []
+    for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
+        low, high = float(model.lower[k]), float(model.upper[k])
+        if model.joints[k].kind != "revolute" or not np.isfinite([low, high]).all():
+            continue
+        low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
+        inside, small = (q >= low) & (q <= high), np.radians(q)
+        far.append(inside.mean() < 0.5)
+        fits.append(bool(((small >= low) & (small <= high)).all()))
+    largest = np.abs(recording.q).max()
+    if any(far) and all(fits) and largest > 10.0:
+        raise RecordingError(
+            f"{recording.name}: positions of {largest:.4g} are far outside the limits of the "
+            "joints, and inside them if taken for degrees: convert them to rad"
+        )
+
+
+def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
+    """Return the recording with angles without jumps by whole turns."""
+    turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
+    jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
+    if not jumps.any():
+        return recording
+    notes.append(f"wrapped angles were unwrapped: {recording.named(jumps)}")
+    return replace(recording, q=np.where(jumps, np.unwrap(recording.q, axis=0), recording.q))
+
+
+def _advancing(recording: Recording, notes: list[str]) -> Recording:
+    """Return the samples whose time advances; equal periods if stamps are coarser than samples."""
+    t = recording.t
+    later = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0])
+    if later.all():
+        return recording
+    again = ~later[1:] & (np.diff(recording.q, axis=0) == 0.0).all(axis=1)
+    if (~later).mean() - again.mean() > COARSE and t[-1] > t[0] and (np.diff(t) >= 0.0).all():
+        notes.append("stamps are coarser than the samples, and were spaced equally")
+        return replace(recording, t=np.linspace(t[0], t[-1], len(t)))
+    notes.append(f"{int((~later).sum())} samples whose time does not advance were left out")
+    return recording.samples(later)
