@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -330,9 +331,14 @@ def _excite(options: argparse.Namespace) -> int:
 
 
 def check_folder(name: str, path: Path | None) -> None:
-    """Raise ArgumentError if a file cannot be written for want of its folder."""
-    if path is not None and not path.expanduser().parent.is_dir():
+    """Raise ArgumentError if a file cannot be written."""
+    if path is None:
+        return
+    folder = path.expanduser().parent
+    if not folder.is_dir():
         raise ArgumentError(f"--{name} {path}: there is no folder {path.parent}")
+    if path.expanduser().is_dir() or not os.access(folder, os.W_OK):
+        raise ArgumentError(f"--{name} {path}: valid is a file in a folder that can be written to")
 
 
 def _relative(errors: Any) -> dict[str, float | None]:

@@ -172,7 +172,7 @@ def _recorded(options: argparse.Namespace) -> Motion:
     from mbs_dynamics.identification.readers import read_recording
 
     columns = dict(options.columns)
-    found = read_recording(options.file, columns=columns, topic=options.topic)
+    found = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
     if options.robot is not None:
         found = found.of(robot(options.robot, options.root, options.tip))
     unknown = np.full(found.q.shape, np.nan)

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.clocks import GAP, checked
+from mbs_dynamics.identification.clocks import GAP, SAMPLES, checked
+from mbs_dynamics.identification.estimation import least_squares_residual
 from mbs_dynamics.identification.recording import STILL, Recording, RecordingError
+from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.model import Model
 
 SHORTEST = 50
@@ -113,11 +115,27 @@ def _check_units(recording: Recording, model: Model) -> None:
         far.append(inside.mean() < 0.5)
         fits.append(bool(((small >= low) & (small <= high)).all()))
     largest = np.abs(recording.q).max()
-    if any(far) and all(fits) and largest > 10.0:
+    if largest > 10.0 and ((any(far) and all(fits)) or _in_degrees(recording, model)):
         raise RecordingError(
-            f"{recording.name}: positions of {largest:.4g} are far outside the limits of the "
-            "joints, and inside them if taken for degrees: convert them to rad"
+            f"{recording.name}: positions up to {largest:.4g} are not in rad: in degrees they are "
+            "within the limits of the joints, and belong to the torques. Convert them to rad, or "
+            "state their unit, as in --columns NAME=q_joint1[deg]"
         )
+
+
+def _in_degrees(recording: Recording, model: Model) -> bool:
+    """Return whether gravity of any masses explains the torques far better by q in degrees."""
+    torque_model = TorqueModel(model.loaded(), recording.joints, 1.0)
+    step = -(-len(recording.t) // SAMPLES)
+    q, tau = recording.q[::step], recording.tau[::step]
+    kinds = [torque_model.model.joints[k].kind == "revolute" for k in torque_model.places]
+
+    def unexplained(q: FloatArray) -> float:
+        A = torque_model.regressor(q, 0.0 * q, 0.0 * q)
+        each = [least_squares_residual(A[:, j], tau[:, j]) for j in range(q.shape[1])]
+        return float((np.std(each, axis=1) / np.maximum(tau.std(axis=0), 1e-12)).mean())
+
+    return unexplained(np.where(kinds, np.radians(q), q)) < 0.5 * unexplained(q)
 
 
 def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:

@@ -27,12 +27,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.estimation import FINEST, least_squares_residual, weighed
 from mbs_dynamics.identification.recording import STILL, Recording, RecordingError
-from mbs_dynamics.identification.signals import (
-    MULTIPLE,
-    SHARE,
-    filtered,
-    motion_frequency,
-)
+from mbs_dynamics.identification.signals import MULTIPLE, SHARE, filtered, motion_frequency
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
 from mbs_dynamics.identification.units import UNITS
 from mbs_dynamics.model.model import Model
@@ -142,7 +137,8 @@ def checked(
     common = _common(ratios)
     doubts = evidence.doubts(period)
     if doubts:
-        scale = 1.0 if common is None else _unit_near(common)
+        scale = common or 1.0
+        scale = next((s for s in CLOCKS.values() if abs(scale / s - 1.0) < AGREE), scale)
         if evidence.doubts(scale * period):
             raise RecordingError(f"{name}: {_not_seconds(t, period, doubts, evidence)}")
         notes.append(
@@ -169,16 +165,8 @@ def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: 
     if np.array_equal(np.diff(t), np.ones(len(t) - 1)):
         likely.append("samples of unknown period")
     stated = next((unit for unit in likely if unit in UNITS["t"]), "ms")
-    return (
-        said
-        + (f"It may be in {' or '.join(likely)}: c" if likely else "C")
-        + f"onvert it to s, or state its unit as in --columns NAME=t[{stated}]"
-    )
-
-
-def _unit_near(scale: float) -> float:
-    """Return the factor of a unit of clocks that is equal, or the factor itself."""
-    return next((s for s in CLOCKS.values() if abs(scale / s - 1.0) < AGREE), scale)
+    said += f"It may be in {' or '.join(likely)}: c" if likely else "C"
+    return f"{said}onvert it to s, or state its unit as in --columns NAME=t[{stated}]"
 
 
 # -- velocities ------------------------------------------------------------------------------------
@@ -384,30 +372,28 @@ def check_torque_unit(
         if gt**2 > EXPLAINED * gg * tt and gg > MATTERS**2 * np.square(gravity).sum(axis=0).max():
             ratios[j] = abs(gt / gg)
     used = np.isfinite(ratios)
-    if used.sum() < 2:  # one alone may be the description's error
-        return
     effort = model.effort_limits[torque_model.places]
     units = {unit: np.full(len(used), factor) for unit, factor in TORQUES.items()}
-    if (np.isfinite(effort) & (effort > 0.0))[used].all():
+    likely, si = [], 0.0
+    if (np.isfinite(effort) & (effort > 0.0)).all():
         units |= {unit: factor / effort for unit, factor in SHARES.items()}
-
-    def distance(expected: FloatArray) -> float:
-        return float(np.abs(np.log(ratios / expected))[used].mean())
-
-    si = distance(np.ones(len(used)))
-    near = min(np.log(RATIO), si / 3.0)
-    likely = [unit for unit in units if si > np.log(RATIO) and distance(units[unit]) < near]
-    if not likely and PERCENT in units:
-        columns = list(torque_model.independent().columns)
-        X = np.concatenate([still[..., columns], (A - still)[..., columns]], axis=-1)
-        if _unexplained(X, tau / units[PERCENT]) < LESS * _unexplained(X, tau):
+        columns = [k for k in torque_model.independent().columns if k < rigid]
+        parts = still[..., columns], (A - still)[..., columns], A[..., rigid:]
+        X = np.concatenate(parts, axis=-1)
+        if _unexplained(X, tau * effort) < LESS * _unexplained(X, tau):
             likely = [PERCENT]
+    if used.sum() > 1:  # one alone may be the description's error
+
+        def distance(expected: FloatArray) -> float:
+            return float(np.abs(np.log(ratios / expected))[used].mean())
+
+        si = distance(np.ones(len(used)))
+        near = min(np.log(RATIO), si / 3.0) if si > np.log(RATIO) else 0.0
+        likely = [unit for unit in units if distance(units[unit]) < near] or likely
     if likely or si > np.log(OTHER_TORQUES):
         said = ", ".join(f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used))
         raise RecordingError(
-            f"{name}: the torques are not in N m or N: ratios to those of the description are "
-            f"{said}"
-            + (f"; likely they are in {' or '.join(likely)}" if likely else "")
-            + ". Convert them, state their unit as in --columns NAME=tau_joint1[mN m], or give "
-            "gains of currents by --gains"
+            f"{name}: the torques are not in N m or N, but likely in {' or '.join(likely or ['other units'])}: "
+            f"ratios to those of the description are {said or 'unknown'}. Convert them, state their "
+            "unit as in --columns NAME=tau_joint1[mN m], or give gains of currents by --gains"
         )

@@ -10,6 +10,7 @@ not checked.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -98,13 +99,13 @@ class Excitation:
         rows = np.append(
             np.arange(0, len(self.t) - 1, max(1, round(rate / KNOTS))), len(self.t) - 1
         )
-        lines = ["joint_names: [" + ", ".join(self.joints) + "]", "points:"]
+        lines = [f"joint_names: {json.dumps(self.joints)}", "points:"]
         motion = self.t + self.approach, self.q, self.qd, self.qdd
         for t, q, qd, qdd in zip(*(x[rows] for x in motion), strict=True):
             seconds, rest = divmod(round(1e9 * t), 10**9)
             lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
             for name, values in (("positions", q), ("velocities", qd), ("accelerations", qdd)):
-                lines.append(f"  {name}: [" + ", ".join(f"{x:.9g}" for x in values) + "]")
+                lines.append(f"  {name}: [" + ", ".join(f"{x:.8f}" for x in values) + "]")
         return "\n".join(lines) + "\n"
 
 

@@ -38,6 +38,7 @@ def read_recording(
     columns: Mapping[str, str] | None = None,
     topic: str = "",
     timed: bool = True,
+    torques: bool = True,
 ) -> Recording:
     """Return the recording in a file or in the folder of a bag.
 
@@ -50,7 +51,8 @@ def read_recording(
     model, whatever the order of the columns.
     .npz: arrays of the same names, and ``joints``.
 
-    Without ``timed`` a table needs no time: its rows are still poses.
+    Without ``timed`` a table needs no time: its rows are still poses. Without ``torques`` a file
+    needs none: they are NaN.
 
     Raises RecordingError for a file that cannot be read.
     """
@@ -63,9 +65,9 @@ def read_recording(
             _meanings([], columns)
             return merged(path.name, _joint_states(path, topic))
         if kind in TABLES:
-            return _read_csv(path, columns, timed)
+            return _read_csv(path, columns, timed, torques)
         if kind == ".npz":
-            return _read_npz(path, columns)
+            return _read_npz(path, columns, torques)
     except ArgumentError as error:
         raise RecordingError(str(error)) from error
     raise RecordingError(
@@ -127,7 +129,7 @@ def _meanings(names: list[str], columns: Mapping[str, str]) -> list[Meaning | No
     return [meaning(columns.get(name, name)) for name in names]
 
 
-def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
+def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool) -> Recording:
     table = read_table(path)
     found: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
     names: dict[tuple[str, str], str] = {}
@@ -152,6 +154,9 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool) -> Recording:
             )
     if time is None and not timed:
         time = np.arange(len(table.rows), dtype=float)
+    if not torques:
+        unknown = np.full(len(table.rows), np.nan)
+        found["tau"] = dict.fromkeys(found["q"], unknown) | found["tau"]
     return _assembled(path, time, found, table.names)
 
 
@@ -198,7 +203,7 @@ def _assembled(
     return Recording(path.name, () if plain else tuple(joints), time, q, tau, qd, notes)
 
 
-def _read_npz(path: Path, columns: Mapping[str, str]) -> Recording:
+def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recording:
     named: list[str] = []
 
     def wanted(name: str) -> bool:
@@ -216,6 +221,8 @@ def _read_npz(path: Path, columns: Mapping[str, str]) -> Recording:
         if arrays[name].dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {name} is {arrays[name].dtype}; valid are real numbers")
         given[one.quantity] = one.factor * np.asarray(arrays[name], float)
+    if not torques and "q" in given:
+        given.setdefault("tau", np.full(given["q"].shape, np.nan))
     for quantity in ("t", "q", "tau"):
         if quantity not in given:
             raise RecordingError(

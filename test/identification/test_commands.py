@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bags import write_bag
 from identification_bench import COULOMB, JOINTS, OFFSETS, TRUE, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
@@ -71,6 +72,9 @@ def test_what_is_no_better_is_not_written(described, tmp_path, capsys, monkeypat
     assert main(["identify", described, run, "--out", str(out)]) == 1
     assert not out.exists()
     assert "no URDF is written; --force writes it" in capsys.readouterr().err
+    for described_errors, identified in (((0.3, 0.6), 0.4), ((0.9, 0.8), 0.51)):
+        errors = identification.Errors(*described_errors, identified)
+        assert not replace(found, errors=errors).better
     assert main(["identify", described, run, "--out", str(out), "--force"]) == 0
     assert out.exists()
 
@@ -130,6 +134,12 @@ def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     assert found["relative_error"]["with"] < 0.1 * found["relative_error"]["without"]
     said = capsys.readouterr().out
     assert "ros2 topic pub --once /gravity_compensation_node/payload" in said
+    many = [*arguments, "--json", str(figures)]
+    table = np.load(run)
+    slow = str(tmp_path / "ms.npz")
+    np.savez(slow, **{**table, "t": 1e3 * table["t"]})
+    assert main([slow if word == run else word for word in many]) == 1
+    assert "not in s" in capsys.readouterr().err
     elsewhere = ["identify-payload", "arm7", run, "--link", "nowhere"]
     assert main(elsewhere) == 1
     assert "no body 'nowhere'" in capsys.readouterr().err
@@ -187,6 +197,20 @@ def test_the_next_pose_tells_more_than_others():
     assert shown(pose) > np.quantile(others, 0.9)
     with pytest.raises(RecordingError, match="2 different poses; at least 3"):
         identify_static(TRUE, Recording("poses", JOINTS, np.arange(2.0), q[:2], tau[:2]))
+
+
+@pytest.mark.parametrize("rate", [200.0, 10.0])
+def test_a_motion_is_not_taken_for_poses(rate, tmp_path, capsys):
+    run = recorded(1, duration=2000.0 / rate if rate > 50.0 else 30.0, rate=rate)
+    with pytest.raises(RecordingError, match=f"its {len(run.t)} samples are those of a motion"):
+        identify_static(TRUE, run)
+    q, tau = poses()
+    dwelt = [np.repeat(x, 40, axis=0) for x in (q, tau)]
+    noise = 1e-4 * np.random.default_rng(1).normal(size=dwelt[0].shape)
+    many = replace(run, t=np.arange(len(noise)), q=dwelt[0] + noise, tau=dwelt[1], qd=None)
+    assert identify_static(TRUE, many).poses == 12
+    with pytest.raises(RecordingError, match="mN m"):
+        identify_static(TRUE, replace(many, tau=1e3 * many.tau))
 
 
 # -- excitation ------------------------------------------------------------------------------------
@@ -267,7 +291,50 @@ def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
     assert rows.dtype.names[:2] == ("t", "q_joint1")
     given = yaml.safe_load(trajectory.read_text(encoding="utf-8"))
     assert given["joint_names"] == list(JOINTS)
-    assert len(given["points"]) == len(rows) == 161
-    point = given["points"][40]
-    assert point["time_from_start"] == {"sec": 2, "nanosec": 0}
-    assert point["positions"][0] == pytest.approx(rows["q_joint1"][40])
+    assert (len(given["points"]), len(rows)) == (81, 161)  # ten a second, between them splines
+    approach = given["points"][0]["time_from_start"]["sec"]  # by twice the mean speed at most
+    q = [given["points"][0]["positions"][k] for k in range(7)]
+    way = np.maximum(TRUE.upper - q, q - TRUE.lower)
+    assert (2.0 * way / approach <= Limits().velocity * TRUE.velocity_limits).all()
+    assert all(type(x) is float for x in given["points"][0]["velocities"])  # as ROS demands
+    point = given["points"][20]
+    assert point["time_from_start"] == {"sec": approach + 2, "nanosec": 0}
+    assert point["positions"][0] == pytest.approx(rows["q_joint1"][40], abs=1e-7)
+    assert len(trajectory.read_bytes()) < 0.4 * 2**17  # of 8 s; a shell passes 128 kB
+
+
+def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
+    sideways = tmp_path / "sideways.csv"
+    again = tmp_path / "upright.csv"
+    plan = ["excite", "arm7", "--duration", "8", "--torque", "0.2", "--out"]
+    assert main([*plan, str(sideways), "--gravity", "0", "9.81", "0"]) == 0
+    assert main([*plan, str(again)]) == 0
+    limits = 0.2 * TRUE.effort_limits
+    q, qd, qdd = np.split(np.loadtxt(sideways, delimiter=",", skiprows=1)[:, 1:], 3, axis=1)
+    tau = mbs.inverse_dynamics(TRUE.with_gravity((0.0, 9.81, 0.0)), q, qd, qdd)
+    assert (np.abs(tau) <= 1.02 * limits).all()
+    assert sideways.read_bytes() != again.read_bytes()
+    for path in (tmp_path / "absent" / "x.csv", tmp_path):
+        assert main([*plan, str(path)]) == 1
+        assert f"--out {path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["bag", "table", "excitation"])
+def test_plot_draws_recordings(kind, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "run.csv"
+    short = recorded(1, duration=1.0, rate=50.0)
+    if kind == "bag":
+        write_bag(path := tmp_path / "bag", short, "mcap")
+    else:
+        words = ("q", "tau") if kind == "table" else ("q", "qd")
+        head = ",".join(["t", *(f"{word}_{name}" for word in words for name in JOINTS)])
+        columns = np.column_stack([short.t, *(getattr(short, word) for word in words)])
+        np.savetxt(path, columns, delimiter=",", header=head, comments="")
+    figure, moving = tmp_path / "run.svg", tmp_path / "run.gif"
+    drawn = ["--figure", str(figure), "--animation", str(moving), "--robot", "arm7"]
+    assert main(["plot", str(path), *drawn]) == 0
+    assert "<svg" in figure.read_text(encoding="utf-8")
+    assert moving.read_bytes().startswith(b"GIF")
+    assert main(["plot", str(tmp_path / "absent.csv")]) == 1
+    assert "absent.csv" in capsys.readouterr().err

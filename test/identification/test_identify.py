@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -119,6 +120,27 @@ def test_the_written_description_has_the_identified_torques_and_nothing_else_cha
         return [line for line in lines if not line.strip().startswith(words)]
 
     assert others(written) == others(source.read_bytes())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("prefix", ["", "r:"])
+def test_descriptions_in_other_encodings_and_with_prefixes_are_written_readable(
+    found, encoding, prefix, tmp_path
+):
+    text = re.sub(r"<(/?)(?=[a-z])", rf"<\1{prefix}", robot_path("arm7").read_text("utf-8"))
+    text = text.replace(f"<{prefix}robot", f'<{prefix}robot xmlns:r="urn:of_robots"', 1)
+    text = text.replace("<?" + prefix, "<?").replace('name="arm7"', 'name="Ärmchen"')
+    stated = "iso-8859-1" if encoding == "latin-1" else encoding[:6]
+    text = f'<?xml version="1.0" encoding="{stated}"?>\n' + re.sub(r"^<\?xml.*?\?>\s*", "", text)
+    source, out = tmp_path / "source.urdf", tmp_path / "out.urdf"
+    source.write_bytes(text.encode(encoding))
+    out.write_bytes(identified_urdf(source, found))
+    back = mbs.Model.from_urdf(out)
+    assert back.name == "Ärmchen"
+    q = np.random.default_rng(3).normal(size=(20, 7))
+    expected = mbs.gravity_torques(found.model, q)
+    np.testing.assert_allclose(mbs.gravity_torques(back, q), expected, atol=1e-9)
+    assert [j.damping for j in back.joints] == [j.damping for j in found.model.joints]
 
 
 def test_links_without_elements_get_them(tmp_path):

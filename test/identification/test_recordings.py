@@ -16,6 +16,7 @@ from mbs_dynamics.identification import Recording, RecordingError, read_recordin
 from mbs_dynamics.identification.cleaning import cleaned
 from mbs_dynamics.identification.recording import matched, merged
 from mbs_dynamics.identification.signals import cutoff_of, filtered, rate_of
+from mbs_dynamics.model.joint import Limits
 
 pytestmark = pytest.mark.backend_independent
 
@@ -163,9 +164,15 @@ def test_joints_in_several_messages_are_merged():
 # -- what is wrong with them -----------------------------------------------------------------------
 
 
-def test_degrees_are_said():
-    with pytest.raises(RecordingError, match="convert them to rad"):
-        cleaned(replace(SHORT, q=np.degrees(SHORT.q)), TRUE)
+@pytest.mark.parametrize("limited", [True, False])
+def test_degrees_are_said(limited):
+    free = [replace(b, joint=replace(b.joint, limits=Limits())) for b in TRUE.bodies]
+    model = TRUE if limited else replace(TRUE, bodies=tuple(free))
+    turns = replace(SHORT, q=SHORT.q + 4.0 * np.pi * (np.arange(7) == 0), qd=None)
+    if not limited:
+        assert len(cleaned(turns, model)) == 1
+    with pytest.raises(RecordingError, match="not in rad"):
+        cleaned(replace(SHORT, q=np.degrees(SHORT.q)), model)
 
 
 @pytest.mark.parametrize(
