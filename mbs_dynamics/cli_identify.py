@@ -169,8 +169,7 @@ class _Job:
             return False
         print(
             "mbs-dynamics: the description predicts as well, with fitted friction or without, or "
-            f"the error is above {100.0 * self.room.WORST:g} %: no URDF is written; --force writes "
-            "it",
+            "the error is too large: no URDF is written; --force writes it",
             file=sys.stderr,
         )
         return True

@@ -9,7 +9,6 @@ from mbs_dynamics.identification.description import identified_urdf, node_parame
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import Box, Excitation, Limits, box_of, plan_excitation
 from mbs_dynamics.identification.identify import (
-    WORST,
     Errors,
     Identification,
     fitted_gains,
@@ -23,7 +22,6 @@ from mbs_dynamics.identification.report import report
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
 __all__ = [
-    "WORST",
     "BaseEstimate",
     "Box",
     "Errors",
