@@ -394,7 +394,7 @@ def check_torque_unit(
         said = ", ".join(f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used))
         units_of = " or ".join(likely) or "another unit"
         raise RecordingError(
-            f"{name}: the torques are not in N m or N, but likely in {units_of}: ratios to those of "
-            f"the description are {said or 'unknown'}. Convert them, state their unit as in "
+            f"{name}: the torques are not in N m or N, but likely in {units_of}: ratios to those "
+            f"of the description are {said or 'unknown'}. Convert them, state their unit as in "
             "--columns NAME=tau_joint1[mN m], or give gains of currents by --gains"
         )
