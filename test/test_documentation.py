@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs import tables
-from mbs_dynamics.integrate import results
+from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
@@ -84,10 +84,10 @@ def test_the_limits_of_input_are_those_of_the_code():
     meshes = importlib.import_module("mbs_dynamics.view.meshes")
     page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
     limits = {topic.largest for node in INTERFACES for topic in interface_of(node).subscribed}
-    limits |= {LARGEST_YAML, results.LARGEST, urdf_xml.LARGEST_SIZE, urdf_xml.MOST_ELEMENTS}
+    limits |= {LARGEST_YAML, files.LARGEST, urdf_xml.LARGEST_SIZE, urdf_xml.MOST_ELEMENTS}
     limits |= {meshes.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
     assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
-    assert f" {results.MOST_COMPRESSED} times" in page
+    assert f" {files.MOST_COMPRESSED} times" in page
     assert f" {MOST_JOINTS} joints" in page
     for suffix in meshes.FORMATS:
         assert suffix in page

@@ -25,7 +25,10 @@ pytestmark = pytest.mark.backend_independent
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
 LAUNCH = (ROOT / "docs" / "reference" / "launch.md").read_text("utf-8")
-FOREIGN = ("/rosout", "/diagnostics", "/joint_states", "/forward_effort_controller")
+FOREIGN = (
+    *("/rosout", "/diagnostics", "/joint_states"),
+    *("/forward_effort_controller", "/joint_trajectory_controller"),
+)
 """Topics of others."""
 
 

@@ -382,19 +382,20 @@ def check_torque_unit(
         X = np.concatenate(parts, axis=-1)
         if _unexplained(X, tau * effort) < LESS * _unexplained(X, tau):
             likely = [PERCENT]
-    if used.sum() > 1:  # one alone may be the description's error
+    if used.any() and len(used) > 1:  # of one joint it may be the description's error
 
         def distance(expected: FloatArray) -> float:
             return float(np.abs(np.log(ratios / expected))[used].mean())
 
         si = distance(np.ones(len(used)))
         near = min(np.log(RATIO), si / 3.0) if si > np.log(RATIO) else 0.0
-        likely = [unit for unit in units if distance(units[unit]) < near] or likely
+        common = units if used.sum() > 1 else TORQUES
+        likely = [unit for unit in common if distance(units[unit]) < near] or likely
     if likely or si > np.log(OTHER_TORQUES):
         said = ", ".join(f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used))
         units_of = " or ".join(likely) or "another unit"
         raise RecordingError(
-            f"{name}: the torques are not in N m or N, but likely in {units_of}: ratios to those "
-            f"of the description are {said or 'unknown'}. Convert them, state their unit as in "
+            f"{name}: the torques are not in N m or N, but likely in {units_of}; ratios to the "
+            f"description are {said or 'unknown'}. Convert them, state their unit as in "
             "--columns NAME=tau_joint1[mN m], or give gains of currents by --gains"
         )
