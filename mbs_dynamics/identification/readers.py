@@ -44,11 +44,11 @@ def read_recording(
 
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
     other topics are ignored, and joints in several messages merged. .csv, .tsv, .txt: a header,
-    then numbers, see :func:`mbs_dynamics.files.read_table`; the columns are ``t``, ``q_<joint>``,
-    ``tau_<joint>`` and, if there are velocities, ``qd_<joint>``; ``Time``, ``Position1``,
-    ``Torque1`` and similar names are understood, units as in ``t [ms]`` are converted, and
-    ``columns`` maps other names to these. Numbers in place of joint names count the joints of the
-    model, whatever the order of the columns.
+    then numbers, separated by commas, semicolons, tabs or blanks; the columns are ``t``,
+    ``q_<joint>``, ``tau_<joint>`` and, if there are velocities, ``qd_<joint>``; ``Time``,
+    ``Position1``, ``Torque1`` and similar names are understood, units as in ``t [ms]`` are
+    converted, and ``columns`` maps other names to these. Numbers in place of joint names count the
+    joints of the model, whatever the order of the columns.
     .npz: arrays of the same names, and ``joints``.
 
     Without ``timed`` a table needs no time: its rows are still poses. Without ``torques`` a file
