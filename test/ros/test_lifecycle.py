@@ -16,6 +16,7 @@ pytest.importorskip("rclpy")
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
@@ -55,6 +56,7 @@ def enabled():
     made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS
     assert made.trigger_activate() == SUCCESS
+    made.create_subscription(Float64MultiArray, "/forward_effort_controller/commands", list, 10)
     message = JointState(name=JOINTS, position=[0.3] * 7, velocity=[0.0] * 7)
 
     def hear():
