@@ -164,9 +164,8 @@ def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: 
         said += f"The torques show a period of about {evidence.period:.2g} s. "
     if np.array_equal(np.diff(t), np.ones(len(t) - 1)):
         likely.append("samples of unknown period")
-    stated = next((unit for unit in likely if unit in UNITS["t"]), "ms")
     said += f"It may be in {' or '.join(likely)}: c" if likely else "C"
-    return f"{said}onvert it to s, or state its unit as in --columns NAME=t[{stated}]"
+    return f"{said}onvert it to s, or state its unit as in --columns NAME=t[ms]"
 
 
 # -- velocities ------------------------------------------------------------------------------------
@@ -378,8 +377,7 @@ def check_torque_unit(
     if (np.isfinite(effort) & (effort > 0.0)).all():
         units |= {unit: factor / effort for unit, factor in SHARES.items()}
         columns = [k for k in torque_model.independent().columns if k < rigid]
-        parts = still[..., columns], (A - still)[..., columns], A[..., rigid:]
-        X = np.concatenate(parts, axis=-1)
+        X = np.dstack([still[..., columns], (A - still)[..., columns], A[..., rigid:]])
         if _unexplained(X, tau * effort) < LESS * _unexplained(X, tau):
             likely = [PERCENT]
     if used.any() and len(used) > 1:  # of one joint it may be the description's error
@@ -389,8 +387,8 @@ def check_torque_unit(
 
         si = distance(np.ones(len(used)))
         near = min(np.log(RATIO), si / 3.0) if si > np.log(RATIO) else 0.0
-        common = units if used.sum() > 1 else TORQUES
-        likely = [unit for unit in common if distance(units[unit]) < near] or likely
+        known = units if used.sum() > 1 else TORQUES
+        likely = [unit for unit in known if distance(units[unit]) < near] or likely
     if likely or si > np.log(OTHER_TORQUES):
         said = ", ".join(f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used))
         units_of = " or ".join(likely) or "another unit"
