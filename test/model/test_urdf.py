@@ -342,7 +342,15 @@ def test_links_without_an_inertial_have_none():
 
 def test_a_chain_that_ends_without_mass_is_a_warning():
     with pytest.warns(ModelWarning, match="joint 'j': moves link 'b', but nothing .* singular"):
-        Model.from_urdf(urdf(link("a"), link("b", ""), joint("j", "a", "b")))
+        Model.from_urdf(
+            urdf(*map(link, "ac"), link("b", ""), joint("j", "a", "b"), joint("k", "a", "c"))
+        )
+
+
+def test_a_robot_without_mass_is_one_warning():
+    model = load(urdf(*(link(x, "") for x in "abc"), joint("j", "a", "b"), joint("k", "b", "c")))
+    (said,) = notes(model, "warning")
+    assert said.startswith("the robot: nothing that moves has mass or inertia: for kinematics only")
 
 
 def test_negative_damping_and_friction_are_reported():
