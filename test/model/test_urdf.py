@@ -29,6 +29,7 @@ from urdf_reference import (
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownBodyError, UrdfError
+from mbs_dynamics.model import urdf_joint
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.model import Model
@@ -345,6 +346,24 @@ def test_a_chain_that_ends_without_mass_is_a_warning():
         Model.from_urdf(
             urdf(*map(link, "ac"), link("b", ""), joint("j", "a", "b"), joint("k", "a", "c"))
         )
+
+
+def test_chains_of_mimics_are_followed_once(monkeypatch):
+    """Not from each joint to the end: a description may have thousands of them."""
+    calls = []
+    followed = urdf_joint.mimicked
+    monkeypatch.setattr(urdf_joint, "mimicked", lambda *a: calls.append(a) or followed(*a))
+    n = 300
+    links = [link(f"l{k}") for k in range(n + 1)]
+    joints = [joint("j0", "l0", "l1")]
+    joints += [
+        joint(f"j{k}", f"l{k}", f"l{k + 1}", more=mimic(f"j{k - 1}", -1.0, 0.5))
+        for k in range(n - 1, 0, -1)
+    ]
+    model = load(urdf(*links, *joints))
+    assert len(calls) <= 2 * n
+    last = model.bodies[-1].joint
+    assert (model.n, last.ratio, last.offset) == (1, -1.0, 0.5)
 
 
 def test_a_robot_without_mass_is_one_warning():
