@@ -77,7 +77,7 @@ def test_python_that_is_printed_is_what_is_computed(capsys):
 @pytest.mark.parametrize(
     ("stage", "said"),
     [
-        ("equations", "tau[i] = rep.screw(i) @ W[i]"),
+        ("equations", "tau[i] = rep.screw(i).T @ W[i]"),
         ("llvm", "define i32 @inverse_dynamics(ptr %p0)"),
         ("assembly", "\ninverse_dynamics:\n"),
         ("c", "int inverse_dynamics(const double q[7]"),

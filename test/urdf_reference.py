@@ -42,8 +42,12 @@ def link_poses(model, q):
     C = [None] * model.nb + [np.eye(4)]
     for i, body in enumerate(model.bodies):
         joint = body.joint
-        angle = joint.ratio * q[joint.coordinate] + joint.offset
-        C[i] = C[body.parent] @ body.home_rel @ motion(joint.screw, angle)
+        x = q[model.positions_of(joint)]
+        if joint.nv == 1:
+            moved = motion(joint.screw, joint.ratio * x[0] + joint.offset)
+        else:
+            moved = joint.motion(x)
+        C[i] = C[body.parent] @ body.home_rel @ moved
     return {name: C[frame.body] @ frame.placement for name, frame in model.frames.items()}
 
 

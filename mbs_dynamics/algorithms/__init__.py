@@ -4,6 +4,7 @@
 
 from mbs_dynamics.algorithms._algorithm import NAMED, Algorithm, algorithm, algorithm_of, compile
 from mbs_dynamics.algorithms._together import compile_together
+from mbs_dynamics.algorithms.configurations import difference, displaced, position_rates
 from mbs_dynamics.algorithms.coriolis import (
     christoffel_symbols,
     coriolis_matrix,
@@ -104,6 +105,9 @@ from mbs_dynamics.algorithms.torque_sensitivity import (
 
 ALGORITHMS = (
     forward_kinematics,
+    displaced,
+    difference,
+    position_rates,
     twists,
     jacobian,
     accelerations,
@@ -173,6 +177,8 @@ __all__ = [
     "compile_together",
     "coriolis_matrix",
     "coriolis_torques",
+    "difference",
+    "displaced",
     "fit_joint_rates",
     "forward_dynamics",
     "forward_dynamics_derivatives",
@@ -211,6 +217,7 @@ __all__ = [
     "point_jacobian",
     "point_velocity",
     "pose_sensitivity",
+    "position_rates",
     "potential_energy",
     "relative_jacobian",
     "relative_twist",

@@ -33,26 +33,31 @@ class ArticulatedInertias:
         """Start with the inertia of the body itself."""
         self.M[i] = self.rep.inertia(i)
 
-    def eliminate(self, i: Any, p: Any) -> tuple[Array, Any, Array]:
-        """Return U = M S, d = S^T U and M - U U^T / d of a joint, and carry the last to the parent.
+    def eliminate(self, i: Any, p: Any) -> tuple[Array, Array, Array]:
+        """Return U (k, 6) and d (k,) of a joint, and the inertia that is left, carried to parent p.
 
-        An ``armature`` (n,) is added to d.
-        Raises SingularError, naming the joint, if d is not positive.
+        With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
+        joint of its own: U_c = M S_c, d_c = S_c^T U_c, and M - U_c U_c^T / d_c is left for the next
+        one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. An ``armature``
+        (n,) is added to d. Raises SingularError, naming the joint, if one d_c is not positive.
         """
-        S = self.rep.screw(i)
-        U = self.M[i] @ S
-        k = self.model.bodies[i].joint.coordinate
-        d = self.pivot(k, S @ U if self.armature is None else S @ U + self.armature[k])
-        rest = without(self.M[i], S, U, d, free=self.armature is None)
+        rest, free = self.M[i], self.armature is None
+        columns = list(zip(self.model.bodies[i].joint.velocities, self.rep.screw(i).T, strict=True))
+        U, d = [], []
+        for k, S in reversed(columns):
+            U.append(rest @ S)
+            d.append(self.pivot(k, S @ U[-1] if free else S @ U[-1] + self.armature[k]))
+            rest = without(rest, S, U[-1], d[-1], free=free)
         self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
-        return U, d, rest
+        return np.array(U[::-1]), np.array(d[::-1]), rest
 
 
 class Articulated:
     """The factors of M = U D U^T as psi and m_hat of Mohan and Saha, (28), for each body.
 
-    Products with its inverse are those of derivations.md, (12) to (14). For trees in which
-    every joint has a coordinate of its own. A product with M^-1 takes two recursions instead of
+    Both are arrays with an entry for each screw of the joint, S, psi (k, 6) and m_hat (k,); screws
+    of one joint are treated as those of joints in series. Products with the inverse are those of
+    derivations.md, (12) to (14). For trees in which every joint has coordinates of its own. A product with M^-1 takes two recursions instead of
     products with rows of U, which grow with the depth of the tree.
     """
 
@@ -62,29 +67,28 @@ class Articulated:
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
         inertias = ArticulatedInertias(model, rep)
         for i, _ in model.outward():
-            self.S[i] = self.meet.twist(i, rep.screw(i))
+            self.S[i] = self.meet.twist(i, rep.screw(i)).T
             inertias.begin(i)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
-            self.psi[i] = self.meet.wrench(i, U * self.inverse_pivot[i])
+            self.psi[i] = self.meet.wrench(i, (U * self.inverse_pivot[i][:, None]).T).T
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
         model, meet = self.model, self.meet
-        phi, mu, x = (model.per_body(np.zeros(6)) for _ in range(3))
-        eta = model.zeros_per_body(6)
+        phi, x = model.per_body(), model.per_body()
+        mu, eta, given = model.per_body(np.zeros(6)), model.zeros_per_body(6), model.of_joints(tau)
         for i, p in model.inward():  # U^-1 b: (32)
-            phi[i] = tau[model.bodies[i].joint.coordinate] - h[i] - self.S[i] @ eta[i]
-            eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + self.psi[i] * phi[i])
+            phi[i], added = forces(given[i] - h[i], self.S[i], self.psi[i], eta[i])
+            eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + added)
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
             moved = meet.carry(i) @ mu[p]
-            x[i] = phi[i] * self.inverse_pivot[i] - self.psi[i] @ moved
-            mu[i] = moved + self.S[i] * x[i]
+            x[i], mu[i] = motions(phi[i] * self.inverse_pivot[i], self.S[i], self.psi[i], moved)
         return model.generalized(x)
 
     def response(self, dtau: Array) -> Array:
-        """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
+        """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
         X = self.model.per_pair()
         for i, k, x in self._solutions(lambda i, k: -dtau[i, k], ALL, ALL):
             X[i, k] = x
@@ -94,7 +98,8 @@ class Articulated:
         """Return M^-1 (n, n), symmetric, in O(n d)."""
         X = self.model.per_pair()
         for i, k, x in self._solutions(self.model.unit, BEYOND, SINCE):
-            X[i, k] = X[k, i] = x
+            X[i, k] = x
+            X[k, i] = x.T
         return self.model.generalized(X, 2)
 
     def _solutions(
@@ -102,22 +107,48 @@ class Articulated:
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Yield body i, column k and x_ik with M x_k = b_k, for the wanted columns of each body.
 
-        ``there`` is the domain in which the forces b_ik can be nonzero. Columns are an inner loop
-        over independent values, which allows vector code.
+        These are blocks (k_i, k_k), and k is a body whose joint has the columns. ``there`` is the
+        domain in which the forces b_ik can be nonzero. Columns are an inner loop over independent
+        values, which allows vector code.
         """
         model, meet, S, psi = self.model, self.meet, self.S, self.psi
         eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
         for i, p in model.inward():  # (32)
             for k in model.columns(i, there):
-                phi[i, k] = minus_power(force(i, k), S[i], eta[i, k])
+                phi[i, k], added = forces(force(i, k), S[i], psi[i], eta[i, k])
                 carry = meet.carry(i).T  # what has to wait for phi_ik is added last
-                eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ (psi[i] * phi[i, k])
+                eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ added
         for i, p in model.outward():  # (34)-(37)
             for k in model.columns(i, wanted):
                 moved = meet.carry(i) @ mu[p, k]
-                x = minus_power(phi[i, k] * self.inverse_pivot[i], psi[i], moved)
-                mu[i, k] = moved + S[i] * x
+                scaled = phi[i, k] * self.inverse_pivot[i][:, None]
+                x, mu[i, k] = motions(scaled, S[i], psi[i], moved)
                 yield i, k, x
+
+
+def forces(b: Array, S: Array, psi: Array, eta: Array) -> tuple[Array, Array]:
+    """Return phi = U^-1 b at one joint, (32), and sum_c psi_c phi_c, what that adds to eta.
+
+    Of forces b (k,) and a wrench eta (6,), or of m of them, (k, m) and (6, m).
+    """
+    phi: list[Any] = []
+    added: Any = 0.0
+    for b_c, S_c, psi_c in reversed(list(zip(b, S, psi, strict=True))):
+        phi.append(minus_power(b_c, S_c, eta + added if phi else eta))
+        added = np.multiply.outer(psi_c, phi[-1]) + added
+    return np.array(phi[::-1]), added
+
+
+def motions(scaled: Array, S: Array, psi: Array, moved: Array) -> tuple[Array, Array]:
+    """Return x = U^-T D^-1 phi at one joint, (34)-(37), and the motion mu of its body.
+
+    Of ``scaled`` D^-1 phi (k,) and a motion of the parent (6,), or of m of them.
+    """
+    x: list[Any] = []
+    for scaled_c, S_c, psi_c in zip(scaled, S, psi, strict=True):
+        x.append(minus_power(scaled_c, psi_c, moved))
+        moved = moved + np.multiply.outer(S_c, x[-1])
+    return np.array(x), moved
 
 
 def plus(A: Any, B: Any) -> Any:

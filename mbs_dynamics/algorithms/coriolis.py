@@ -43,29 +43,36 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
-    h_i - g_i = sum_jk Gamma_ijk qd_j qd_k and Gamma_ijk = Gamma_ikj: Mueller (dynamics), eq. (86)
-    with its indices corrected, in O(n d^2) from one composite body matrix for each joint k: with
-    B_k for the rate of that joint alone, Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij =
-    S_j^T B_k S_i for joints i, j, k of which none comes after the next on the way outwards. All
-    others follow from the symmetry, or are zero.
+    C_ij = sum_k Gamma_ijk qd_k is :func:`coriolis_matrix`: Mueller (dynamics), eq. (86) with its
+    indices corrected, in O(n d^2) from one composite body matrix for each screw k: with B_k for its
+    rate alone, Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij = S_j^T B_k S_i for i, j, k of
+    which none comes after the next on the way outwards. Gamma_ijk = Gamma_ikj for screws of
+    different joints. For two of one joint it is S_i^T B_j S_k, of which the antisymmetric part is
+    that of the structure constants: derivations.md, (C3). All others are zero.
 
-    q (..., n). Raises ArgumentError for a wrong shape or type.
+    q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     M, meet = composite_inertias(model, rep), meeting(rep)
-    S, gamma = meet.screws(), np.full((model.nb,) * 3, 0.0, dtype=object)
-    for k, _ in model.inward():
-        B_k = Gyration.of(M[k], rep.screw(k))
-        own = B_k @ rep.screw(k)
-        gamma[k, k, k] = rep.screw(k) @ own
-        for j, (own_j, B) in meet.carried_inward(k, own, B_k):
-            gamma[j, k, k] = S[j] @ own_j
-            wrench, moment = B @ S[j], B.transposed(S[j])
-            for i, (W_i, m_i) in meet.inward_from(j, wrench, moment):
-                y = S[i][:3] @ m_i
-                gamma[j, i, k] = gamma[j, k, i] = y
-                gamma[k, i, j] = gamma[k, j, i] = -y
-                gamma[i, j, k] = gamma[i, k, j] = S[i] @ W_i
+    S, of = meet.screws(), model.columns_of
+    gamma = np.full((sum(body.joint.nv for body in model.bodies),) * 3, 0.0, dtype=object)
+    for body, _ in model.inward():
+        S_k, own = rep.screw(body), of[body]
+        for k, S_a in enumerate(S_k.T, own.start):
+            B_k = Gyration.of(M[body], S_a)
+            gamma[own, k, own] = S_k.T @ (B_k @ S_k)
+            beyond = B_k.transposed(S_k) if S_k.shape[1] > 1 else np.zeros((3, 1))
+            for b, (W_k, m_k, B) in meet.carried_inward(body, B_k @ S_k, beyond, B_k):
+                j, S_j = of[b], S[b]
+                gamma[j, k, own] = S_j.T @ W_k
+                gamma[own, k, j] = gamma[own, j, k] = m_k.T @ S_j[:3]
+                for c, (W_i, m_i) in meet.inward_from(b, B @ S_j, B.transposed(S_j)):
+                    i, S_i = of[c], S[c]
+                    y = m_i.T @ S_i[:3]
+                    gamma[j, i, k] = gamma[j, k, i] = y
+                    gamma[k, i, j] = -y.T
+                    gamma[k, j, i] = -y
+                    gamma[i, j, k] = gamma[i, k, j] = S_i.T @ W_i
     symbols: FloatArray = model.generalized(gamma, 3)
     return symbols
 
@@ -84,11 +91,11 @@ def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
     for j, _ in model.inward():
         S_j = rep.screw(j)
         own = M[j] @ Sd[j] + B[j] @ S_j
-        C[j, j] = S_j @ own
+        C[j, j] = S_j.T @ own
         loads = own, M[j] @ S_j, B[j].transposed(S_j)
         for i, (column, row_rate, row) in pairs.carried_inward(j, *loads):
-            C[i, j] = S_met[i] @ column  # (C1)
-            C[j, i] = S_met[i][:3] @ row + Sd_met[i] @ row_rate  # (C2)
+            C[i, j] = S_met[i].T @ column  # (C1)
+            C[j, i] = row.T @ S_met[i][:3] + row_rate.T @ Sd_met[i]  # (C2)
     return np.asarray(model.generalized(C, 2))
 
 

@@ -135,7 +135,7 @@ def inverse_dynamics_rates(
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     motion = q, qd, qdd, qddd, qdddd
-    arguments = [series_of(motion[k : k + 3]) for k in range(3)]
+    arguments = [model.course(motion[:3]), *(series_of(motion[k : k + 3]) for k in (1, 2))]
     tau = inverse_dynamics(model, *arguments, representation=representation)
     return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
@@ -164,7 +164,7 @@ def motion_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -
 def _derivatives(
     model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any
 ) -> tuple[Array, Array, Array]:
-    """Return dtau/dq, dtau/dqd and M, (nb, nb) each, of the torques and positions of the bodies.
+    """Return dtau/dq, dtau/dqd and M, blocks (k_i, k_j) of the joints of the bodies.
 
     Equation numbers: derivations.md.
     """
@@ -172,22 +172,26 @@ def _derivatives(
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
     pairs, dq, dqd, dqdd = meeting(rep), *(model.per_pair() for _ in range(3))
     S_met = pairs.screws()
-    Y, Z, Y_met, Z_met = (model.per_body() for _ in range(4))
+    X, Y, Z, X_met, Y_met, Z_met = (model.per_body() for _ in range(6))
+    rate = model.joint_rates(qd)
     for i, _ in model.outward():
-        Y[i], Z[i] = rep.rates_of_screw(i, rep.screw(i), V, A)  # (3), (4)
-        Y_met[i], Z_met[i] = pairs.twist(i, Y[i]), pairs.twist(i, Z[i])
+        Y[i], Z[i] = rep.rates_of_screws(i, rep.screw(i), V, A)  # (3), (4)
+        X[i] = Y[i] + 0.5 * rep.own_rate(i, rate[i])
+        for met, x in ((X_met, X), (Y_met, Y), (Z_met, Z)):
+            met[i] = pairs.twist(i, x[i])
     for i, _ in model.inward():
         S_i = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # (6)
-        by_qd = 2.0 * (B[i] @ S_i + M[i] @ Y[i])  # (7)
+        by_qd = 2.0 * (B[i] @ S_i + M[i] @ X[i])  # (7)
         by_qdd = M[i] @ S_i
-        dq[i, i], dqd[i, i], dqdd[i, i] = S_i @ by_q, S_i @ by_qd, S_i @ by_qdd
+        dq[i, i], dqd[i, i], dqdd[i, i] = S_i.T @ by_q, S_i.T @ by_qd, S_i.T @ by_qdd
         # bodies before the joint do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
         for j, (F_q, F_qd, F_qdd, m) in pairs.carried_inward(i, *loads):
-            S_j, Y_j, Z_j = S_met[j], Y_met[j], Z_met[j]
-            dq[j, i], dqd[j, i] = S_j @ F_q, S_j @ F_qd  # (8), (7)
-            dq[i, j] = m @ Y_j[:3] + F_qdd @ Z_j  # (9)
-            dqd[i, j] = m @ S_j[:3] + 2.0 * (F_qdd @ Y_j)  # (10)
-            dqdd[i, j] = dqdd[j, i] = S_j @ F_qdd
+            S_j = S_met[j]
+            dq[j, i], dqd[j, i] = S_j.T @ F_q, S_j.T @ F_qd  # (8), (7)
+            dq[i, j] = m.T @ Y_met[j][:3] + F_qdd.T @ Z_met[j]  # (9)
+            dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X_met[j])  # (10)
+            dqdd[j, i] = S_j.T @ F_qdd
+            dqdd[i, j] = dqdd[j, i].T
     return dq, dqd, dqdd

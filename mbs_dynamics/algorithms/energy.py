@@ -118,8 +118,8 @@ def generalized_momentum(
         P[i], W[i] = rep.inertia(i) @ V[i], rep.inertia(i) @ fall[i]
     p, rate = model.per_body(), model.per_body()
     for i, parent in model.inward():
-        p[i] = rep.screw(i) @ P[i]  # (M1)
-        rate[i] = rep.screw_rate(i, V[i]) @ P[i] - rep.screw(i) @ W[i]  # (M2)
+        p[i] = rep.screw(i).T @ P[i]  # (M1)
+        rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]  # (M2)
         P[parent] = P[parent] + rep.carry(i).T @ P[i]
         W[parent] = W[parent] + rep.carry(i).T @ W[i]
     return GeneralizedMomentum(*(np.array(model.generalized(x)) for x in (p, rate)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.articulated import ArticulatedInertias
+from mbs_dynamics.algorithms.articulated import ArticulatedInertias, forces, motions
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
@@ -97,13 +97,14 @@ def _articulated_body(
     loads: Loads,
     armature: Array | None,
 ) -> Array:
-    """The articulated-body algorithm over the moves."""
+    """The articulated-body algorithm over the moves; the screws of a joint one by one."""
     rep = dynamic_moves(representation, model, q)
     inertias = ArticulatedInertias(model, rep, armature)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
     p, drift = model.per_body(np.zeros(6)), model.per_body()
     U, d, u, qdd = (model.per_body() for _ in range(4))
+    given = model.of_joints(tau)
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
         drift[i] = rep.drift(i, V, rate[i])
@@ -113,13 +114,19 @@ def _articulated_body(
         inertias.begin(i)
     for i, parent in model.inward():
         U[i], d[i], rest = inertias.eliminate(i, parent)
-        u[i] = tau[model.bodies[i].joint.coordinate] - rep.screw(i) @ p[i]
-        p_rest = p[i] + rest @ drift[i] + U[i] * (u[i] / d[i])
+        u_i, added = [], 0.0
+        for k, S in reversed(list(enumerate(rep.screw(i).T))):
+            u_i.append(given[i][k] - S @ (p[i] + added if u_i else p[i]))
+            added = U[i][k] * (u_i[-1] / d[i][k]) + added
+        u[i] = np.array(u_i[::-1])
+        p_rest = p[i] + rest @ drift[i] + added
         p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
-        a[i] = rep.carry(i) @ a[parent] + drift[i]
-        qdd[i] = (u[i] - U[i] @ a[i]) / d[i]
-        a[i] = a[i] + rep.screw(i) * qdd[i]
+        a_i, qdd_i = rep.carry(i) @ a[parent] + drift[i], []
+        for k, S in enumerate(rep.screw(i).T):
+            qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
+            a_i = a_i + S * qdd_i[-1]
+        a[i], qdd[i] = a_i, np.array(qdd_i)
     return np.asarray(model.generalized(qdd))
 
 
@@ -139,21 +146,20 @@ def _udut(
     rep = dynamic_moves(representation, model, q)
     inertias = ArticulatedInertias(model, rep, armature)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    mu, phi = (model.per_body(np.zeros(6)) for _ in range(2))
+    mu, phi = model.per_body(np.zeros(6)), model.per_body()
     psi, m_hat, thetadd = (model.per_body() for _ in range(3))
-    eta = model.zeros_per_body(6)
+    eta, given = model.zeros_per_body(6), model.of_joints(tau)
     for i, _ in model.outward():
         inertias.begin(i)
     for i, parent in model.inward():
-        k = model.bodies[i].joint.coordinate
         psi_hat, m_hat[i], _ = inertias.eliminate(i, parent)  # (28)
-        psi[i] = psi_hat / m_hat[i]  # (33) without its A
-        phi[i] = tau[k] - h[i] - rep.screw(i) @ eta[i]  # (27), the bias complete; U^-1 phi, (32)
-        eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + psi[i] * phi[i])
+        psi[i] = psi_hat / m_hat[i][:, None]  # (33) without its A
+        S = rep.screw(i).T
+        phi[i], added = forces(given[i] - h[i], S, psi[i], eta[i])  # (27), the bias complete; (32)
+        eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + added)
     for i, parent in model.outward():
-        moved = rep.carry(i) @ mu[parent]
-        thetadd[i] = phi[i] / m_hat[i] - psi[i] @ moved  # D^-1 and U^-T: (34)-(37)
-        mu[i] = moved + rep.screw(i) * thetadd[i]
+        moved, S = rep.carry(i) @ mu[parent], rep.screw(i).T
+        thetadd[i], mu[i] = motions(phi[i] / m_hat[i], S, psi[i], moved)  # (34)-(37)
     return np.asarray(model.generalized(thetadd))
 
 

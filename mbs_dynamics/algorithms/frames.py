@@ -62,13 +62,13 @@ def relative_twist(
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
-    rate = [((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
+    rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
     at, rep = _frame(model, measured_at), BodyFixed(model, q)
     to_view = set(model.path(at.body))
     V = model.zeros_per_body(6)
     for j, p in model.inward():  # sum the motion of joints along the tree to the view
         if j not in to_view:
-            V[p] = V[p] + rep.carry(j).undone(V[j] + rep.screw(j) * rate[j])
+            V[p] = V[p] + rep.carry(j).undone(V[j] + rep.screw(j) @ rate[j])
     for j, _ in model.outward():
         if j in to_view:
             V[j] = V[j] + rep.twist(j, V, rate[j])
@@ -97,11 +97,10 @@ def relative_jacobian(
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     view = _View(model, q, measured_at, resolved_in)
-    J: list[Array] = [np.zeros(6) for _ in range(model.n)]
+    J = model.zeros_per_joint(6)
     for j, S_j in view.screws(body, relative_to).items():
-        joint = model.bodies[j].joint
-        J[joint.coordinate] = J[joint.coordinate] + joint.ratio * view.resolved(S_j)
-    jacobian: FloatArray = np.array(J).reshape(-1, 6).T
+        J[j] = view.resolved(S_j)
+    jacobian: FloatArray = model.generalized(J)
     return jacobian
 
 
@@ -134,7 +133,7 @@ class _View:
         return self.poses[i]
 
     def screws(self, body: str | None, relative_to: str | None) -> dict[int, Array]:
-        """Return the screws (6,) of the joints between two bodies, by joint.
+        """Return the screws (6, k) of the joints between two bodies, by joint.
 
         V_i - V_j: the joints that move both bodies drop out.
         """
@@ -143,12 +142,12 @@ class _View:
         )
         S = {}
         for j in sorted(own ^ others):
-            S_j = se3.Ad(self.pose(j)) @ self.model.bodies[j].joint.screw
+            S_j = se3.Ad(self.pose(j)) @ self.model.bodies[j].joint.screws
             S[j] = S_j if j in own else -S_j
         return S
 
     def resolved(self, V: Array) -> Any:
-        """Return a twist (6,) resolved in the requested axes."""
+        """Return twists (6, k) resolved in the requested axes."""
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
 
 

@@ -55,7 +55,7 @@ class Factors:
         return solved(self.U, self.D, B[:, None])[:, 0]
 
     def response(self, dtau: Array) -> Array:
-        """Return -M^-1 dtau (n, n), of a matrix dtau (nb, nb) of the bodies."""
+        """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
         return solved(self.U, self.D, -self.model.generalized(dtau, 2))
 
     def inverse(self) -> Array:

@@ -171,13 +171,16 @@ def _relative(rep: Representation, V: Array, drift: Sequence[Array] | None = Non
 
 def _projected(model: Tree, e: list[Array]) -> tuple[Array, Array]:
     """Return (X^T X)^-1 X^T e for the coordinates (n,), and the remainder of e (nb, 6)."""
-    X = [body.joint.screw for body in model.bodies]
-    along = model.generalized([X_i @ e_i for X_i, e_i in zip(X, e, strict=True)])
-    ratios = [body.joint.ratio for body in model.bodies]
-    length2 = model.generalized([k * (X_i @ X_i) for k, X_i in zip(ratios, X, strict=True)])
+    duals, ratios = [], []
+    for body in model.bodies:  # of several screws (X^T X)^-1 X^T at once
+        X, k = body.joint.screws, body.joint.ratio
+        duals.append(X if X.shape[1] == 1 else np.linalg.pinv(X).T)
+        ratios.append(k * (duals[-1] * X).sum(0))
+    along = model.generalized([X_i.T @ e_i for X_i, e_i in zip(duals, e, strict=True)])
+    length2 = model.generalized(ratios)
     rates = np.array([x / y for x, y in zip(along, length2, strict=True)])
-    joint = model.joint_rates(rates)
-    return rates, np.array([e_i - X_i * r for e_i, X_i, r in zip(e, X, joint, strict=True)])
+    pairs = zip(e, model.bodies, model.joint_rates(rates), strict=True)
+    return rates, np.array([e_i - body.joint.screws @ r for e_i, body, r in pairs])
 
 
 def _with_ground(V: Array) -> list[Array]:

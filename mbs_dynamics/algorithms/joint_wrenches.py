@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
@@ -55,22 +54,19 @@ def joint_reactions(
 ) -> FloatArray:
     """Return the constraint wrench (..., nb, 6) in the bearing of each joint, moment first.
 
-    It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e about the axis e of a
-    revolute or screw joint, a force tau e along the axis of a prismatic one. It is reciprocal to
-    the joint screw, S_i^T W = 0. Moments are in N m, forces in N. Arguments and errors are those of
+    It equals :func:`joint_wrenches` minus the actuator wrench: a couple tau e for each rotation of
+    the joint about an axis e, a force for each translation. It is reciprocal to the joint screws,
+    S_i^T W = 0. Moments are in N m, forces in N. Arguments and errors are those of
     :func:`joint_wrenches`.
 
     The constraint wrench that Mueller (dynamics) omits from (67a).
     """
     rep = dynamic_moves(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
-    zero = np.zeros(3)
     for i, _ in model.outward():
-        joint = model.bodies[i].joint
-        e, m = joint.screw[:3], joint.screw[3:]
-        actuator = np.concatenate([zero, m] if joint.kind == "prismatic" else [e, zero])
+        actuator = model.bodies[i].joint.actuators
         if rep.name != "body_fixed":
             actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
-        reactions[i] = W[i] - actuator * (rep.screw(i) @ W[i])
+        reactions[i] = W[i] - actuator @ (rep.screw(i).T @ W[i])
     borne: FloatArray = model.by_body(reactions)
     return borne

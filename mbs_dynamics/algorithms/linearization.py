@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class Linearization(NamedTuple):
-    """Result of :func:`linearize`: d/dt dx = A dx + B dtau with x = (q, qd)."""
+    """Result of :func:`linearize`: d/dt dx = A dx + B dtau with dx = (dq, dqd)."""
 
     A: FloatArray
     """(..., 2n, 2n)."""
@@ -36,13 +36,21 @@ def linearize(
     """Return A (..., 2n, 2n) and B (..., 2n, n) of the dynamics linearized about a state.
 
     With x = (q, qd) and xdot = f(x, tau) = (qd, qdd), A = df/dx and B = df/dtau: a small deviation
-    from the motion obeys d/dt dx = A dx + B dtau. The state need not be an equilibrium. Damping and
-    friction of the joints are not included.
+    dx = (dq, dqd) from the motion obeys d/dt dx = A dx + B dtau. For joints with several degrees of
+    freedom dq is the displacement of :func:`displaced`, with d/dt dq = dqd - [qd, dq], the bracket
+    of their algebra. The state need not be an equilibrium. Damping and friction of the joints are
+    not included.
 
     From :func:`forward_dynamics_derivatives`, which has the same arguments and errors.
     """
     by = forward_dynamics_derivatives(model, q, qd, tau, wrenches)
     zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)
-    A = model.assembled([[zero, eye], [by.dqdd_dq, by.dqdd_dqd]])
+    turning: Any = np.full(zero.shape, 0.0, dtype=object)
+    for joint in model.model.joints:
+        if joint.nv > 1:
+            k = joint.velocities
+            own = [np.asarray(qd)[k] @ column for column in joint.group.structure.T]  # (c, b)
+            turning[np.ix_(k, k)] = -np.array(own).T
+    A = model.assembled([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
     B = model.assembled([[zero], [by.dqdd_dtau]])
     return Linearization(A, B)

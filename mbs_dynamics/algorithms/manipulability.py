@@ -127,7 +127,8 @@ def inverse_condition_number(
 
 def moving_coordinates(model: Model, body: str) -> list[int]:
     """Return the indices of the coordinates that move a body or link, or raise ArgumentError."""
-    moved = {model.bodies[i].joint.coordinate for i in path(model, model.frames[body].body)}
+    bodies = path(model, model.frames[body].body)
+    moved = {k for i in bodies for k in model.bodies[i].joint.velocities}
     if not moved:
         raise ArgumentError(f"body {body!r} is fixed to the ground: no joint moves it")
     return sorted(moved)

@@ -38,7 +38,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
     or ``"mixed"``, or ``"auto"``.
 
-    M_ij = S_i^T M^c_i S_j, with the composite inertia M^c_i of all bodies that joint i moves, in
+    M_ij = S_i^T M^c_i S_j, blocks (k_i, k_j), with the composite inertia M^c_i of all bodies that joint i moves, in
     O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
 
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
@@ -48,9 +48,10 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     S = pairs.screws()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
-        M[i, i] = rep.screw(i) @ F_i
+        M[i, i] = rep.screw(i).T @ F_i
         for j, (F_j,) in pairs.carried_inward(i, F_i):
-            M[i, j] = M[j, i] = S[j] @ F_j
+            M[j, i] = S[j].T @ F_j
+            M[i, j] = M[j, i].T
     matrix: FloatArray = model.generalized(M, 2, symmetric=True)
     return matrix
 
@@ -187,21 +188,23 @@ def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     own = model.model
     locked = compiled(own).once(_locked, lambda: _locked(Tree(own.without_payloads())))
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
-    bare = {body.joint.coordinate for body in without}
+    bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"
     said = [
-        f"the mass matrix is singular: joint {name!r} moves no inertia"
-        + (here if k in bare and felt > 0.0 else "")
-        for k, (name, felt) in enumerate(zip(model.joint_names, locked, strict=True))
+        f"the mass matrix is singular: joint {joint.name!r} moves no inertia"
+        + (here if k in bare and locked[k] > 0.0 else "")
+        for joint in own.joints
+        for k in joint.velocities
     ]
     return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
 
 
 def _locked(model: Tree) -> list[float]:
     """Return the inertia that each coordinate moves at q = 0 while all others are locked."""
-    rep = BodyFixed(model, np.zeros(model.n))
+    rep = BodyFixed(model, model.model.neutral())
     locked = [0.0] * model.n
     for i, M in enumerate(composite_inertias(model, rep)[:-1]):
         joint, S = model.bodies[i].joint, rep.screw(i)
-        locked[joint.coordinate] += joint.ratio**2 * (S @ (M @ S))
+        for k, S_k in zip(joint.velocities, S.T, strict=True):
+            locked[k] += joint.ratio**2 * (S_k @ (M @ S_k))
     return locked

@@ -132,7 +132,7 @@ def joint_torques(
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
     for i, _ in model.inward():
-        tau[i] = rep.screw(i) @ W[i]  # (67b) (71c) (76c)
+        tau[i] = rep.screw(i).T @ W[i]  # (67b) (71c) (76c)
     return tau
 
 

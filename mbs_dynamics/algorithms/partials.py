@@ -19,6 +19,9 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
+Column = tuple[Any, int]
+"""A column of a Jacobian: a body, and which of the screws of its joint."""
+
 LONGEST = 23
 """So many joints are carried from body to body; in longer paths loops over pairs are quicker."""
 
@@ -35,8 +38,10 @@ def jacobian_derivative(
     """Return a partial derivative (..., 6, n) of the Jacobian of a body by joint coordinates.
 
     ``q`` (..., n) in rad or m; ``body`` is the name of a body or link. ``joints`` are names of
-    joints or indices of coordinates, as many as the order of the derivative, in any order and with
-    repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4]. ``representation`` is
+    joints or indices of velocities, as many as the order of the derivative, in any order and with
+    repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4]. Derivatives by a column of a
+    joint with several are along g exp(S d). Two along columns of one joint do not commute: that
+    which is listed first is taken first. ``representation`` is
     ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
 
     Nested brackets of the columns: Mueller (dynamics), eqs. (5), (12), (14) body-fixed and (15),
@@ -49,12 +54,15 @@ def jacobian_derivative(
     directions = coordinates(model, joints)
     of = Columns(model, q, body, representation)
     J: list[Array] = [np.zeros(6) for _ in range(model.n)]
-    path = model.path(of.frame.body)
-    movers = [[i for i in path if model.bodies[i].joint.coordinate == k] for k in directions]
+    columns = [
+        ((i, c), k)
+        for i in model.path(of.frame.body)
+        for c, k in enumerate(model.bodies[i].joint.velocities)
+    ]
+    movers = [[column for column, k in columns if k == wanted] for wanted in directions]
     for along in itertools.product(*movers):
-        for j in path:
-            k = model.bodies[j].joint.coordinate
-            J[k] = J[k] + of.by(j, tuple(sorted(along)))
+        for j, k in columns:
+            J[k] = J[k] + of.by(j, along)
     return np.asarray(np.array(J).reshape(-1, 6).T)
 
 
@@ -86,11 +94,24 @@ def kinematic_hessian(
 def changes(
     kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the derivatives of a first column by a second one's joint, and vice versa.
+    """Return the derivatives (6, a, b) of a first joint's columns by a second one, and vice versa.
 
-    Each argument is a column and the screw of its angular part; the first joint precedes the
-    second one.
+    Each argument are columns (6, a) or (6, b) and the screws of their angular parts; the first
+    joint precedes the second one.
     """
+    (S, own), (S_k, own_k) = first, second
+    pairs = [
+        [_changes(kind, (a, own_a), (b, own_b)) for b, own_b in zip(S_k.T, own_k.T, strict=True)]
+        for a, own_a in zip(S.T, own.T, strict=True)
+    ]
+    of_first, of_second = np.array(pairs).transpose(2, 3, 0, 1)
+    return of_first, of_second.swapaxes(1, 2)
+
+
+def _changes(
+    kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return the same (6,) of two columns."""
     (S, own), (S_k, own_k) = first, second
     if kind in ("spatial", "body_fixed"):
         change, none = se3.ad(own) @ own_k, np.zeros(6)
@@ -110,7 +131,11 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
         if isinstance(joint, str):
             if joint not in model.joint_names:
                 raise UnknownJointError(joint, model.joint_names)
-            found.append(model.joint_names.index(joint))
+            if model.model.joint(joint).nv > 1:
+                raise ArgumentError(
+                    f"joints: {joint!r} has several velocities, of which one is named by its index"
+                )
+            found.append(model.model.joint(joint).coordinate)
         elif isinstance(joint, (int, np.integer)) and 0 <= joint < model.n:
             found.append(int(joint))
         else:
@@ -143,55 +168,72 @@ class Columns:
             S[i] = model.bodies[i].joint.ratio * of_joints[i]
         return S
 
-    def by(self, j: int, along: tuple[int, ...]) -> Array:
-        """Return the derivative of column j by the joints ``along``, sorted outwards."""
+    def by(self, j: Column, along: Sequence[Column]) -> Array:
+        """Return the derivative of column j by the columns ``along``, in this order."""
+        return self._by(j, _outwards(along), _outwards([j, *along]))
+
+    def _by(self, j: Column, along: Sequence[Column], ordered: Sequence[Column]) -> Array:
+        """Return the same, of columns in the order of :func:`_outwards`, without and with j."""
         if self.kind == "spatial":
             return self._spatial(j, along)
         if self.kind == "body_fixed":
             return self._body_fixed(j, along)
         kind = self._body_fixed if self.kind == "mixed" else self._spatial
-        return np.concatenate([kind(j, along)[:3], self._velocity(j, along)])
+        return np.concatenate([kind(j, along)[:3], self._velocity(ordered)])
 
     def by_itself(self, j: int) -> Array:
-        """Return the derivative of column j by joint j."""
-        if self.kind in ("spatial", "body_fixed"):
-            return np.zeros(6)
-        return np.concatenate([np.zeros(3), so3.hat(self.S[j][:3]) @ self.S[j][3:]])
+        """Return the derivatives (6, k, k) of the columns of joint j by joint j."""
+        columns = [(j, c) for c in range(self.S[j].shape[1])]
+        blocks = [[self._by(x, [y], [y, x]) for y in columns] for x in columns]
+        return np.array(blocks).transpose(2, 0, 1)
 
     def by_each_other(self, j: int, k: int) -> tuple[Array, Array]:
-        """Return the derivatives of column j by joint k and of column k by joint j; j precedes k.
+        """Return the derivatives of joint j's columns by joint k and vice versa; j precedes k.
 
         The first order of :meth:`by`, for joints that need not be known by number.
         """
         own = self.turning
         return changes(self.kind, (self.S[j], own[j]), (self.S[k], own[k]))
 
-    def _body_fixed(self, j: int, along: tuple[int, ...]) -> Array:
+    def _body_fixed(self, j: Column, along: Sequence[Column]) -> Array:
         """[[J_j, J_a], J_b] ... for j < a <= b ..., else zero: D (5), (12), (14)."""
-        if any(a <= j for a in along):
+        if any(a[0] == j[0] or a[0] < j[0] for a in along):
             return np.zeros(6)
-        S = self.turning[j]
+        S = _column(self.turning, j)
         for a in along:
-            S = se3.ad(S) @ self.turning[a]
+            S = se3.ad(S) @ _column(self.turning, a)
         return S
 
-    def _spatial(self, j: int, along: tuple[int, ...]) -> Array:
-        """[J_a, [J_b, ... J_j]] for a <= b ... < j, else zero: D (15), (20), (23)."""
-        if any(a >= j for a in along):
+    def _spatial(self, j: Column, along: Sequence[Column]) -> Array:
+        """[J_a, [J_b, ... J_j]] for a <= b ... <= j, else zero: D (15), (20), (23)."""
+        if any(a[0] != j[0] and a[0] > j[0] for a in along) or tuple(along[-1:]) == (j,):
             return np.zeros(6)
-        S = self.S[j]
+        S = _column(self.S, j)
         for a in reversed(along):
-            S = se3.ad(self.S[a]) @ S
+            S = se3.ad(_column(self.S, a)) @ S
         return S
 
-    def _velocity(self, j: int, along: tuple[int, ...]) -> Array:
-        """w_a x (w_b x ... v_z) for a <= b ... <= z, the joints j and along in order.
+    def _velocity(self, ordered: Sequence[Column]) -> Array:
+        """w_a x (w_b x ... v_z) for a <= b ... <= z, the column and those along it in order.
 
         The derivative of the velocity of the origin by all of them, in the inertial frame: (24) and
         (25) of Mueller (dynamics), as corrected, to any order; derivations.md, (15).
         """
-        *inner, last = sorted((j, *along))
-        v = self.S[last][3:]
+        *inner, last = ordered
+        v = _column(self.S, last)[3:]
         for a in reversed(inner):
-            v = so3.hat(self.S[a][:3]) @ v
+            v = so3.hat(_column(self.S, a)[:3]) @ v
         return v
+
+
+def _outwards(columns: Sequence[Column]) -> list[Column]:
+    """Return columns sorted by their bodies, outwards.
+
+    Of those of one joint, which move its body one after the other, the last comes first.
+    """
+    return sorted(reversed(columns), key=lambda column: column[0])
+
+
+def _column(S: Any, column: Column) -> Array:
+    i, c = column
+    return S[i][:, c]

@@ -103,7 +103,7 @@ def point_acceleration(
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     motion = q, qd, qdd
-    velocity = point_velocity(model, series_of(motion[:2]), series_of(motion[1:]), point, body)
+    velocity = point_velocity(model, model.course(motion[:2]), series_of(motion[1:]), point, body)
     return np.asarray(derivative_of(velocity, 1))
 
 

@@ -45,10 +45,10 @@ def inverse_dynamics_regressor(
         V[i] = rep.twist(i, V, rate[i])
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
-        W = [M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]  # D (41)
-        Y[i, i] = [rep.screw(i) @ W_k for W_k in W]
-        for j, W_j in pairs.carried_inward(i, *W):
-            Y[j, i] = [S[j] @ W_k for W_k in W_j]
+        W = np.array([M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]).T  # D (41)
+        Y[i, i] = rep.screw(i).T @ W
+        for j, (W_j,) in pairs.carried_inward(i, W):
+            Y[j, i] = S[j].T @ W_j
     return np.asarray(model.generalized_rows(Y))
 
 
@@ -80,7 +80,7 @@ def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BasePara
         raise ArgumentError(f"states must not be negative; got {states}")
     rng = np.random.default_rng(seed)
     count = max(states, 30 * model.nb // max(model.n, 1) + 10)
-    q = rng.uniform(-np.pi, np.pi, (count, model.n))
+    q = rng.uniform(-np.pi, np.pi, (count, model.nq))  # quaternions of any length
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, model.n))
     Y = inverse_dynamics_regressor(model, q, qd, qdd).reshape(count * model.n, 10 * model.nb)
     return independent_columns(Y)

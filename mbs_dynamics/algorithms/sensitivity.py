@@ -17,6 +17,7 @@ each joint; the joint's own screw X_i is equivalent to an offset of q_i.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,11 +87,12 @@ def jacobian_sensitivity(
     of, moved = Columns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = K if of.kind != "mixed" else parameters_at(of.of_turning, of.frame, screws, moved)
-    dJ, tip = np.full((model.nb, len(moved), 6), 0.0, dtype=object), of.frame.body
-    for k, i in model.attached(moved, tip):
+    dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
+    for k, i in model.attached(moved, of.frame.body):
+        K_k = K[k][:, None], turning[k][:, None]
         for j, _ in model.supporting(i):
-            dJ[j, k], _ = changes(of.kind, (of.S[j], of.turning[j]), (K[k], turning[k]))
-        for j in model.since(k, i, tip):
-            _, dJ[j, k] = changes(of.kind, (K[k], turning[k]), (of.S[j], of.turning[j]))
-    derivatives: FloatArray = model.generalized(dJ, weighted=False)
+            dJ[j][:, k] = changes(of.kind, (of.S[j], of.turning[j]), K_k)[0][:, :, 0]
+        for j in model.since(k, i, of.frame.body):
+            dJ[j][:, k] = changes(of.kind, K_k, (of.S[j], of.turning[j]))[1][:, :, 0]
+    derivatives: FloatArray = model.generalized(dJ, weighted=False).swapaxes(-1, -2)
     return derivatives

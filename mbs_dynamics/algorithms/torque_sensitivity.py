@@ -45,7 +45,8 @@ def torque_sensitivity(
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
-    meet, dtau = meeting(rep), np.full((model.nb, len(moved)), 0.0, dtype=object)
+    meet: Any = meeting(rep)
+    dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
     S_met = meet.screws()
     of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))
     for j, _ in model.outward():
@@ -59,10 +60,10 @@ def torque_sensitivity(
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
         for j, (W_j,) in meet.carried_inward(i, changed):  # these stay where they are
-            dtau[j, k] = S_met[j] @ W_j
+            dtau[j][k] = S_met[j].T @ W_j
         turn, Z_met, seen = meet.moment(i, twice[:3]), meet.twist(i, Z), meet.outward()
         for j in model.since(k, i):  # these move along
             turned, Z_j = seen(j, turn, Z_met)
-            dtau[j, k] = row[j] @ turned + row_rate[j] @ Z_j
+            dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
     derivatives: FloatArray = model.generalized(dtau).T
     return derivatives

@@ -55,11 +55,26 @@ def log(R: Array) -> Array:
     near zero and near pi.
     """
     w, v = _quaternion(np.asarray(R))
+    return _log(w, v, 2.0 + 0.0 * w)  # w is 1 to rounding where v is zero
+
+
+def quaternion_log(q: Array) -> Array:
+    """Return the rotation vector (..., 3), of an angle of at most pi, of a quaternion (..., 4).
+
+    The quaternion x, y, z, w need not have unit length.
+    """
+    q = np.asarray(q)
+    sign = select(less(q[..., 3], 0.0), -1.0, 1.0)
+    w, v = sign * q[..., 3], times(sign, q[..., :3], 1)
+    return _log(w, v, 2.0 / w)
+
+
+def _log(w: Array, v: Array, limit: Array) -> Array:
+    """Return 2 atan2(n, w) v / n with n = |v|, where ``limit`` is that of the scale for n = 0."""
     n2 = square(v)
     tiny = less(n2, 1e-24)
     n = sqrt(select(tiny, 1.0, n2))
-    # 2 atan2(n, w) / n, and its limit 2 / w, where w is 1 to rounding
-    scale = select(tiny, 2.0 + 0.0 * w, 2.0 * atan2(n, w) / n)
+    scale = select(tiny, limit, 2.0 * atan2(n, w) / n)
     return times(scale, v, axes=1)
 
 
@@ -143,6 +158,34 @@ def to_quaternion(R: Array) -> Array:
     """Return the unit quaternion x, y, z, w (..., 4) of a rotation matrix, w not negative."""
     w, v = _quaternion(np.asarray(R))
     return np.concatenate([v, w[..., None]], axis=-1)
+
+
+def from_quaternion(q: Array, length2: Array | None = None) -> Array:
+    """Return the rotation matrix (..., 3, 3) of a quaternion x, y, z, w (..., 4) of any length.
+
+    ``length2`` is its squared length, if known already.
+    """
+    q = np.asarray(q)
+    v, w = q[..., :3], q[..., 3]
+    scale = 2.0 / (square(v) + w * w if length2 is None else length2)
+    V = hat(v)
+    return np.eye(3) + times(scale, times(w, V) + V @ V)
+
+
+def quaternion_product(p: Array, q: Array) -> Array:
+    """Return the quaternion (..., 4) of the rotation q followed by p: R(p) R(q)."""
+    p, q = np.asarray(p), np.asarray(q)
+    a, b, u, v = p[..., 3:], q[..., 3:], p[..., :3], q[..., :3]
+    vector = a * v + b * u + (hat(u) @ v[..., None])[..., 0]
+    return np.concatenate([vector, a * b - (u * v).sum(-1, keepdims=True)], axis=-1)
+
+
+def quaternion_exp(x: Array) -> Array:
+    """Return the unit quaternion x, y, z, w (..., 4) of a rotation vector (..., 3)."""
+    half = 0.5 * np.asarray(x)
+    angle2 = square(half)
+    cosine = np.asarray(1.0 - angle2 * series.cosc(angle2))
+    return np.concatenate([times(series.sinc(angle2), half, 1), cosine[..., None]], axis=-1)
 
 
 def _quaternion(R: Array) -> tuple[Array, Array]:

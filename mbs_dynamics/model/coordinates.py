@@ -20,7 +20,10 @@ from mbs_dynamics.model.joint import Joint
 
 
 class CoordinateLimits(NamedTuple):
-    """Limits of the n coordinates, each (n,), infinite where none is stated."""
+    """Limits of the n coordinates, each (n,), infinite where none is stated.
+
+    Joints with several degrees of freedom have none.
+    """
 
     lower: FloatArray
     """rad or m; above ``upper`` if the joints of a coordinate have no common position."""
@@ -47,6 +50,8 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
+        if joint.nv > 1:
+            continue
         k, stated = joint.coordinate, joint.limits
         if joint.mimics is None and stated.effort:
             effort[k] = stated.effort
@@ -80,7 +85,7 @@ def contradictions(lower: FloatArray, upper: FloatArray) -> dict[int, str]:
 def endless(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> list[bool]:
     """Return whether each joint has an unlimited angle, which a sensor may wrap to one turn."""
     free = ~(np.isfinite(lower) | np.isfinite(upper))
-    return [joint.kind == "revolute" and bool(x) for joint, x in zip(joints, free, strict=True)]
+    return [joint.kind == "revolute" and bool(free[joint.coordinate]) for joint in joints]
 
 
 def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:
@@ -90,8 +95,8 @@ def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:
     """
     damping, friction = np.zeros(n), np.zeros(n)
     for joint in joints:
-        damping[joint.coordinate] += joint.ratio**2 * joint.damping
-        friction[joint.coordinate] += abs(joint.ratio) * joint.friction
+        damping[joint.velocities] += joint.ratio**2 * joint.damping
+        friction[joint.velocities] += abs(joint.ratio) * joint.friction
     return Resistance(_fixed(damping), _fixed(friction))
 
 

@@ -78,7 +78,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         moved.setdefault(body.joint.coordinate, []).append(i)
     owners = [body.joint for body in bodies if body.joint.mimics is None]
     beyond = _inertia_beyond(bodies)
-    limits = limits_of([body.joint for body in bodies], len(owners))
+    limits = limits_of([body.joint for body in bodies], sum(joint.nv for joint in owners))
     contradicted = contradictions(limits.lower, limits.upper)
     for joint in owners:
         if joint.coordinate in contradicted:
@@ -86,7 +86,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         if not massless:
             said += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
         effort = joint.limits.effort
-        if effort is None or effort <= 0.0:
+        if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
             said.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
     return said
@@ -129,7 +129,7 @@ def _diagnose_mass(
     """Return a warning if a coordinate moves no inertia."""
     if not any(beyond[i][0] for i in moved):
         what = "nothing that it moves has mass or inertia"
-    elif not any(beyond[i][1] or _moved_inertia(bodies[i]) for i in moved):
+    elif not any(beyond[i][1] or _moves_inertia(bodies[i]) for i in moved):
         what = "there is no inertia along that motion"
     else:
         return []
@@ -138,8 +138,8 @@ def _diagnose_mass(
     return [Diagnostic(f"joint {joint.name!r}", message)]
 
 
-def _moved_inertia(body: Body) -> float:
-    """Return X^T M X, the body's share of the mass matrix, or zero where it is rounding."""
-    X = body.joint.screw
-    moved = float(X @ (body.inertia @ X))
-    return moved if moved > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max() else 0.0
+def _moves_inertia(body: Body) -> bool:
+    """Return whether S^T M S, the body's share of the mass matrix, is regular up to rounding."""
+    S = body.joint.screws
+    least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
+    return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())

@@ -58,6 +58,8 @@ def regrouped(model: Model) -> Model:
     inertias = [body.inertia for body in model.bodies]
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
+        if body.joint.nv > 1:  # hardly any inertia is without effect on it
+            continue
         inertias[i], moved = _split(inertias[i], body.joint.screw)
         if p != GROUND:
             inertias[p] = inertias[p] + moved.transformed(body.home_rel)
@@ -143,18 +145,19 @@ class _Line(NamedTuple):
 def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
     """Return the model with frames after Denavit and Hartenberg, but of the bodies to keep.
 
-    A prismatic joint does not turn its body: that gets axes parallel to those of the parent.
+    A prismatic joint does not turn its body: that gets axes parallel to those of the parent. Bodies
+    of joints with several degrees of freedom keep their frames.
     """
     F: list[FloatArray] = [np.eye(4)] * (model.nb + 1)  # the new frames in the old ones
     bodies = list(model.bodies)
     next_axes = _next_axes(model)
     for i, p in enumerate(model.parents):
         body = model.bodies[i]
-        X, parent = body.joint.screw, se3.inverse(body.home_rel) @ F[p]
-        offset = 0.0
-        if i not in keep and not X[:3].any():
+        parent, offset = se3.inverse(body.home_rel) @ F[p], 0.0
+        if i not in keep and body.joint.kind == "prismatic":
             F[i] = parent
-        elif i not in keep:
+        elif i not in keep and body.joint.nv == 1:
+            X = body.joint.screw
             F[i], offset = _on_axis(_Line.of(X), next_axes[i], parent, p == GROUND)
         bodies[i] = _moved(body, F[p], F[i], offset)
     return replace(model, bodies=tuple(bodies), frames={})
@@ -166,9 +169,11 @@ def _next_axes(model: Model) -> list[_Line | None]:
     found: list[tuple[int, _Line | None]] = [(0, None)] * (model.nb + 1)
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
-        X, axis = body.joint.screw, found[i][1]
-        if X[:3].any():
-            axis = _Line.of(X)
+        axis = found[i][1]
+        if body.joint.nv > 1:
+            axis = None
+        elif body.joint.kind != "prismatic":
+            axis = _Line.of(body.joint.screw)
         if axis is not None and size[i] > found[p][0]:
             R, r = body.home_rel[:3, :3], body.home_rel[:3, 3]
             found[p] = size[i], _Line(R @ axis.e, R @ axis.p + r)
@@ -216,8 +221,10 @@ def _rotation(x: FloatArray, z: FloatArray) -> FloatArray:
 def _moved(body: Body, F_parent: FloatArray, F: FloatArray, offset: float) -> Body:
     """Return a body with the frame that has the pose F in its own, and a joint turned by offset."""
     back = se3.inverse(F)
-    X = se3.Ad(back) @ body.joint.screw
-    home = se3.inverse(F_parent) @ body.home_rel @ F @ se3.exp_screw(X, -offset)
-    joint = replace(body.joint, screw=checks.snap(X), offset=body.joint.offset + offset)
+    group = body.joint.group.seen_from(F)
+    home = se3.inverse(F_parent) @ body.home_rel @ F
+    if offset:
+        home = home @ se3.exp_screw(group.screws[:, 0], -offset)
+    joint = replace(body.joint, group=group, offset=body.joint.offset + offset)
     inertia = body.inertia.transformed(back)
     return replace(body, home_rel=home, joint=joint, inertia=inertia)

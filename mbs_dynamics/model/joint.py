@@ -1,14 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""One joint with one degree of freedom: a lower pair, or one factor of a macro joint."""
+"""Joints: a motion subgroup, the coordinates that drive it, limits and resistance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ModelError
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.subgroup import Subgroup
 from mbs_dynamics.model.values import Value
 
 
@@ -26,21 +29,23 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joint(Value):
-    """A revolute, prismatic or screw joint.
+    """A joint with k degrees of freedom, which generates a subgroup of motions.
 
-    Its relative motion is exp(X_i q_i), with the joint screw X_i in the frame of the body that it
-    moves: Mueller (kinematics), eqs. (4), (5).
+    Its relative motion g has the velocity g^-1 dg/dt = (S s)^, with the joint screws S in the frame
+    of the body that it moves; for k = 1, g = exp(X_i q_i): Mueller (kinematics), eqs. (4), (5).
     """
 
     name: str
-    screw: FloatArray
-    """(6,) X_i = (e, x cross e + h e), or (0, e) if prismatic; e of unit length."""
+    group: Subgroup
+    """The motion; or, given as the screw (6,) X_i = (e, x cross e + h e), or (0, e) if prismatic,
+    with e of unit length, that of a joint with one degree of freedom."""
     coordinate: int
-    """Index into q of the coordinate that drives this joint."""
+    """Index of its first velocity."""
     mimics: str | None = None
     """Name of the joint whose coordinate drives this one; None if it has its own."""
     ratio: float = 1.0
-    """The joint's position is ``ratio * q[coordinate] + offset``."""
+    """The joint's position is ``ratio`` times that of its coordinate, plus ``offset``; for joints
+    with one degree of freedom."""
     offset: float = 0.0
     limits: Limits = field(default_factory=Limits)
     damping: float = 0.0
@@ -49,22 +54,73 @@ class Joint(Value):
     """Coulomb friction, N m or N."""
 
     def __post_init__(self) -> None:
-        X = checks.numbers(f"screw of joint {self.name!r}", self.screw, (6,))
-        axis = X[:3] if X[:3].any() else X[3:]
-        length = checks.unit_length(f"the axis of joint {self.name!r}", axis)
-        object.__setattr__(self, "screw", checks.snap(X / length))
+        if not isinstance(self.group, Subgroup):
+            object.__setattr__(self, "group", one_screw(f"joint {self.name!r}", self.group))
+        if self.nv > 1 and (self.mimics is not None or self.ratio != 1.0 or self.offset != 0.0):
+            raise ModelError(
+                f"joint {self.name!r} is {self.kind} and cannot mimic another one: it has "
+                f"{self.nv} degrees of freedom"
+            )
+
+    @property
+    def nv(self) -> int:
+        """Number k of degrees of freedom."""
+        return self.group.nv
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates of its configuration."""
+        return self.group.nq
+
+    @property
+    def screws(self) -> FloatArray:
+        """(6, k) S, in the frame of the body."""
+        return self.group.screws
+
+    @property
+    def actuators(self) -> FloatArray:
+        """(6, k) wrenches of unit actuators, in the frame of the body."""
+        return self.group.actuators
+
+    @property
+    def screw(self) -> FloatArray:
+        """(6,) X_i of a joint with one degree of freedom; ModelError for others."""
+        if self.nv > 1:
+            raise ModelError(f"joint {self.name!r} is {self.kind} and has {self.nv} screws")
+        return self.screws[:, 0]
+
+    @property
+    def velocities(self) -> range:
+        """Indices of its velocities, or of that of the joint that it mimics."""
+        return range(self.coordinate, self.coordinate + self.nv)
 
     @property
     def kind(self) -> str:
-        """``"revolute"``, ``"prismatic"`` or ``"screw"``."""
-        if not self.screw[:3].any():
-            return "prismatic"
-        return "revolute" if self.pitch == 0.0 else "screw"
+        """One of the kinds of :class:`Subgroup`, such as ``"revolute"`` and ``"free"``."""
+        return self.group.kind
 
     @property
     def pitch(self) -> float:
-        """Translation per radian h, in m/rad; infinite for a prismatic joint."""
-        if not self.screw[:3].any():
-            return float("inf")
-        h = float(self.screw[:3] @ self.screw[3:])
-        return h if abs(h) > checks.SNAP_TOLERANCE else 0.0
+        """Translation per radian h, in m/rad, of a joint with one; infinite if prismatic."""
+        return pitch_of(self.screw)
+
+    def motion(self, q: Array) -> Array:
+        """Return g (4, 4), the motion from the reference configuration, at positions q (nq,)."""
+        return self.group.motion(q, self.name)
+
+
+def one_screw(owner: str, screw: Any) -> Subgroup:
+    """Return the subgroup that one screw (6,) generates; ModelError if its axis has no length."""
+    X = checks.numbers(f"screw of {owner}", screw, (6,))
+    axis = X[:3] if X[:3].any() else X[3:]
+    X = checks.snap(X / checks.unit_length(f"the axis of {owner}", axis))
+    kind = {0.0: "revolute", float("inf"): "prismatic"}.get(pitch_of(X), "screw")
+    return Subgroup(kind, X[:, None])
+
+
+def pitch_of(X: FloatArray) -> float:
+    """Return the pitch of a screw (6,), zero if it is rounding and infinite for a translation."""
+    if not X[:3].any():
+        return float("inf")
+    h = float(X[:3] @ X[3:])
+    return h if abs(h) > checks.SNAP_TOLERANCE else 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a mechanism: a frozen tree of rigid bodies and one-degree-of-freedom joints."""
+"""The model of a mechanism: a frozen tree of rigid bodies and joints."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
 from mbs_dynamics.model.values import Value
 
+QUATERNION_TOLERANCE = 1e-3
+"""How far the length of a quaternion may be from one before it is refused."""
+
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
 
 
 class State(NamedTuple):
-    """Joint positions, rates and accelerations, each (n,)."""
+    """Positions (nq,), velocities (n,) and accelerations (n,)."""
 
     q: FloatArray
     qd: FloatArray
@@ -41,7 +44,11 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Value):
-    """A mechanism with tree topology: n coordinates, nb moving bodies, one or several roots.
+    """A mechanism with tree topology: nb moving bodies, one or several roots.
+
+    Positions ``q`` have ``nq`` entries, velocities ``nv`` or ``n``. They are as many, and qd is the
+    rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
+    what positions and velocities of the other ones are.
 
     Constructors: :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
     :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its children. A mimic joint
@@ -64,9 +71,13 @@ class Model(Value):
     payloads: Payloads = field(default_factory=Payloads)
     """Loads, at most one per link, and what bodies carry of them in sum."""
     joints: tuple[Joint, ...] = field(init=False)
-    """The n joints that own a coordinate, in the order of q."""
+    """The joints that mimic no other one, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
     """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
+    nq: int = field(init=False)
+    """Number of entries of positions q."""
+    nv: int = field(init=False)
+    """Number of entries of velocities, accelerations and torques."""
     _compiled: Compiled = field(init=False)
     """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
@@ -79,6 +90,7 @@ class Model(Value):
         *,
         root: str | None = None,
         tip: str | None = None,
+        floating_base: bool = False,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> Model:
         """Return the model of a robot described in URDF.
@@ -89,7 +101,8 @@ class Model(Value):
         whose names stay valid as frames. Raises UrdfError for a description that cannot be
         modelled, UnknownBodyError. See :func:`mbs_dynamics.model.urdf.from_urdf`.
         """
-        return _builder("urdf", "from_urdf")(source, root=root, tip=tip, gravity=gravity)
+        build = _builder("urdf", "from_urdf")
+        return build(source, root=root, tip=tip, floating_base=floating_base, gravity=gravity)
 
     @classmethod
     def from_screws(
@@ -147,8 +160,7 @@ class Model(Value):
         """Return the model of a tree with joints of several degrees of freedom.
 
         ``connections`` is a sequence of :class:`mbs_dynamics.model.macro_joints.Connection`:
-        spherical, planar, free and other joints become series of one-degree-of-freedom joints.
-        Raises ArgumentError, ModelError. See :mod:`mbs_dynamics.model.macro_joints`.
+        revolute, spherical, planar, free and others. Raises ArgumentError, ModelError. See :mod:`mbs_dynamics.model.macro_joints`.
         """
         return _builder("macro_joints", "from_joints")(connections, gravity=gravity, name=name)
 
@@ -187,19 +199,21 @@ class Model(Value):
                 )
         owners: dict[int, Joint] = {}
         for joint in self._owners():
-            other = owners.setdefault(joint.coordinate, joint)
-            if other is not joint:
-                raise ModelError(
-                    f"joints {other.name!r} and {joint.name!r} both own the coordinate "
-                    f"{joint.coordinate}; one that follows another must say so (mimics)"
-                )
+            for k in joint.velocities:
+                other = owners.setdefault(k, joint)
+                if other is not joint:
+                    raise ModelError(
+                        f"joints {other.name!r} and {joint.name!r} both own the coordinate {k}; "
+                        "one that follows another must say so (mimics)"
+                    )
         if sorted(owners) != list(range(len(owners))):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
         for body in self.bodies:
-            if body.joint.coordinate not in owners:
+            owner = owners.get(body.joint.coordinate)
+            if owner is None or owner.nv != body.joint.nv:
                 raise ModelError(
                     f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
-                    "which no joint owns"
+                    f"which no joint with {body.joint.nv} degrees of freedom owns"
                 )
         frames = {
             name: frame._replace(placement=checks.snap(frame.placement))
@@ -222,6 +236,8 @@ class Model(Value):
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
         object.__setattr__(self, "frames", Frames(self.frames))
         object.__setattr__(self, "joints", tuple(owners))
+        object.__setattr__(self, "nv", sum(joint.nv for joint in owners))
+        object.__setattr__(self, "nq", sum(joint.nq for joint in owners))
         object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
         object.__setattr__(self, "_compiled", Compiled())
 
@@ -235,7 +251,7 @@ class Model(Value):
         self._complete()
 
     def __repr__(self) -> str:
-        return f"<Model {self.name!r}: {self.n} coordinates, {self.nb} bodies>"
+        return f"<Model {self.name!r}: {self.size}, {self.nb} bodies>"
 
     def __str__(self) -> str:
         return str(_builder("text", "text")(self))
@@ -244,8 +260,15 @@ class Model(Value):
 
     @property
     def n(self) -> int:
-        """Number of coordinates."""
-        return len(self.joints)
+        """Number of velocities, the same as ``nv``."""
+        return self.nv
+
+    @property
+    def size(self) -> str:
+        """How many coordinates there are, in words."""
+        if self.nq == self.nv:
+            return f"{self.nv} coordinates"
+        return f"{self.nq} positions, {self.nv} velocities"
 
     @property
     def nb(self) -> int:
@@ -254,8 +277,17 @@ class Model(Value):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the n joints that own a coordinate, in the order of q."""
+        """Names of the joints that mimic no other one, in the order of q."""
         return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """A name for each of the n velocities: that of its joint, with an index if it has more."""
+        return tuple(
+            joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
+            for joint in self.joints
+            for k in range(joint.nv)
+        )
 
     @property
     def body_names(self) -> tuple[str, ...]:
@@ -271,6 +303,47 @@ class Model(Value):
             if body.joint.name == name:
                 return body.joint
         raise UnknownJointError(name, (body.joint.name for body in self.bodies))
+
+    def positions(self, joint: str) -> slice:
+        """Return where the positions of a joint, or of the one that it mimics, are in q.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
+        return self.positions_of(self.joint(joint))
+
+    def positions_of(self, joint: Joint) -> slice:
+        """Return where the positions of one of its joints are in q."""
+        return self._position_slices[joint.coordinate]
+
+    def velocities(self, joint: str) -> slice:
+        """Return where the velocities of a joint, or of the one that it mimics, are.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
+        found = self.joint(joint).velocities
+        return slice(found.start, found.stop)
+
+    @cached_property
+    def _position_slices(self) -> dict[int, slice]:
+        """Where positions are in q, by the first velocity of their joint."""
+        ends = np.cumsum([joint.nq for joint in self.joints]).tolist()
+        return {
+            j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
+        }
+
+    @cached_property
+    def single(self) -> FloatArray:
+        """(m, 2) int: where joints with one degree of freedom have position and velocity."""
+        found = [
+            (self.positions_of(joint).start, joint.coordinate)
+            for joint in self.joints
+            if joint.nv == 1
+        ]
+        return np.array(found, dtype=int).reshape(-1, 2)
+
+    def neutral(self) -> FloatArray:
+        """Return the positions (nq,) of the reference configuration: zeros and unit quaternions."""
+        return np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
 
     @property
     def lower(self) -> FloatArray:
@@ -302,41 +375,85 @@ class Model(Value):
         return float(sum(body.inertia.mass for body in self.loaded().bodies))
 
     def random_state(self, seed: int = 0) -> State:
-        """Return a random state q, qd, qdd, each (n,), reproducible by ``seed``.
+        """Return a random state q (nq,), qd and qdd (n,), reproducible by ``seed``.
 
-        Positions are uniform between the limits, or in +-pi for joints without two finite limits;
-        rates and accelerations are uniform in +-1.
+        Positions are uniform between the limits, or in +-pi for coordinates without two finite
+        limits; orientations are uniform; velocities and accelerations are uniform in +-1.
         """
         rng = np.random.default_rng(seed)
         within = bounded(self.lower, self.upper)
         q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
-        return State(q, rng.uniform(-1.0, 1.0, self.n), rng.uniform(-1.0, 1.0, self.n))
+        qd, qdd = rng.uniform(-1.0, 1.0, (2, self.n))
+        if self.nq > self.n or len(self.single) < self.n:
+            q = self._with_singles(rng.uniform(-np.pi, np.pi, self.nq), q)
+            for joint in self.joints:
+                if joint.group.has_quaternion:
+                    end = self.positions_of(joint).stop
+                    turn = rng.normal(size=4)
+                    q[end - 4 : end] = turn / np.linalg.norm(turn)
+        return State(q, qd, qdd)
+
+    def _with_singles(self, q: FloatArray, values: FloatArray) -> FloatArray:
+        """Return positions q (nq,) with those of single coordinates from values (n,)."""
+        at, k = self.single.T
+        q[at] = values[k]
+        return q
+
+    def checked_positions(self, name: str, q: ArrayLike) -> FloatArray:
+        """Return positions (..., nq) as finite floats, with quaternions of unit length.
+
+        Raises ArgumentError for a wrong shape or type, and for a quaternion whose length differs
+        from one by more than 1e-3.
+        """
+        found = checks.numbers(name, q, (self.nq,), batch=True)
+        for joint in self.joints:
+            if joint.group.has_quaternion:
+                end = self.positions_of(joint).stop
+                turn = found[..., end - 4 : end]
+                length = np.linalg.norm(turn, axis=-1, keepdims=True)
+                wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE
+                if wrong.any():
+                    came = turn[wrong[..., 0]][0].tolist()
+                    raise ArgumentError(
+                        f"{name}: entries {end - 4} to {end - 1} must be the unit quaternion x, y, "
+                        f"z, w of joint {joint.name!r}; got {came}"
+                    )
+                turn /= length
+        return found
 
     # -- arrays by name --------------------------------------------------------------------------
 
-    def vector(self, values: Mapping[str, float], rest: float = 0.0) -> FloatArray:
-        """Return an array (n,) of positions, rates or torques from a mapping of joint names.
+    def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
+        """Return an array (n,) of rates, torques or the like from a mapping of joint names.
 
-        Joints that are not named get the value ``rest``. Raises UnknownJointError for a name of no
-        coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
+        Joints that are not named get the value ``rest``. For joints with one degree of freedom
+        these may be positions as well; a joint with k of them has k values. Raises
+        UnknownJointError for a name of no coordinate, ArgumentError if ``values`` is not a mapping
+        from names to finite numbers.
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
         found = np.full(self.n, float(rest))
-        places = {name: k for k, name in enumerate(self.joint_names)}
+        places = {joint.name: joint.velocities for joint in self.joints}
         for name, value in values.items():
             if name not in places:
                 raise UnknownJointError(name, places)
-            found[places[name]] = checks.number(f"the value of joint {name!r}", value)
+            what, k = f"the value of joint {name!r}", places[name]
+            found[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
         return found
 
-    def by_joint(self, values: ArrayLike) -> dict[str, float]:
-        """Return an array (n,) of positions, rates or torques as a mapping from joint names.
+    def by_joint(self, values: ArrayLike) -> dict[str, Any]:
+        """Return an array (n,) of rates, torques or the like as a mapping from joint names.
 
-        The inverse of :meth:`vector`. Raises ArgumentError for a wrong shape or type.
+        The inverse of :meth:`vector`: a number for a joint with one degree of freedom, else a list.
+        Raises ArgumentError for a wrong shape or type.
         """
         array = checks.numbers("values", values, (self.n,))
-        return dict(zip(self.joint_names, array.tolist(), strict=True))
+        return {
+            joint.name: array[joint.velocities].tolist() if joint.nv > 1 else float(array[k])
+            for joint in self.joints
+            for k in joint.velocities[:1]
+        }
 
     def wrenches(self, by_link: Mapping[str, ArrayLike]) -> FloatArray:
         """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.

@@ -31,7 +31,7 @@ def text(model: Model) -> str:
         for row in rows
     ]
     gravity = ", ".join(f"{x:g}" for x in model.gravity)
-    head = f"{model.name}: {model.n} coordinates, {model.nb} bodies, gravity ({gravity}) m/s^2"
+    head = f"{model.name}: {model.size}, {model.nb} bodies, gravity ({gravity}) m/s^2"
     loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in model.payloads]
     return "\n".join([head, *lines, *loads])
 

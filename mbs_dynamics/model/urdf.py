@@ -14,16 +14,20 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import UrdfError
+from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
-from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, factors, limits
+from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
+
+FLOATING_BASE = "floating_base"
+"""Name of the joint that :func:`from_urdf` adds between the ground and the root link."""
 
 
 def from_urdf(
@@ -31,28 +35,28 @@ def from_urdf(
     *,
     root: str | None = None,
     tip: str | None = None,
+    floating_base: bool = False,
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
     """Return the model of a URDF.
 
     ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
     or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
-    names of the joints' child links. The root link is fixed to the ground; ``gravity`` (3,), in
-    m/s^2, is given in its axes.
+    names of the joints' child links. The root link is fixed to the ground; with ``floating_base``
+    it is a body, the first one, that a free joint of the name ``"floating_base"`` moves.
+    ``gravity`` (3,) is in m/s^2, in the axes of the ground.
 
     - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
       ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
     - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays valid
       wherever a body is asked for, with its own frame.
-    - ``floating`` and ``planar`` become macro joints, Mueller (kinematics), Table 2: joints of one
-      degree of freedom in series, and between them massless bodies that bear the joints' names.
-      ``floating`` is ``<joint>/x``, ``/y``, ``/z`` along the axes of the joint frame, then
-      ``/rx``, ``/ry``, ``/rz``: the child is turned by Rx Ry Rz. At ry = +-pi/2 these angles are
-      singular, and so is the mass matrix. ``planar`` is ``<joint>/x``, ``/y``, then ``/rz`` about
-      ``axis``. There x, y and ``axis`` are right-handed, and x is the projection onto the plane of
-      the axis of the joint frame that follows, cyclically, the one nearest to ``axis``: for the
-      axis z they are x and y, for the axis x they are y and z. ``limit`` and ``dynamics`` of such
-      joints are ignored, since they do not refer to a single coordinate.
+    - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and 3
+      degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and velocities.
+      The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed, and x is the
+      projection onto the plane of the axis of the joint frame that follows, cyclically, the one
+      nearest to ``axis``: for the axis z they are x and y, for the axis x they are y and z.
+      ``limit`` and ``dynamics`` of such joints are ignored, since they do not refer to a single
+      coordinate.
     - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If it
       names a joint that does not exist, the prefix of its own name is tried before that name (as
       for a macro that is used twice), and a warning reports it.
@@ -64,13 +68,14 @@ def from_urdf(
 
     Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
     no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
-    for a ``tip`` that is not below ``root``. Implausible physics is reported by link and joint
+    for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot that a floating joint
+    connects to the ground already. Implausible physics is reported by link and joint
     as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
     """
     where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return warn(_Assembly(tree, part).model(gravity))
+    return warn(_Assembly(tree, part, floating_base).model(gravity))
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -85,21 +90,30 @@ def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
 class _Assembly:
     """The bodies, frames and diagnostics that a part of a URDF becomes."""
 
-    def __init__(self, tree: LinkTree, part: Part) -> None:
+    def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
+        self.base = Joint(FLOATING_BASE, macro_joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
-        owners = [joint for joint in part.joints if joint.type != "fixed" and joint.mimic is None]
-        names = [joint.name + suffix for joint in owners for suffix in factors(tree.where, joint)]
-        self.coordinates = {name: k for k, name in enumerate(names)}
-        self.drivers = drivers(tree, [joint for joint in part.joints if joint.type != "fixed"])
+        movable = [joint for joint in part.joints if joint.type != "fixed"]
+        self.drivers = drivers(tree, movable)
+        self.motions = {joint.name: motion(tree.where, joint) for joint in movable}
+        self.coordinates: dict[str, int] = {}
+        """The first velocity of each joint that mimics no other one."""
+        n = 0 if self.base is None else self.base.nv
+        for joint in movable:
+            if joint.mimic is None:
+                self.coordinates[joint.name] = n
+                n += self.motions[joint.name].nv
 
     def model(self, gravity: ArrayLike) -> Model:
         tree, part = self.tree, self.part
-        if all(joint.type == "fixed" for joint in part.joints):
+        if self.base is not None:
+            self.check_base()
+        elif all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
                     f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
@@ -107,7 +121,11 @@ class _Assembly:
                 )
             said = "has no joint that moves; a free body needs a floating joint to the ground"
             self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", said))
-        g = self.mount(checks.numbers("gravity", gravity, (3,)))
+        g = checks.numbers("gravity", gravity, (3,))
+        if self.base is None:
+            g = self.mount(g)
+        else:
+            self.add(part.root, GROUND, np.eye(4), self.base)
         for joint in part.joints:
             self.diagnostics += diagnose_joint(tree, joint)
             parent = self.frames[joint.parent]
@@ -115,7 +133,7 @@ class _Assembly:
             if joint.type == "fixed":
                 self.merge(joint.child, parent.body, pose, f" by the fixed joint {joint.name!r}")
             else:
-                self.move(joint, parent.body, pose)
+                self.add(joint.child, parent.body, pose, self.joint(joint))
         self.say_what_is_left_out()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
         known = {  # of the links already, before they were merged
@@ -163,40 +181,46 @@ class _Assembly:
             self.diagnostics.append(Diagnostic(f"link {link!r}", message, "note"))
         self.diagnose_link(link)
 
-    def move(self, joint: Any, parent: int, pose: FloatArray) -> None:
-        """Add the bodies that a joint moves, all but the last one massless."""
-        where = self.tree.where
-        screws = factors(where, joint)
-        last = list(screws)[-1]
-        for suffix, screw in screws.items():
-            name, inertia = joint.name + suffix, Inertia.zero()
-            if suffix == last:
-                name, inertia = joint.child, self.inertias[joint.child]
-            elif name in self.tree.links:
-                raise UrdfError(
-                    f"{where}: link {name!r} has the name of a massless body that the {joint.type} "
-                    f"joint {joint.name!r} needs; rename one of the two"
+    def check_base(self) -> None:
+        """Raise ArgumentError if a floating joint connects the root link and what it moves."""
+        fixed = {self.part.root}
+        for joint in self.part.joints:
+            if joint.parent in fixed and joint.type == "fixed":
+                fixed.add(joint.child)
+            elif joint.parent in fixed and joint.type == "floating":
+                raise ArgumentError(
+                    f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
+                    f"its root already; leave the argument out, or choose root={joint.child!r}"
                 )
-            self.bodies.append(Body(name, parent, pose, self.factor(joint, suffix, screw), inertia))
-            parent, pose = len(self.bodies) - 1, np.eye(4)
-        self.frames[joint.child] = Frame(joint.child, parent, pose)
-        self.diagnose_link(joint.child)
+        names = [joint.name for joint in self.part.joints]
+        if FLOATING_BASE in names:
+            raise UrdfError(
+                f"{self.tree.where}: a joint is called {FLOATING_BASE!r}, as that of the base; "
+                "rename it"
+            )
 
-    def factor(self, joint: Any, suffix: str, screw: FloatArray) -> Joint:
-        """Return the joint of one degree of freedom that a joint is, or one factor of it."""
-        where, name = self.tree.where, joint.name + suffix
-        if suffix:
-            return Joint(name, screw, self.coordinates[name])
-        owner, ratio, offset = self.drivers[joint.name]
+    def add(self, link: str, parent: int, pose: FloatArray, joint: Joint) -> None:
+        """Add the body of a link that a joint moves."""
+        self.bodies.append(Body(link, parent, pose, joint, self.inertias[link]))
+        self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
+        self.diagnose_link(link)
+
+    def joint(self, joint: Any) -> Joint:
+        """Return a joint of the URDF that moves."""
+        where, name = self.tree.where, joint.name
+        owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
             raise UrdfError(
                 f"{where}: joint {name!r} mimics joint {owner.name!r}, which is left out by the "
                 "choice of root and tip"
             )
+        group, coordinate = self.motions[name], self.coordinates[owner.name]
+        if group.nv > 1:
+            return Joint(name, group, coordinate)
         return Joint(
             name,
-            screw,
-            self.coordinates[owner.name],
+            group,
+            coordinate,
             mimics=None if owner is joint else owner.name,
             ratio=ratio,
             offset=offset,

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a URDF as joints of one degree of freedom."""
+"""The joints of a URDF: their motions, limits and mimics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownJointError, UrdfError
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.macro_joints import MacroJoint, macro_joint
+from mbs_dynamics.model.macro_joints import macro_joint
+from mbs_dynamics.model.subgroup import Subgroup
 from mbs_dynamics.model.urdf_tree import LinkTree
 
-MACRO_JOINTS = ("planar", "floating")
+MACRO_JOINTS = ("planar", "floating", "spherical")
+"""Types of joints with several degrees of freedom."""
 
 
 class Driver(NamedTuple):
@@ -28,16 +29,10 @@ class Driver(NamedTuple):
     offset: float
 
 
-def factors(where: str, joint: Any) -> dict[str, FloatArray]:
-    """Return the joint screws X (6,) of a movable joint, by the suffix of its name.
-
-    See :func:`mbs_dynamics.model.urdf.from_urdf` for the directions of the macro joints.
-    """
-    made = macro_joint("free") if joint.type == "floating" else _along_axis(where, joint)
-    return dict(zip(made.factors, made.screws, strict=True))
-
-
-def _along_axis(where: str, joint: Any) -> MacroJoint:
+def motion(where: str, joint: Any) -> Subgroup:
+    """Return the motion of a movable joint; see :func:`mbs_dynamics.model.urdf.from_urdf`."""
+    if joint.type in ("floating", "spherical"):
+        return macro_joint("free" if joint.type == "floating" else joint.type)
     axis = np.array((1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
     length = math.hypot(*axis)
     if length == 0.0:
@@ -114,8 +109,7 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
     subject = f"joint {joint.name!r}"
     ignored = {
         "fixed": ("mimic",),
-        "planar": ("limit", "dynamics"),
-        "floating": ("limit", "dynamics"),
+        **dict.fromkeys(MACRO_JOINTS, ("limit", "dynamics")),
     }
     if joint.type in ignored:
         return [

@@ -25,7 +25,7 @@ EXPAND = "expand it with xacro first, or give the .xacro file to a command or la
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
 _LARGEST = 1e50
 """No number is larger, so that products are finite; but limits may be the largest float."""

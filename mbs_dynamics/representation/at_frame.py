@@ -21,7 +21,7 @@ operations. On longer paths each is computed independently of those after it, as
 
 
 def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> Any:
-    """Return the screws (6,) of the joints on the path to a frame, per body, measured there.
+    """Return the screws (6, k) of the joints on the path to a frame, per body, measured there.
 
     Up to ``longest`` joints are carried from body to body, by default :data:`LONG`.
     """
@@ -31,7 +31,7 @@ def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> 
 
 def _inwards(rep: Representation, frame: Frame) -> Any:
     """Carry all of them from body to body at once, so that none is carried twice."""
-    S = rep.model.zeros_per_body(6)
+    S = rep.model.zeros_per_joint(6)
     for i, to_frame in _to_frame(rep, frame):
         S[i] = to_frame @ rep.screw(i)
     return S
@@ -50,7 +50,7 @@ def _by_the_ground(rep: Representation, frame: Frame) -> Any:
     model = rep.model
     in_ground, S = model.per_body(), model.per_body()
     for i, _ in model.outward_to(frame.body):
-        in_ground[i] = se3.Ad(rep.C(i)) @ model.bodies[i].joint.screw
+        in_ground[i] = se3.Ad(rep.C(i)) @ model.bodies[i].joint.screws
     for i, _ in model.outward_to(frame.body):
         S[i] = _from_spatial(in_ground[i], rep.C(frame.body) @ frame.placement, rep.name)
     return S

@@ -26,7 +26,7 @@ class Motion:
     a: Array
 
     def rates(self, S: Array) -> tuple[Array, Array]:
-        """Return the rates of a screw S that is fixed to the body; see BodyAxes.rates_of_screw."""
+        """Return the rates of screws S that are fixed to the body; see BodyAxes.rates_of_screws."""
         Y = se3.ad(self.V) @ S
         linear = so3.hat(self.a) @ S[:3] + 2.0 * (so3.hat(self.V[3:]) @ Y[:3])
         return Y, np.concatenate([self.K @ S[:3], self.K @ S[3:] + linear])
@@ -61,7 +61,7 @@ class BodyAxes(BodyFixed):
         angular = carry.rotated(A[p][:3])
         linear = carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
         carried = np.concatenate([angular, linear])
-        return carried + self.screw(i) * joint_acceleration + self._turn(i, V, rate)
+        return carried + self.screw(i) @ joint_acceleration + self._turn(i, V, rate)
 
     def wrench(self, i: int, V: Array, A: Array) -> Array:
         M, K, a = self.inertia(i), _matrix(V, A), A[3:]
@@ -69,14 +69,21 @@ class BodyAxes(BodyFixed):
         moment = so3.vee(turning - turning.T) + so3.hat(M.moment) @ a
         return np.concatenate([moment, a * M.mass + K @ M.moment])
 
-    def rates_of_screw(
+    def rates_of_screws(
         self, i: int, S: Array, V: list[Array], A: list[Array]
     ) -> tuple[Array, Array]:
-        """Return the rate ad_V S of a screw S that is fixed to the parent, and the rate of that.
+        """Return the rates ad_V S of screws S that are fixed to the parent, and those of these.
 
-        S (6,) is seen from body i. With ad_Vdot + ad_V ad_V, in terms of A.
+        S (6, k) are seen from body i. With ad_Vdot + ad_V ad_V, in terms of A.
         """
         return self.motion_of_parent(i, V, A).rates(S)
+
+    def own_rate(self, i: int, rate: Array) -> Array:
+        """Return ad_(S s) S (6, k), of the joint's own velocity s; zero for one screw."""
+        S = self.screw(i)
+        if S.shape[1] == 1:
+            return np.zeros((6, 1))
+        return se3.ad(S @ rate) @ S
 
     def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> Motion:
         """Return how the parent moves where body i is, as seen from there."""
@@ -91,7 +98,7 @@ class BodyAxes(BodyFixed):
         omega = V[i][:3]
         omega_p = self.carry(i).rotated(V[self.model.bodies[i].parent][:3])
         turn = np.concatenate([so3.hat(omega) @ e, so3.hat(omega + omega_p) @ m])
-        return turn * rate
+        return turn @ rate
 
 
 def _square(omega: Array) -> Array:

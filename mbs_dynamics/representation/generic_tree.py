@@ -17,15 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler import Program, Symbol
+from mbs_dynamics.compiler import Program, Symbol, series_of
 from mbs_dynamics.compiler.frontend.containers import Columns, Matrix, Values
 from mbs_dynamics.compiler.frontend.domains import LAST, OWN, PAIRS, Forest
 from mbs_dynamics.compiler.frontend.loop_trace import Assembled, Result, trace_loops
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loops, NoLoopNest, PerRow, Row
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import depth_first, path_to
+from mbs_dynamics.model.subgroup import actuators_of
 from mbs_dynamics.representation.tree import Tree
 
 KINDS = 6
@@ -53,6 +55,8 @@ def traced_in_loops(
     The last inputs are gravity and the payload. Raises NoLoopNest if equations, or bodies, are not
     alike enough.
     """
+    if any(body.joint.nv > 1 for body in model.bodies):
+        raise NoLoopNest  # joints with several columns are traced one by one
     whole = "body" not in options
     ordered, order = depth_first(model) if whole else path_to(model, options["body"])
     joints = [model.bodies[i].joint for i in order]
@@ -127,11 +131,14 @@ class GenericTree(Tree):
             parameters = entries[22:]
             if example in self._loaded:
                 parameters = parameters + self.payload[i]
+            group, X = self.model.bodies[example].joint.group, _numbers(entries[16:22])
             joint = SimpleNamespace(
-                kind=self.model.bodies[example].joint.kind,
-                screw=_numbers(entries[16:22]),
-                offset=self.loops.table([body.joint.offset for body in self.model.bodies], i),
-                coordinate=i,
+                kind=group.kind,
+                screws=X[:, None],
+                actuators=actuators_of(X[:, None]),
+                motion=lambda q: se3.exp_screw(X, q[0]),
+                nv=1,
+                velocities=(i,),
                 ratio=1.0,
             )
             self._known[i] = SimpleNamespace(
@@ -191,7 +198,7 @@ class GenericTree(Tree):
         return Columns(self.loops, size)
 
     def unit(self, i: Any, k: Any) -> Any:
-        return self.loops.unit(i, k)
+        return np.array([[self.loops.unit(i, k)]])
 
     def per_coordinate(self, values: Any) -> Any:
         """Return values indexed by coordinate; texts are those of all bodies in order."""
@@ -206,17 +213,26 @@ class GenericTree(Tree):
         """Return the positions in memory, where sines and cosines of all are computed together."""
         positions, offsets = self.per_body(), [x.joint.offset for x in self.model.bodies]
         for i, _ in self.outward():
-            positions[i] = q[i] + self.loops.table(offsets, Row(OWN))  # the same for all kinds
+            position = q[i] + self.loops.table(offsets, Row(OWN))  # the same for all kinds
+            positions[i] = np.array([position])
         return positions
 
     def joint_rates(self, qd: Any) -> Any:
-        return self.per_coordinate(qd)
+        values = self.per_coordinate(qd)
+        return PerRow(lambda i: np.array([values[i]]))
+
+    of_joints = joint_rates
+
+    def course(self, motion: Sequence[Any]) -> Any:
+        return series_of(motion)
 
     # -- results ---------------------------------------------------------------------------------
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
     ) -> Any:
+        if not isinstance(values, Matrix):  # of which there is one column for each row
+            return Result(PerRow(lambda i: np.asarray(values[i])[..., 0]), "coordinate", self.n)
         return Result(values, "coordinate", self.n)
 
     def generalized_rows(self, values: Matrix) -> Any:

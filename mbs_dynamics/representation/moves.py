@@ -25,7 +25,7 @@ from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.representation.tree import Course, Tree
 
 AUTO = "auto"
 """The representation that needs the fewest operations."""
@@ -103,12 +103,14 @@ class Representation(ABC):
 
     @_once
     def C_rel(self, i: int) -> Array:
-        """Pose of body i relative to its parent, B_i exp(X_i q_i): K (4)."""
+        """Pose of body i relative to its parent, B_i g_i, B_i exp(X_i q_i) for one screw: K (4)."""
         body, q = self.model.bodies[i], self._position[i]
-        if isinstance(q, Series):  # expand about the present pose: exp(X q) exp(X (q(t) - q))
-            C_now = body.home_rel @ se3.exp_screw(body.joint.screw, q.c[0])
-            return C_now @ se3.exp_screw(body.joint.screw, q.change())
-        return body.home_rel @ se3.exp_screw(body.joint.screw, q)
+        if isinstance(q, Course):  # expand about the present pose
+            return body.home_rel @ body.joint.motion(q.now) @ flow(body.joint.screws, q.velocities)
+        if isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
+            C_now = body.home_rel @ body.joint.motion(np.array([q[0].c[0]]))
+            return C_now @ body.joint.motion(np.array([q[0].change()]))
+        return body.home_rel @ body.joint.motion(q)
 
     def C(self, i: int) -> Array:
         """Pose of body i, C_i = C_p B_i exp(X_i q_i): K (8), D (66a)."""
@@ -136,13 +138,16 @@ class Representation(ABC):
 
     def from_zero(self, i: int) -> Array:
         """Ad (6, 6): takes a screw in the frame that body i has at position zero to that of now."""
-        return se3.Ad(se3.exp_screw(self.model.bodies[i].joint.screw, -self._position[i]))
+        joint, q = self.model.bodies[i].joint, self._position[i]
+        if joint.nv == 1:
+            return se3.Ad(joint.motion(-q))
+        return se3.Ad(se3.inverse(joint.motion(q)))
 
     # -- the moves -------------------------------------------------------------------------------
 
     @abstractmethod
     def screw(self, i: int) -> Array:
-        """S_i (6,): instantaneous screw of joint i."""
+        """S_i (6, k): instantaneous screws of joint i, one for each degree of freedom."""
 
     @abstractmethod
     def carry(self, i: int) -> Operator:
@@ -168,10 +173,10 @@ class Representation(ABC):
 
     def twist(self, i: int, V: list[Array], rate: Any) -> Array:
         """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""
-        return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) * rate
+        return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) @ rate
 
     def screw_rate(self, i: int, V: Array) -> Array:
-        """ad_V S_i (6,): the rate of S_i as seen by an observer at rest, if body i has twist V."""
+        """ad_V S_i (6, k): the rate of S_i as seen by an observer at rest, if body i has twist V."""
         return se3.ad(V) @ self.screw(i)
 
     def acceleration(
@@ -179,7 +184,7 @@ class Representation(ABC):
     ) -> Array:
         """Vdot_i (6,) from that of the parent: D (66c), (70d), (75d)."""
         carried = self.carry(i) @ A[self.model.bodies[i].parent]
-        return carried + self.screw(i) * joint_acceleration + self.drift(i, V, rate)
+        return carried + self.screw(i) @ joint_acceleration + self.drift(i, V, rate)
 
     def wrench(self, i: int, V: Array, A: Array) -> Array:
         """The wrench (6,) that body i needs for its motion: D (41), (38), (53)."""
@@ -192,19 +197,19 @@ class BodyFixed(Representation):
     name = "body_fixed"
 
     def screw(self, i: int) -> Array:
-        return self.model.bodies[i].joint.screw  # X_i, K (5)
+        return self.model.bodies[i].joint.screws  # X_i, K (5)
 
     @_once
     def carry(self, i: int) -> Operator:
-        C_rel, body = self.C_rel(i), self.model.bodies[i]
+        C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
         factors: tuple[Array, ...] = ()
-        if not isinstance(self._position[i], Series):
-            motion = se3.exp_screw(body.joint.screw, self._position[i])
+        if not isinstance(q, Course) and not isinstance(q[0], Series):
+            motion = body.joint.motion(q)
             factors = so3.sparse_factors(body.home_rel[:3, :3], motion[:3, :3])
         return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3], factors)  # Ad_{C_i,p}, D (66b)
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
-        return -(se3.ad(self.screw(i)) @ V[i]) * rate  # D (66c)
+        return (se3.ad(V[i]) @ self.screw(i)) @ rate  # D (66c)
 
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia  # D (40)
@@ -225,14 +230,16 @@ class Spatial(Representation):
 
     @_once
     def screw(self, i: int) -> Array:
-        return se3.Ad(self.C(i)) @ self.model.bodies[i].joint.screw  # J_i^s, D (70b)
+        return se3.Ad(self.C(i)) @ self.model.bodies[i].joint.screws  # J_i^s, D (70b)
 
     def carry(self, i: int) -> Operator:
         return IDENTITY  # D (70c)
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent
-        return se3.ad(V[p]) @ self.screw(i) * rate  # D (70d), its ad with the index i - 1 restored
+        return (
+            se3.ad(V[p]) @ self.screw(i)
+        ) @ rate  # D (70d), its ad with the index i - 1 restored
 
     @_once
     def inertia(self, i: int) -> Operator:
@@ -253,7 +260,7 @@ class Hybrid(Representation):
 
     @_once
     def screw(self, i: int) -> Array:
-        X, R = self.model.bodies[i].joint.screw, self.R(i)
+        X, R = self.model.bodies[i].joint.screws, self.R(i)
         return np.concatenate([R @ X[:3], R @ X[3:]])  # Ad_R X, D (75b)
 
     @_once
@@ -267,7 +274,7 @@ class Hybrid(Representation):
         S = self.screw(i)
         transport = so3.hat(V[p][3:] - V[i][3:]) @ V[p][:3]  # ad_{rdot_i,p} V_p
         turn = np.concatenate([omega @ S[:3], omega @ S[3:]])  # ad_omega S
-        return np.concatenate([np.zeros(3), transport]) + turn * rate  # D (75d)
+        return np.concatenate([np.zeros(3), transport]) + turn @ rate  # D (75d)
 
     @_once
     def inertia(self, i: int) -> Operator:
@@ -291,7 +298,7 @@ class Mixed(Representation):
 
     @_once
     def screw(self, i: int) -> Array:
-        X = self.model.bodies[i].joint.screw
+        X = self.model.bodies[i].joint.screws
         return np.concatenate([X[:3], self.R(i) @ X[3:]])  # K (50) for j = i
 
     @_once
@@ -303,10 +310,10 @@ class Mixed(Representation):
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent
-        X, R, omega = self.model.bodies[i].joint.screw, self.R(i), so3.hat(V[i][:3])
+        X, R, omega = self.model.bodies[i].joint.screws, self.R(i), so3.hat(V[i][:3])
         transport = so3.hat(V[p][3:] - V[i][3:]) @ (self.R(p) @ V[p][:3])
         turn = np.concatenate([omega @ X[:3], R @ (omega @ X[3:])])
-        return np.concatenate([np.zeros(3), transport]) + turn * rate  # diag(R^T, I) of D (75d)
+        return np.concatenate([np.zeros(3), transport]) + turn @ rate  # diag(R^T, I) of D (75d)
 
     @_once
     def inertia(self, i: int) -> Operator:
@@ -316,7 +323,7 @@ class Mixed(Representation):
         return blocks([[inertia.tensor, c], [c.T, mass]])  # D (56), (57)
 
     def screw_rate(self, i: int, V: Array) -> Array:
-        X, R, omega = self.model.bodies[i].joint.screw, self.R(i), so3.hat(V[:3])
+        X, R, omega = self.model.bodies[i].joint.screws, self.R(i), so3.hat(V[:3])
         linear = so3.hat(V[3:]) @ (R @ X[:3]) + R @ (omega @ X[3:])
         return np.concatenate([omega @ X[:3], linear])  # diag(I, R) ad_V S, body-fixed
 
@@ -330,6 +337,19 @@ class Mixed(Representation):
         turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]
         shift = -(self.R(frame.body) @ so3.hat(p))
         return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+
+
+def flow(S: Array, velocities: Array) -> Array:
+    """Return the motion H (4, 4) as a series, with H^-1 dH/dt = (S s)^ and H = I at present.
+
+    ``velocities`` s (k,) are series. The powers of time follow from each other.
+    """
+    orders = range(velocities[0].order + 1)
+    twists = [se3.hat(S @ np.array([s.c[k] for s in velocities])) for k in orders]
+    H: list[Array] = [np.eye(4)]
+    for n in orders:
+        H.append(sum(H[m] @ twists[n - m] for m in range(n + 1)) * (1.0 / (n + 1)))
+    return np.frompyfunc(lambda *c: Series(c), len(H), 1)(*H)
 
 
 def _turning(omega: Array, inertia: Any) -> Array:

@@ -34,7 +34,7 @@ class Meeting:
         self._carried: list[Any] = []
 
     def screws(self) -> Any:
-        """Return the screw of the joint of each body where pairs meet."""
+        """Return the screws (6, k) of the joint of each body where pairs meet."""
         model = self.rep.model
         S = model.per_body()
         for i, _ in model.outward():
@@ -44,7 +44,7 @@ class Meeting:
     def carried_inward(self, i: Any, *loads: Array) -> Iterator[tuple[Any, list[Array]]]:
         """Yield each body j between body i and the ground, with the loads of body i seen from j.
 
-        Loads are wrenches (6,), pure moments (3,) and gyrations, given by the moves of body i.
+        Loads are wrenches (6, m), pure moments (3, m) and gyrations, given by the moves of body i.
         Pairs of screws and wrenches meet where :meth:`screws` are.
         """
         found = self.inward_from(i, *[self._met(i, x) for x in loads])

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
@@ -18,6 +18,41 @@ from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
+
+
+class Course(NamedTuple):
+    """Positions as they change with time: their present values, and the velocities as series."""
+
+    now: Any
+    velocities: Any
+
+
+class Blocks:
+    """A block (..., r_i, c_j) for each pair of bodies, zero at first, in a matrix (..., r, c)."""
+
+    def __init__(self, rows: list[slice], columns: list[slice], size: tuple[int, ...] = ()) -> None:
+        self.rows, self.columns = rows, columns
+        shape = (*size, rows[-1].stop, columns[-1].stop) if rows else (*size, 0, 0)
+        self.matrix: Array = np.full(shape, 0.0, dtype=object)
+
+    def __getitem__(self, pair: tuple[int, int]) -> Array:
+        i, j = pair
+        return self.matrix[..., self.rows[i], self.columns[j]]
+
+    def __setitem__(self, pair: tuple[int, int], block: Array) -> None:
+        i, j = pair
+        self.matrix[..., self.rows[i], self.columns[j]] = block
+
+
+class Columns(dict[Any, Any]):
+    """Values by pairs of bodies, made on first access."""
+
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, pair: tuple[int, int]) -> Any:
+        return self.make(pair)
 
 
 class Tree:
@@ -35,6 +70,11 @@ class Tree:
         self.loads: Any = model.payloads.parameters if loads is None else loads
         self.bodies: Any = loaded(model.bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
+        ends = np.cumsum([body.joint.nv for body in model.bodies], dtype=int).tolist()
+        self.columns_of = [
+            slice(end - body.joint.nv, end) for body, end in zip(model.bodies, ends, strict=True)
+        ]
+        """The columns of each body's joint, among those of the joints of all bodies."""
 
     def under(self, gravity: Any) -> Tree:
         """Return this tree under another gravity (3,), in m/s^2, inertial frame."""
@@ -93,22 +133,31 @@ class Tree:
             zeros[i] = np.zeros(size)
         return zeros
 
-    def per_pair(self, size: int = 1, *, adjacent: bool = False) -> Any:
-        """Return zeros for each pair of bodies, (nb, nb), or vectors (nb, nb, size).
+    def zeros_per_joint(self, size: int) -> list[Array]:
+        """Return a list of zeros (size, k) for the columns of each body's joint, and the ground."""
+        widths = [*(body.joint.nv for body in self.model.bodies), 0]
+        return [np.zeros((size, k)) for k in widths]
 
-        ``adjacent`` are the entries of the vectors of a row in a result; see generalized_rows.
+    def per_pair(self, size: int = 1, *, adjacent: bool = False) -> Any:
+        """Return a zero block for each pair of bodies, (k_i, k_j), or blocks (size, k_i, k_j).
+
+        If ``adjacent``, blocks (k_i, size); see generalized_rows.
         """
-        return np.full((self.nb, self.nb, size)[: 2 + (size > 1)], 0.0, dtype=object)
+        if adjacent:
+            columns = [slice(i * size, (i + 1) * size) for i in range(self.nb)]
+            return Blocks(self.columns_of, columns)
+        return Blocks(self.columns_of, self.columns_of, (size,) if size > 1 else ())
 
     @property
     def positions_are_coordinates(self) -> bool:
-        """Whether the position of each joint is a separate coordinate, up to an offset."""
+        """Whether each velocity is that of one joint alone."""
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
-        return direct and self.n == self.nb
+        return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
     def per_column(self, size: int) -> Any:
-        """Return a container with a zero vector for each body and column."""
-        return defaultdict(lambda: np.zeros(size))
+        """Return a container with zeros (size, k_j) for each pair of bodies i and j."""
+        widths = [body.joint.nv for body in self.model.bodies]
+        return Columns(lambda pair: np.zeros((size, widths[pair[1]])))
 
     # -- what is attached to bodies, any number to each -------------------------------------------
 
@@ -152,56 +201,85 @@ class Tree:
         return moved
 
     def unit(self, i: Any, k: Any) -> Any:
-        """Return an entry of the identity matrix."""
-        return float(i == k)
+        """Return a block (k_i, k_k) of the identity matrix."""
+        widths = self.bodies[i].joint.nv, self.bodies[k].joint.nv
+        return np.eye(widths[0]) if i == k else np.zeros(widths)
 
     def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return the values indexed by coordinate."""
         return values
 
+    def course(self, motion: Sequence[Any]) -> Any:
+        """Return positions as they change with time, from q and its velocities and their rates."""
+        if all(body.joint.nv == 1 for body in self.model.bodies):
+            return series_of(motion)
+        return Course(motion[0], series_of(motion[1:]))
+
     def joint_positions(self, q: Any) -> Any:
-        """Return the position of each body's joint from the coordinates, mimic joints included."""
-        joints = [body.joint for body in self.bodies]
-        return [joint.ratio * q[joint.coordinate] + joint.offset for joint in joints]
+        """Return the positions of each body's joint from the coordinates, mimic joints included."""
+        found: list[Any] = []
+        q = q if isinstance(q, Course) else np.asarray(q)
+        for body in self.model.bodies:
+            joint = body.joint
+            at = self.model.positions_of(joint)
+            if isinstance(q, Course) and joint.nv > 1:
+                found.append(Course(q.now[at], q.velocities[joint.velocities]))
+            elif isinstance(q, Course):
+                k = at.start, joint.coordinate
+                now = _integrated(q.now[k[0]], q.velocities[k[1]])
+                found.append(np.array([joint.ratio * now + joint.offset]))
+            elif joint.nv > 1:
+                found.append(q[at])
+            else:
+                found.append(joint.ratio * q[at] + joint.offset)
+        return found
 
     def joint_rates(self, qd: Any) -> Any:
-        """Return the rate (or acceleration) of each body's joint from those of the coordinates."""
-        joints = [body.joint for body in self.bodies]
-        return [joint.ratio * qd[joint.coordinate] for joint in joints]
+        """Return velocities (k,), or accelerations, of each body's joint from those of all."""
+        joints = [body.joint for body in self.model.bodies]
+        return [joint.ratio * np.asarray(qd)[joint.velocities] for joint in joints]
+
+    def of_joints(self, values: Any) -> Any:
+        """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
+        return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
     ) -> Any:
-        """Return values of joints, (nb,) or more ``axes`` of nb, for the n coordinates.
+        """Return values of the joints of bodies, the last ``axes`` axes, for the n coordinates.
 
-        Values of joints that share a coordinate are summed, ``weighted`` by the ratios of the
-        joints. Vectors (..., size) become (size, ...). None means zero, and a last value, of the
-        ground, is ignored. A ``symmetric`` matrix is exactly symmetric also where joints share a
-        coordinate.
+        ``values`` are a list of (..., k_i), in which None means zero and a last value, of the
+        ground, adds nothing; or :class:`Blocks`, or an array. Values of joints that share a
+        coordinate are summed, ``weighted`` by the ratios of the joints. A ``symmetric`` matrix is
+        exactly symmetric also where joints share a coordinate.
         """
-        joints = [body.joint for body in self.bodies]
-        if isinstance(values, list):
-            like = next((x for x in values if x is not None), 0.0)
-            given, values = values, np.full((self.nb, *np.shape(like)), 0.0, dtype=object)
-            for i, x in enumerate(given[: self.nb]):
-                values[i] = np.zeros(np.shape(like)) if x is None else x
-        found: Array = np.full((self.n,) * axes + values.shape[axes:], 0.0, dtype=object)
-        where = np.ix_(*[np.array([joint.coordinate for joint in joints], dtype=int)] * axes)
+        joints = [body.joint for body in self.model.bodies]
+        if isinstance(values, Blocks):
+            values = values.matrix
+        elif isinstance(values, list):
+            like = next((np.shape(x)[:-1] for x in values if x is not None), ())
+            none = [np.zeros((*like, joint.nv)) for joint in joints]
+            given = [z if x is None else x for x, z in zip(values[: self.nb], none, strict=True)]
+            values = np.concatenate([np.zeros((*like, 0)), *given], axis=-1)
+        to = np.array([k for joint in joints for k in joint.velocities], dtype=int)
+        lead = values.shape[: values.ndim - axes]
+        found: Array = np.full((*lead, *(self.n,) * axes), 0.0, dtype=object)
+        where = (..., *np.ix_(*[to] * axes))
         if self.positions_are_coordinates:
             found[where] = values
         else:
+            ratio = np.array([joint.ratio for joint in joints for _ in joint.velocities])
             for k in range(axes if weighted else 0):
-                ratio = np.array([joint.ratio for joint in joints])
-                values = ratio.reshape([-1 if x == k else 1 for x in range(values.ndim)]) * values
+                values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(found, where, values)
         if symmetric:
             for j in range(self.n):
                 found[j + 1 :, j] = found[j, j + 1 :]
-        return np.moveaxis(found, -1, 0) if found.ndim > axes else found
+        return found
 
     def generalized_rows(self, values: Any) -> Any:
-        """Return (n, nb m), vectors (m,) of pairs of bodies, for the coordinates of the first."""
-        return self.generalized(values.reshape(self.nb, self.nb * values.shape[-1])).T
+        """Return (n, nb m), blocks (k_i, m) of pairs of bodies, for the coordinates of the first."""
+        return self.generalized(values.matrix.T).T
 
     def by_body(self, values: Any) -> Any:
         """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
@@ -210,3 +288,8 @@ class Tree:
     def assembled(self, rows: list[list[Array]]) -> Array:
         """Return the matrix that is made of these blocks."""
         return blocks(rows)
+
+
+def _integrated(now: Any, rate: Series) -> Series:
+    """Return the series of a quantity with this value and this rate."""
+    return Series([now, *(x / (k + 1) for k, x in enumerate(rate.c))])

@@ -195,7 +195,7 @@ def test_links_of_real_robots_against_pinocchio(name):
     rate = dict(zip(names, tree.joint_rates(qd), strict=True))
     pin_q, pin_qd = pin.neutral(pin_model), np.zeros(pin_model.nv)
     for joint_name, joint in zip(pin_model.names[1:], pin_model.joints[1:], strict=True):
-        x, pin_qd[joint.idx_v] = position[joint_name], rate[joint_name]
+        x, pin_qd[joint.idx_v] = position[joint_name][0], rate[joint_name][0]
         pin_q[joint.idx_q : joint.idx_q + joint.nq] = (
             [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
         )

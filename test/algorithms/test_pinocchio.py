@@ -20,8 +20,7 @@ is called with all states at once and with a single one.
 
 Pinocchio lets mimic joints be free here, because it can follow only some of those in these files.
 The matrix T, by which the positions of its joints are T q + offset, is read from the file. Torques
-are T^T tau, Jacobians J T. Where Pinocchio can follow, it is asked as well. Planar and floating
-joints, which those files do not have, are compared on a text.
+are T^T tau, Jacobians J T. Where Pinocchio can follow, it is asked as well.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from cases import mostly_slow
 from reference import assert_close
 from robots import NAMELESS, all_files
 from robots import robot as robot_file
-from urdf_reference import STATED, chain, load, pin_positions
+from urdf_reference import load, pin_positions
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.compiled import compiled
@@ -267,66 +266,3 @@ def test_torques_where_pinocchio_follows_mimic_joints(name):
         expected = pin.rnea(reference, data, theirs, v, a)[order]
         kernel = mbs.compile(mbs.inverse_dynamics, model)
         assert_close(kernel(q, qd, qdd), expected, TOLERANCE)
-
-
-# -- joints of several degrees of freedom, whose coordinates are others than Pinocchio's -----------
-
-PLATFORM = chain(
-    ("base", "{}", STATED), ("elbow", "revolute", STATED), ("wrist", "revolute", STATED)
-)
-
-
-def turn(axis, angle):
-    """Rotation about a coordinate axis by an angle, which may be complex."""
-    j, k = (axis + 1) % 3, (axis + 2) % 3
-    R = np.eye(3, dtype=np.asarray(angle).dtype)
-    R[j, j] = R[k, k] = np.cos(angle)
-    R[k, j], R[j, k] = np.sin(angle), -np.sin(angle)
-    return R
-
-
-def planar(q):
-    """Pinocchio's q, and S with v = S qd: x, y and the angle; velocities are those of the body."""
-    S = np.zeros((5, 5), dtype=q.dtype)
-    S[:2, :2] = turn(2, q[2])[:2, :2].T
-    S[2:, 2:] = np.eye(3)
-    return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2]), *q[3:]]), S
-
-
-def floating(q):
-    """The same of x, y, z and the angles about x, y', z''; R = Rx Ry Rz."""
-    x, y, z = (turn(axis, q[3 + axis]) for axis in range(3))
-    S = np.zeros((8, 8), dtype=q.dtype)
-    S[:3, :3] = (x @ y @ z).T
-    S[3:6, 3], S[3:6, 4], S[3:6, 5] = (y @ z).T[:, 0], z.T[:, 1], np.eye(3)[2]
-    S[6:, 6:] = np.eye(2)
-    return np.array([*q[:3], *pin.Quaternion((x @ y @ z).real).coeffs(), *q[6:].real]), S
-
-
-MODES = {"planar": planar, "floating": floating}
-
-
-@pytest.mark.parametrize("name", MODES)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_planar_and_floating_joints(name, backend):
-    """With v = S qd it is a = S qdd + Sd qd, and the torques are S^T tau."""
-    text = PLATFORM.format(name)
-    model, reference = load(text), pin.buildModelFromXML(text)
-    data = reference.createData()
-    torques = mbs.compile(mbs.inverse_dynamics, model, backend=backend)
-    for seed in range(STATES):
-        q, qd, qdd = np.random.default_rng(seed).uniform(-1.2, 1.2, (3, model.n))
-        theirs, S = MODES[name](q)
-        Sd = MODES[name](q + 1e-30j * qd)[1].imag / 1e-30
-        v, a = S @ qd, S @ qdd + Sd @ qd
-        expected = S.T @ pin.rnea(reference, data, theirs, v, a)
-        assert_close(torques(q, qd, qdd), expected, TOLERANCE)
-        pin.forwardKinematics(reference, data, theirs, v)
-        pin.updateFramePlacements(reference, data)
-        for link in "abcd":
-            at = reference.getFrameId(link, pin.BODY)
-            V = pin.getFrameVelocity(reference, data, at, pin.LOCAL)
-            found = mbs.compile(mbs.twists, model, bodies=[link], backend=backend)(q, qd)[0]
-            assert_close(found, angular_first(V.vector), TOLERANCE)
-            J = mbs.compile(mbs.jacobian, model, body=link, backend=backend)(q)
-            assert_close(J @ qd, angular_first(V.vector), TOLERANCE)

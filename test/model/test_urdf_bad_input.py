@@ -165,13 +165,6 @@ BAD_TREES = {
         more('<link name="d"/>' + moving("j", "a", "d")),
         "two joints have the name 'j'",
     ),
-    "name of a massless body": (
-        more('<link name="f/x"/>', GOOD)
-        .replace('type="fixed"', 'type="floating"')
-        .replace('"k"', '"f"')
-        .replace("</robot>", moving("m", "c", "f/x", kind="fixed") + "</robot>"),
-        "link 'f/x' has the name of a massless body that the floating joint 'f' needs",
-    ),
 }
 
 BAD_JOINTS = {

@@ -76,7 +76,7 @@ class TestRealRobot:
         for seed in range(3):
             q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
             positions = {
-                body.joint.name: position
+                body.joint.name: position[0]
                 for body, position in zip(model.bodies, Tree(model).joint_positions(q), strict=True)
             }
             assert_same_poses(model, reference, q, pin_positions(reference, positions))

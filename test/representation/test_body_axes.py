@@ -62,7 +62,7 @@ def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
             rep.wrench(i, V[i], A[i]).astype(float),
             atol=1e-11,
         )
-        carried = rep.carry(i) @ A[p] + rep.screw(i) * acceleration[i] + rep.drift(i, V, rate[i])
+        carried = rep.carry(i) @ A[p] + rep.screw(i) @ acceleration[i] + rep.drift(i, V, rate[i])
         np.testing.assert_allclose(carried.astype(float), A[i].astype(float), atol=1e-11)
 
 
@@ -70,9 +70,9 @@ def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
 def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
     model, (body_fixed, rep), ((V, Vd, _), (_, A, _)) = motions(name)
     for i, p in model.outward():
-        S = np.random.default_rng(i).normal(size=6)
+        S = np.random.default_rng(i).normal(size=(6, 2))
         V_p, Vd_p = (np.asarray(body_fixed.carry(i) @ x[p], dtype=float) for x in (V, Vd))
-        Y, Z = rep.rates_of_screw(i, S, V, A)
+        Y, Z = rep.rates_of_screws(i, S, V, A)
         np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
         expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
         np.testing.assert_allclose(np.asarray(Z, float), expected, atol=1e-10)

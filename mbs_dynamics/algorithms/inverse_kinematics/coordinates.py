@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.algorithms.configurations import displaced
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import contradictions
 from mbs_dynamics.model.model import Model
@@ -20,10 +22,15 @@ TURN = 2.0 * np.pi
 
 
 class Coordinates(NamedTuple):
-    """The coordinates that move a body, and the properties of all n."""
+    """The coordinates that may move a body, and the properties of all n.
 
+    Those of joints with several degrees of freedom have no value: they are displacements from a
+    configuration, and 0 in arrays of values.
+    """
+
+    model: Model
     moved: list[int]
-    """The p coordinates that move the body."""
+    """The p coordinates that may move the body."""
     lower: FloatArray
     """(n,) limits, infinite where there are none."""
     upper: FloatArray
@@ -36,19 +43,50 @@ class Coordinates(NamedTuple):
     """Length in m of the path from the first joint to the body; see :func:`reach`."""
 
     @classmethod
-    def of(cls, model: Model, body: str) -> Coordinates:
-        """Return those of a model, or raise ModelError if limits leave a coordinate no value."""
+    def of(cls, model: Model, body: str, held: Sequence[str] = ()) -> Coordinates:
+        """Return those of a model without the held ones, named by joint or by velocity.
+
+        Raises ModelError if limits leave a coordinate no value, UnknownJointError.
+        """
         moved = moving_coordinates(model, body)
+        if isinstance(held, str) or not all(isinstance(name, str) for name in held):
+            raise ArgumentError(f"held must be a sequence of names of joints; got {held!r}")
+        for name in held:
+            if name in model.velocity_names:
+                gone = [model.velocity_names.index(name)]
+            else:
+                gone = list(model.joint(name).velocities)
+            moved = [k for k in moved if k not in gone]
+        if not moved:
+            raise ArgumentError(f"held leaves no joint that moves {body!r}; got {list(held)}")
         lower, upper = model.lower, model.upper
         periodic, slides = np.isin(np.arange(model.n), moved), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
-            k = joint.coordinate
+            k = joint.velocities
             periodic[k] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
-            slides[k] |= joint.kind == "prismatic"
+            slides[k] |= ~joint.screws[:3].any(axis=0)
         for k, message in contradictions(lower, upper).items():
             if k in moved:
-                raise ModelError(f"joint {model.joint_names[k]!r}: {message}")
-        return cls(moved, lower, upper, periodic, slides, reach(model, body))
+                raise ModelError(f"joint {model.velocity_names[k]!r}: {message}")
+        return cls(model, moved, lower, upper, periodic, slides, reach(model, body))
+
+    def values(self, q: FloatArray) -> FloatArray:
+        """Return the values (..., n) of single coordinates of positions q (..., nq), 0 for others."""
+        at, k = self.model.single.T
+        x = np.zeros((*q.shape[:-1], self.model.n))
+        x[..., k] = q[..., at]
+        return x
+
+    def with_values(self, q: FloatArray, x: FloatArray) -> FloatArray:
+        """Return positions q (..., nq) with single coordinates from x (..., n), others displaced."""
+        at, k = self.model.single.T
+        moved = q.copy()
+        if len(k) < self.model.n:
+            v = x.copy()
+            v[..., k] = 0.0
+            moved = np.array(displaced(self.model, q, v))
+        moved[..., at] = x[..., k]
+        return moved
 
     @property
     def metric(self) -> FloatArray:
@@ -62,28 +100,31 @@ class Coordinates(NamedTuple):
         high = np.where(np.isfinite(self.upper), self.upper, inside + far)
         return low, high
 
-    def near(self, q: FloatArray, q0: FloatArray) -> FloatArray:
-        """Return q (..., n), turned by whole turns to be within the limits if that can be.
+    def near(self, positions: FloatArray, start: FloatArray) -> FloatArray:
+        """Return positions (..., nq), turned by whole turns to be within the limits if possible.
 
-        It is then as few turns from q0 (..., n) as the limits allow, else as near as possible.
+        They are then as few turns from the start (..., nq) as the limits allow, else as near as
+        possible.
         """
+        q, q0 = self.values(positions), self.values(start)
         turns = np.where(self.periodic, -np.round((q - q0) / TURN), 0.0)
         nearest = q + TURN * turns
         turns += self.periodic & (nearest < self.lower)
         turns -= self.periodic & (nearest > self.upper)
         other = q + TURN * turns
-        return np.where((other < self.lower) | (other > self.upper), nearest, other)
+        x = np.where((other < self.lower) | (other > self.upper), nearest, other)
+        return self.with_values(positions, x)
 
     def clipped(self, q: FloatArray) -> FloatArray:
-        """Return q (..., n) with the moved coordinates at the nearest positions in the limits."""
-        ends = self.lower[self.moved], self.upper[self.moved]
-        found: FloatArray = q.copy()
-        found[..., self.moved] = np.clip(q[..., self.moved], *ends)
-        return found
+        """Return q (..., nq) with the moved coordinates at the nearest positions in the limits."""
+        x, k = self.values(q), self.moved
+        x[..., k] = np.clip(x[..., k], self.lower[k], self.upper[k])
+        return self.with_values(q, x)
 
     def outside(self, q: FloatArray) -> Array:
-        """Return (..., p) which of the moved coordinates of q (..., n) are beyond their limits."""
-        return ((q < self.lower) | (q > self.upper))[..., self.moved]
+        """Return (..., p) which of the moved coordinates of q (..., nq) are beyond their limits."""
+        x = self.values(q)
+        return ((x < self.lower) | (x > self.upper))[..., self.moved]
 
 
 def reach(model: Model, body: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
+from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates, reach
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.algorithms.points import frame_at
 from mbs_dynamics.checks import FloatArray
@@ -78,8 +78,8 @@ class Task(NamedTuple):
     body: str
     point: FloatArray | None
     """(3,) the point, in the frame of the body, that is to be at a position; None for poses."""
-    moved: list[int]
-    """The p coordinates that move the body."""
+    coordinates: Coordinates
+    """With the p that may move the body."""
     lower: FloatArray
     """(p,) their limits, infinite where there are none."""
     upper: FloatArray
@@ -97,14 +97,22 @@ class Task(NamedTuple):
             arrays = pose_residual(self.model, q, targets, self.body)
         else:
             arrays = point_residual(self.model, q, targets, self.point, self.body)
-        return arrays
+        e, J, gap = arrays
+        every, moved = moving_coordinates(self.model, self.body), self.coordinates.moved
+        return e, J if every == moved else J[..., [every.index(k) for k in moved]], gap
+
+    def ahead(self, q: FloatArray, x: FloatArray) -> FloatArray:
+        """Return q (N, nq) with other values x (N, p) of the moved coordinates."""
+        every = self.coordinates.values(q)
+        every[:, self.coordinates.moved] = x
+        return self.coordinates.with_values(q, every)
 
 
 class Found(NamedTuple):
     """Where N searches ended."""
 
     q: FloatArray
-    """(N, n)"""
+    """(N, nq)"""
     converged: Array
     """(N,) bool"""
     cost: FloatArray
@@ -116,7 +124,7 @@ class Found(NamedTuple):
 
 
 def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
-    """Search from starts (N, n), which lie within the limits, for targets (N, 4, 4).
+    """Search from starts (N, nq), which lie within the limits, for targets (N, 4, 4).
 
     A search ends when it has converged, or when no step helps. The damping follows the ratio of the
     actual to the predicted decrease of the cost: Nielsen, Damping parameter in Marquardt's method
@@ -138,8 +146,9 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
             break
         state: tuple[Array, ...] = (at, e, J, gap, cost, damping, growth)
         at, e, J, gap, cost, damping, growth = (x[going] for x in state)
-        ahead = q[at]
-        ahead[:, task.moved], predicted = _step(task, ahead[:, task.moved], e, J, damping)
+        x = task.coordinates.values(q[at])[:, task.coordinates.moved]
+        x, predicted = _step(task, x, e, J, damping)
+        ahead = task.ahead(q[at], x)
         e_ahead, J_ahead, gap_ahead = task.residual(ahead, targets[at])
         cost_ahead = _half_square(e_ahead)
         better = cost_ahead < cost

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ class InverseKinematics(NamedTuple):
     """Result of :func:`inverse_kinematics`, for one target or a batch."""
 
     q: FloatArray
-    """(..., n) joint positions: a solution, or the nearest ones that were found."""
+    """(..., nq) joint positions: a solution, or the nearest ones that were found."""
     success: Any
     """(...) bool: whether the errors are within the tolerances."""
     angular_error: Any
@@ -57,6 +58,7 @@ def inverse_kinematics(
     *,
     point: ArrayLike | None = None,
     q0: ArrayLike | None = None,
+    held: Sequence[str] = (),
     starts: int = 20,
     seed: int = 0,
     max_iterations: int = 100,
@@ -73,7 +75,9 @@ def inverse_kinematics(
     (3,) in m in the frame of the body, by default its origin. ``body`` is the name of a body or
     link.
 
-    ``q0`` (..., n), clipped to the limits, is the first start, by default the middle of the limits.
+    ``q0`` (..., nq), clipped to the limits, is the first start, by default the middle of the limits.
+    ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
+    single velocities of them, by the names of ``model.velocity_names``.
     The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
     and for all targets; the last ones have all coordinates at limits. They are tried until the
     errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for at most
@@ -85,18 +89,18 @@ def inverse_kinematics(
 
     Raises ArgumentError for a wrong shape or type, non-finite numbers, a target that is not a pose,
     a point together with a target pose, or a body that no joint moves; ModelError if limits leave a
-    joint no position; UnknownBodyError.
+    joint no position; UnknownBodyError, UnknownJointError.
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-    coordinates = Coordinates.of(model, body)
+    coordinates = Coordinates.of(model, body, held)
     moved = coordinates.moved
     poses, position_only = _pose_or_position(target)
     task = Task(
         model=model,
         body=body,
         point=_point(point, position_only),
-        moved=moved,
+        coordinates=coordinates,
         lower=coordinates.lower[moved],
         upper=coordinates.upper[moved],
         metric=coordinates.metric[moved],
@@ -109,15 +113,17 @@ def inverse_kinematics(
         max_iterations=checks.count("max_iterations", max_iterations),
     )
     low, high = coordinates.ranges()
-    first = 0.5 * (low + high) if q0 is None else checks.numbers("q0", q0, (model.n,), batch=True)
+    middle = coordinates.with_values(model.neutral(), 0.5 * (low + high))
+    first = middle if q0 is None else model.checked_positions("q0", q0)
     rng = np.random.default_rng(checks.count("seed", seed, least=0))
     random = rng.random((checks.count("starts", starts) - 1, len(moved)))
     random = (random - 0.5) / (1.0 - AT_LIMITS) + 0.5
     random = np.clip(low[moved] + random * (high - low)[moved], task.lower, task.upper)
     batch = checks.batch_of(target=poses.shape[:-2], q0=first.shape[:-1])
     poses = np.broadcast_to(poses, (*batch, 4, 4)).reshape(-1, 4, 4)
-    first = np.array(np.broadcast_to(first, (*batch, model.n))).reshape(-1, model.n)
-    first[:, moved] = np.clip(first[:, moved], task.lower, task.upper)
+    first = np.array(np.broadcast_to(first, (*batch, model.nq))).reshape(-1, model.nq)
+    values = coordinates.values(first)[:, moved]
+    first = task.ahead(first, np.clip(values, task.lower, task.upper))
 
     found, beyond = _search(task, coordinates, poses, first, random)
     q = coordinates.near(found.q, first)
@@ -126,7 +132,7 @@ def inverse_kinematics(
         reasons[k] = _reason(model, coordinates, found.gap[k], beyond[k])
     rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
     shaped = (x.reshape(batch) if batch else x.item() for x in rest)
-    return InverseKinematics(q.reshape(*batch, model.n), *shaped)
+    return InverseKinematics(q.reshape(*batch, model.nq), *shaped)
 
 
 def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
@@ -164,9 +170,9 @@ def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
 def _search(
     task: Task, coordinates: Coordinates, targets: FloatArray, first: FloatArray, random: FloatArray
 ) -> tuple[Found, FloatArray]:
-    """Return the result for each target, and solutions beyond the limits (T, n), else NaN.
+    """Return the result for each target, and solutions beyond the limits (T, nq), else NaN.
 
-    The starts, first (T, n) and then random (s, p), are tried in blocks of 1, 1, 2, 4, ... that
+    The starts, first (T, nq) and then random (s, p), are tried in blocks of 1, 1, 2, 4, ... that
     step together, because most targets need few. Each block is tried within the limits and then
     without them, because a solution beyond limits may be within them after whole turns.
     """
@@ -190,7 +196,8 @@ def _search(
                 return found, beyond
             tries = np.repeat(first[missed][:, None], end - begin, axis=1)
             if begin > 0:
-                tries[:, :, task.moved] = random[begin - 1 : end - 1]
+                for k, x in enumerate(random[begin - 1 : end - 1]):
+                    tries[:, k] = task.ahead(tries[:, k], np.broadcast_to(x, (len(missed), len(x))))
             owners = np.repeat(missed, end - begin)
             ended = descend(each, targets[owners], tries.reshape(-1, tries.shape[-1]))
             if each is endless:
@@ -217,21 +224,21 @@ def _search(
 
 
 def _nearest_corners(task: Task, first: FloatArray, targets: FloatArray) -> FloatArray:
-    """Return (T, 4, n) positions with all coordinates at limits and the body near each target.
+    """Return (T, 4, nq) positions with all coordinates at limits and the body near each target.
 
     They are none if there are too many or limits are infinite. Few searches from elsewhere lead to
     a target that only such positions reach.
     """
-    p, n = len(task.moved), first.shape[-1]
+    p, nq = len(task.lower), first.shape[-1]
     if not len(first) or 2**p > MOST_CORNERS or not np.isfinite([task.lower, task.upper]).all():
-        return np.empty((len(first), 0, n))
+        return np.empty((len(first), 0, nq))
     ends = np.stack(np.meshgrid(*zip(task.lower, task.upper, strict=True)), -1).reshape(-1, p)
-    q = np.repeat(first[:, None], len(ends), axis=1)
-    q[:, :, task.moved] = ends
     owners = np.repeat(np.arange(len(first)), len(ends))
-    e = task.residual(q.reshape(-1, n), targets[owners])[0]
+    q = task.ahead(first[owners], np.tile(ends, (len(first), 1)))
+    e = task.residual(q, targets[owners])[0]
     cost = (e * e).sum(-1).reshape(len(first), -1)
     nearest = np.argsort(cost, axis=1)[:, :NEAREST]
+    q = q.reshape(len(first), len(ends), nq)
     return np.take_along_axis(q, nearest[:, :, None], axis=1)
 
 
@@ -251,9 +258,9 @@ def _reason(model: Model, coordinates: Coordinates, gap: FloatArray, beyond: Flo
         return (
             f"not converged: the nearest pose found is off by {angle:.3g} rad and {distance:.3g} m"
         )
-    moved = np.array(coordinates.moved)
+    moved, x = np.array(coordinates.moved), coordinates.values(beyond)
     named = [
-        f"{model.joint_names[k]} at {beyond[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
+        f"{model.velocity_names[k]} at {x[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
         f"{coordinates.upper[k]:.4g}"
         for k in moved[coordinates.outside(beyond)]
     ]

@@ -177,7 +177,7 @@ PARTS = {
 
 
 class Matrix:
-    """A number or a vector for each pair of rows, zero at first, in scratch memory or an output.
+    """A number (1, 1) or a column for each pair of rows, zero at first, in memory or an output.
 
     Each entry of the vectors is a matrix of its own, or they are ``adjacent``.
     """
@@ -208,7 +208,7 @@ class Matrix:
         scope, key, at = self._address(pair)
         if key not in scope.local:
             loaded = [scope.load(self.buffer, x) for x in at]
-            scope.local[key] = loaded[0] if self.entries == 1 else np.array(loaded, dtype=object)
+            scope.local[key] = np.array(loaded, dtype=object).reshape(-1, 1)
         return scope.local[key]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
@@ -232,7 +232,7 @@ LINE = 8
 
 
 class Columns:
-    """A vector of ``size`` entries for each row and column, zero at first, for one direction.
+    """A matrix (size, 1) for each row and column, zero at first, for one direction.
 
     Inwards each row adds to that of its parent; outwards each follows from that of its parent. What
     rows are done with is written over.
@@ -263,21 +263,21 @@ class Columns:
     def __getitem__(self, pair: tuple[Any, Any]) -> Any:
         scope, i = self._of(pair)
         if is_ground(i):
-            return np.zeros(self.size)
+            return np.zeros((self.size, 1))
         key, inward = (self, i.role), scope.loop.direction == INWARD
         if key not in scope.local and inward and i.role == PARENT and not self._branches:
             return np.zeros(self.size)  # of which this row is the only child
         if key not in scope.local:
             at = self._addresses(i.role, sums=inward)
             loaded = [scope.load(self.buffer, x) for x in at]
-            scope.local[key] = np.array(loaded, dtype=object)
+            scope.local[key] = np.array(loaded, dtype=object).reshape(-1, 1)
         return scope.local[key]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
         scope, i = self._of(pair)
         if not is_ground(i):
             scope.local[self, i.role] = value
-            for at, entry in zip(self._addresses(i.role), value, strict=True):
+            for at, entry in zip(self._addresses(i.role), np.asarray(value).flat, strict=True):
                 scope.store(self.buffer, at, entry)
 
     def _of(self, pair: tuple[Any, Any]) -> tuple[Scope, Any]:

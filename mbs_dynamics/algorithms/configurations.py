@@ -1,0 +1,69 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Positions on the groups of the joints: displacements, differences, and rates of coordinates.
+
+Positions q (nq,) stand for one element g of a motion subgroup for each joint, and velocities v (n,)
+for elements of its Lie algebra: g^-1 dg/dt = (S v)^. If all joints have one degree of freedom these
+functions are q + v, q2 - q and v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.representation.tree import Tree
+
+
+@algorithm(invariant=True)
+def displaced(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
+    """Return the positions (..., nq) that q becomes by a displacement v: g exp(S v) of each joint.
+
+    ``q`` (..., nq) and ``v`` (..., n), a velocity times a time, in rad or m. Quaternions of the
+    result have unit length. Known as ``integrate`` in Pinocchio, ``mj_integratePos`` in MuJoCo.
+
+    Canonical coordinates of the first kind: Mueller (kinematics), Remark 4; (dynamics), eq. (88).
+
+    Raises ArgumentError for a wrong shape or type; SingularError, which names the joint, for a
+    quaternion of length zero.
+    """
+    return _of_joints(model, "displaced", q, v)
+
+
+@algorithm(invariant=True)
+def difference(model: Tree, q: ArrayLike, q2: ArrayLike) -> FloatArray:
+    """Return the displacement (..., n) that takes q to q2: log(g^-1 g2) of each joint.
+
+    The inverse of :func:`displaced`. Rotations about all axes have an angle of at most pi, and
+    planar motions leave out whole turns.
+
+    ``q`` and ``q2`` (..., nq). Raises ArgumentError for a wrong shape or type; SingularError, which
+    names the joint, for a quaternion of length zero.
+    """
+    return _of_joints(model, "difference", q, q2)
+
+
+@algorithm(invariant=True)
+def position_rates(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
+    """Return the time derivatives (..., nq) of the positions q at the velocity v.
+
+    For integrators that treat q as a vector, which do not keep the length of quaternions.
+
+    ``q`` (..., nq) and ``v`` (..., n) in rad or m and seconds. Errors are those of
+    :func:`displaced`.
+    """
+    return _of_joints(model, "rates", q, v)
+
+
+def _of_joints(model: Tree, method: str, q: Any, other: Any) -> FloatArray:
+    """Return the results of a method of the group of each joint, in the order of q."""
+    found = [np.zeros(0)]
+    for joint in model.model.joints:
+        at = model.model.positions_of(joint)
+        part = other[at] if method == "difference" else other[joint.velocities]
+        found.append(getattr(joint.group, method)(q[at], part, joint.name))
+    return np.concatenate(found)

@@ -1,0 +1,375 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joints with several degrees of freedom: Pinocchio, and derivatives along the groups.
+
+Derivatives are compared with those of Taylor series along g exp(S d), exact to rounding.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from reference import assert_close
+from robots import all_files, robot
+from twins import MIXED, Twin, floating, mixed
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler import derivative_of, series_of
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.representation.tree import Tree
+
+pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+FRAMES = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
+ANGULAR_FIRST = np.roll(np.eye(6), 3, axis=0)
+METHODS = ("articulated_body", "udut", "mass_matrix")
+ROBOTS = {
+    "solo": "solo12.urdf",
+    "anymal": "anymal-kinova.urdf",
+    "g1": "g1_29dof_rev_1_0.urdf",
+    "talos": "talos_reduced.urdf",
+    "icub": "icub.urdf",
+    "tiago": "tiago_no_hand.urdf",
+}
+QUICK = ("mixed0", "mixed1", "mixed2", "solo", "talos")
+
+
+@functools.cache
+def twin(name: str) -> Twin:
+    if name.startswith("mixed"):
+        return mixed(int(name[5:]))
+    return floating(robot(ROBOTS[name]))
+
+
+every_twin = pytest.mark.parametrize(
+    "t",
+    [
+        pytest.param(
+            name,
+            marks=[
+                *([] if name in QUICK else [pytest.mark.slow]),
+                pytest.mark.skipif(
+                    name in ROBOTS and not all_files(), reason="no example-robot-data"
+                ),
+            ],
+        )
+        for name in (*(f"mixed{k}" for k in range(6)), *ROBOTS)
+    ],
+)
+
+
+@every_twin
+def test_dynamics_of_pinocchio(t):
+    t = twin(t)
+    m, T = t.model, t.T
+    (q, v, a), (pq, pv, pa) = t.state(1)
+    M = pin.crba(t.pin, t.data, pq)
+    M = T.T @ (np.triu(M) + np.triu(M, 1).T) @ T
+    tau = T.T @ pin.rnea(t.pin, t.data, pq, pv, pa)
+    few = REPRESENTATIONS if m.nb < 10 else ("auto",)
+    for rep in few:
+        assert_close(mbs.inverse_dynamics(m, q, v, a, representation=rep), tau, 1e-12, rep)
+        assert_close(mbs.mass_matrix(m, q, representation=rep), M, 1e-12, rep)
+        for method in METHODS:
+            found = mbs.forward_dynamics(m, q, v, tau, method=method, representation=rep)
+            assert_close(found, a, 1e-10, (rep, method))
+    g = T.T @ pin.computeGeneralizedGravity(t.pin, t.data, pq)
+    assert_close(mbs.gravity_torques(m, q), g, 1e-12)
+    bias = T.T @ pin.nonLinearEffects(t.pin, t.data, pq, pv)
+    assert_close(mbs.bias_torques(m, q, v), bias, 1e-12)
+    assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-9)
+    assert_close(mbs.coriolis_matrix(m, q, v) @ v, bias - g, 1e-12)
+    assert_close(
+        mbs.inverse_dynamics_regressor(m, q, v, a) @ mbs.algorithms.inertial_parameters(m),
+        tau,
+        1e-12,
+    )
+    p, rate = mbs.generalized_momentum(m, q, v)
+    assert_close(p, M @ v, 1e-12)
+    assert_close(rate, mbs.coriolis_matrix(m, q, v).T @ v - g, 1e-12)
+    pin.computeCentroidalMomentum(t.pin, t.data, pq, pv)
+    assert_close(mbs.centroidal_momentum(m, q, v), ANGULAR_FIRST @ t.data.hg.vector, 1e-11)
+    assert_close(mbs.center_of_mass(m, q), pin.centerOfMass(t.pin, t.data, pq), 1e-12)
+    assert_close(
+        mbs.kinetic_energy(m, q, v), pin.computeKineticEnergy(t.pin, t.data, pq, pv), 1e-12
+    )
+    assert_close(mbs.potential_energy(m, q), pin.computePotentialEnergy(t.pin, t.data, pq), 1e-12)
+
+
+@every_twin
+def test_derivatives_of_pinocchio(t):
+    t = twin(t)
+    m, T = t.model, t.T
+    if T.shape[0] != T.shape[1]:
+        pytest.skip("mimic joints are free in Pinocchio")
+    (q, v, a), (pq, pv, pa) = t.state(2)
+    dq, dv, _ = pin.computeRNEADerivatives(t.pin, t.data, pq, pv, pa)
+    ours = mbs.inverse_dynamics_derivatives(m, q, v, a)
+    assert_close(ours.dtau_dq, T.T @ dq @ T, 1e-11)
+    assert_close(ours.dtau_dqd, T.T @ dv @ T, 1e-11)
+    tau = mbs.inverse_dynamics(m, q, v, a)
+    pin.computeABADerivatives(t.pin, t.data, pq, pv, T @ tau)
+    ours = mbs.forward_dynamics_derivatives(m, q, v, tau)
+    back = np.linalg.inv(T)
+    assert_close(ours.dqdd_dq, back @ t.data.ddq_dq @ T, 1e-9)
+    assert_close(ours.dqdd_dqd, back @ t.data.ddq_dv @ T, 1e-9)
+
+
+@every_twin
+def test_configurations_of_pinocchio(t):
+    t = twin(t)
+    m, T = t.model, t.T
+    (q, v, _), (pq, pv, _) = t.state(3)
+    q2 = m.random_state(4).q
+    assert_close(t.q(mbs.displaced(m, q, v)), pin.integrate(t.pin, pq, pv), 1e-13)
+    d = mbs.difference(m, q, q2)
+    assert_close(T @ d, pin.difference(t.pin, pq, t.q(q2)), 1e-12)
+    assert_close(mbs.difference(m, mbs.displaced(m, q, d), q2), np.zeros(m.n), 1e-12)
+    h = 1e-6
+    slope = (mbs.displaced(m, q, h * v) - mbs.displaced(m, q, -h * v)) / (2 * h)
+    assert_close(mbs.position_rates(m, q, v), slope, 1e-8)
+
+
+@every_twin
+def test_kinematics_of_pinocchio(t):
+    t = twin(t)
+    m, T = t.model, t.T
+    (q, v, a), (pq, pv, pa) = t.state(5)
+    pin.forwardKinematics(t.pin, t.data, pq, pv, pa)
+    pin.computeJointJacobiansTimeVariation(t.pin, t.data, pq, pv)
+    pin.updateFramePlacements(t.pin, t.data)
+    for body in m.body_names[-2:]:
+        k = t.pin.getFrameId(body)
+        pose = mbs.forward_kinematics(m, q, bodies=[body])[0]
+        assert_close(pose, t.data.oMf[k].homogeneous, 1e-12)
+        for rep, frame in FRAMES.items():
+            J = ANGULAR_FIRST @ pin.getFrameJacobian(t.pin, t.data, k, frame) @ T
+            Jd = ANGULAR_FIRST @ pin.getFrameJacobianTimeVariation(t.pin, t.data, k, frame) @ T
+            assert_close(mbs.jacobian(m, q, body, representation=rep), J, 1e-12)
+            assert_close(mbs.jacobian_rate(m, q, v, body, representation=rep), Jd, 1e-12)
+            Vd = mbs.accelerations(m, q, v, a, bodies=[body], representation=rep)[0]
+            assert_close(Vd, J @ a + Jd @ v, 1e-12)
+
+
+# -- derivatives along the groups ------------------------------------------------------------------
+
+
+def along(function, model, q, direction):
+    """Return the derivative of ``function(tree, q)`` along g exp(S d), by Taylor series."""
+    tree = Tree(model)
+    rest = np.zeros(model.n)
+    course = tree.course([q, direction, rest])
+    if model.nq == model.n and not hasattr(course, "now"):
+        course = series_of([q, direction])
+    return np.asarray(derivative_of(function(tree, course), 1), dtype=float)
+
+
+def columns(function, model, q):
+    """Return the derivatives by all columns, on the last axis."""
+    return np.stack([along(function, model, q, e) for e in np.eye(model.n)], axis=-1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_derivatives_along_the_groups(seed):
+    m = mixed(seed).model
+    q, v, a = m.random_state(seed)
+    M = columns(lambda tree, x: mbs.mass_matrix(tree, x, representation="body_fixed"), m, q)
+    C = mbs.coriolis_matrix(m, q, v)
+    assert_close(C + C.T, M @ v, 1e-12, "Mdot - 2 C is skew-symmetric")
+    assert_close(mbs.christoffel_symbols(m, q) @ v, C, 1e-12)
+    U = columns(lambda tree, x: mbs.potential_energy(tree, x), m, q)
+    assert_close(mbs.gravity_torques(m, q), U, 1e-12)
+    for rep in REPRESENTATIONS:
+        body = max(m.body_names, key=lambda name: len(Tree(m).path(m.frames[name].body)))
+
+        def J(tree, x, rep=rep, body=body):
+            return mbs.jacobian(tree, x, body, representation=rep)
+
+        H = mbs.kinematic_hessian(m, q, body, representation=rep)
+        assert_close(H, columns(J, m, q), 1e-12, rep)
+        first = [mbs.jacobian_derivative(m, q, body, (k,), representation=rep) for k in range(m.n)]
+        assert_close(np.stack(first, axis=-1), H, 1e-12, rep)
+        for k, j in ((3, 0), (m.n - 1, m.n - 2), (m.n - 2, 2), (7, 8), (8, 7)):
+
+            def dJ(tree, x, k=k, rep=rep, body=body):
+                return mbs.jacobian_derivative(tree, x, body, (k,), representation=rep)
+
+            second = mbs.jacobian_derivative(m, q, body, (k, j), representation=rep)
+            assert_close(second, along(dJ, m, q, np.eye(m.n)[j]), 1e-12, (rep, k, j))
+
+
+def test_rates_of_torques_and_jerks():
+    m = mixed(1).model
+    q, v, a = m.random_state(1)
+    b, c = np.random.default_rng(0).normal(size=(2, m.n))
+    h, steps = 1e-3, 400
+
+    def at(t):
+        x = q
+        for s in (np.arange(steps) + 0.5) * t / steps:  # midpoint rule
+            x = mbs.displaced(m, x, (v + a * s + b * s**2 / 2 + c * s**3 / 6) * t / steps)
+        rates = v + a * t + b * t**2 / 2 + c * t**3 / 6, a + b * t + c * t**2 / 2
+        return x, *rates, b + c * t
+
+    def slope(f):
+        return (f(*at(h)) - f(*at(-h))) / (2 * h)
+
+    taud, taudd = mbs.inverse_dynamics_rates(m, q, v, a, b, c)
+    assert_close(taud, slope(lambda x, v, a, _: mbs.inverse_dynamics(m, x, v, a)), 1e-5)
+    zero = np.zeros(m.n)
+    rates = slope(lambda x, v, a, b: mbs.inverse_dynamics_rates(m, x, v, a, b, zero).taud)
+    assert_close(taudd, rates, 1e-5)
+    for rep in REPRESENTATIONS:
+        jerks = mbs.jerks(m, q, v, a, b, representation=rep)
+        found = slope(lambda x, v, a, _, rep=rep: mbs.accelerations(m, x, v, a, representation=rep))
+        assert_close(jerks, found, 1e-5, rep)
+    point = (0.1, 0.2, 0.3)
+    found = slope(lambda x, v, *_: mbs.point_velocity(m, x, v, point, m.body_names[-1]))
+    assert_close(mbs.point_acceleration(m, q, v, a, point, m.body_names[-1]), found, 1e-5)
+
+
+def test_linearization_predicts_neighbouring_motions():
+    m = mixed(2).model
+    q, v, tau = m.random_state(2)
+    A, B = mbs.linearize(m, q, v, tau)
+    rng = np.random.default_rng(3)
+    dq, dv, dtau = rng.normal(size=(3, m.n))
+    h, size = 1e-5, 1e-5
+
+    def after(q, v, tau):
+        half = v + 0.5 * h * mbs.forward_dynamics(m, q, v, tau)
+        q = mbs.displaced(m, q, h * half)
+        return q, v + h * mbs.forward_dynamics(m, q, half, tau)
+
+    def ahead(sign):
+        e = sign * size
+        return after(mbs.displaced(m, q, e * dq), v + e * dv, tau + e * dtau)
+
+    (q1, v1), (q0, v0) = ahead(1.0), ahead(-1.0)
+    middle, _ = after(q, v, tau)
+    found = mbs.difference(m, middle, q1) - mbs.difference(m, middle, q0)
+    now = np.concatenate([found, v1 - v0]) / (2 * size)
+    dx = np.concatenate([dq, dv])
+    assert_close((now - dx) / h, A @ dx + B @ dtau, 2e-3)
+
+
+def test_sensitivities_are_those_of_joints_in_place_of_parameters():
+    """A screw before a joint acts as a joint at rest: the derivative by its position."""
+    m = mixed(4).model
+    q, v, a = m.random_state(4)
+    screws = np.random.default_rng(5).normal(size=(m.nb, 6))
+    joints = [body.joint.name for body in m.bodies]
+    body, h = m.body_names[-1], 1e-6
+
+    def with_parameters(size):
+        bodies = []
+        for one, U in zip(m.bodies, screws, strict=True):
+            from dataclasses import replace
+
+            from mbs_dynamics.lie import se3
+
+            bodies.append(replace(one, home_rel=one.home_rel @ se3.exp(size * U)))
+        return replace(m, bodies=tuple(bodies))
+
+    more, less = with_parameters(h), with_parameters(-h)
+
+    def slope(f):
+        return (f(more) - f(less)) / (2 * h)
+
+    by_all = mbs.torque_sensitivity(m, q, v, a, screws, joints).sum(-1)
+    assert_close(by_all, slope(lambda x: mbs.inverse_dynamics(x, q, v, a)), 1e-7)
+    for rep in REPRESENTATIONS:
+        dJ = mbs.jacobian_sensitivity(m, q, screws, body, joints, representation=rep).sum(-1)
+        found = slope(lambda x, rep=rep: mbs.jacobian(x, q, body, representation=rep))
+        assert_close(dJ, found, 1e-7, rep)
+
+
+# -- identities ------------------------------------------------------------------------------------
+
+
+def test_a_locked_base_leaves_the_fixed_robot():
+    path = robot("ur5_robot.urdf")
+    fixed, free = mbs.Model.from_urdf(path), mbs.Model.from_urdf(path, floating_base=True)
+    q, v, a = fixed.random_state(1)
+    zero = np.zeros(6)
+    x, w, b = np.concatenate([free.neutral()[:7], q]), np.r_[zero, v], np.r_[zero, a]
+    assert_close(mbs.inverse_dynamics(free, x, w, b)[6:], mbs.inverse_dynamics(fixed, q, v, a))
+    assert_close(mbs.mass_matrix(free, x)[6:, 6:], mbs.mass_matrix(fixed, q))
+    assert_close(mbs.coriolis_matrix(free, x, w)[6:, 6:], mbs.coriolis_matrix(fixed, q, v))
+    J = mbs.jacobian(free, x, "tool0", representation="spatial")
+    assert_close(J[:, 6:], mbs.jacobian(fixed, q, "tool0", representation="spatial"))
+
+
+@pytest.mark.parametrize("kind", ["schoenflies", "planar_screw", "planar_translation", "planar"])
+def test_other_subgroups_of_table_1(kind):
+    """Torques are the rate of the momentum; displacements follow velocities."""
+    takes = {"pitch": 0.2} if kind == "planar_screw" else {}
+    if kind == "planar_translation":
+        takes["axes"] = [[1, 0, 0], [0.6, 0.8, 0]]
+    axis = np.array([0.36, 0.48, 0.8])
+    if kind != "planar_translation":
+        takes["axis"] = axis
+    rng = np.random.default_rng(0)
+    from mechanisms import pose
+
+    M = mbs.spatial_inertia(2.0, (0.1, 0.2, -0.1), np.diag([0.2, 0.3, 0.4]))
+    joint = macro_joint(kind, **takes)
+    link = dict(M_body=M, S_parent=pose(rng), S_body=pose(rng))
+    m = mbs.Model.from_joints(
+        [
+            Connection(name="a", joint=joint, body="A", **link),
+            Connection(name="b", joint=macro_joint("spherical"), body="B", parent="A", **link),
+            Connection(name="c", joint=joint, body="C", parent="B", **link),
+        ]
+    )
+    assert m.velocities("b") == slice(joint.nv, joint.nv + 3)
+    q, v, a = m.random_state(1)
+    h = 1e-5
+    slope = (mbs.displaced(m, q, h * v) - mbs.displaced(m, q, -h * v)) / (2 * h)
+    assert_close(mbs.position_rates(m, q, v), slope, 1e-9)
+    d = mbs.difference(m, q, m.random_state(2).q)
+    assert_close(mbs.difference(m, q, mbs.displaced(m, q, d)), d, 1e-12)
+    C, Cd = (mbs.forward_kinematics(m, mbs.displaced(m, q, s * h * v)) for s in (1, -1))
+    middle = mbs.forward_kinematics(m, q)
+    found = [
+        mbs.twist_from_rate(x, (y - z) / (2 * h), "body_fixed") for x, y, z in zip(middle, C, Cd)
+    ]
+    assert_close(mbs.twists(m, q, v), np.array(found), 1e-8)
+    p = [
+        mbs.generalized_momentum(m, mbs.displaced(m, q, s * h * v), v + s * h * a).p
+        for s in (1, -1)
+    ]
+    rate = mbs.generalized_momentum(m, q, v).rate
+    assert_close(mbs.inverse_dynamics(m, q, v, a), (p[0] - p[1]) / (2 * h) - rate, 1e-7)
+    W = mbs.joint_reactions(m, q, v, a)
+    for body, reaction in zip(m.bodies, W, strict=True):
+        assert_close(body.joint.screws.T @ reaction, np.zeros(body.joint.nv), 1e-11)
+
+
+def test_pitch_of_90_degrees_is_nothing_special():
+    m = mixed(0, ("free", "revolute")).model
+    q, v, a = m.random_state()
+    at = m.positions(next(j.name for j in m.joints if j.kind == "free"))
+    q[at] = [1, 2, 3, 0, np.sqrt(0.5), 0, np.sqrt(0.5)]
+    tau = mbs.inverse_dynamics(m, q, v, a)
+    for method in METHODS:
+        assert_close(mbs.forward_dynamics(m, q, v, tau, method=method), a, 1e-11)
+
+
+def test_quaternions_need_no_unit_length_but_some():
+    m = mixed(0, MIXED).model
+    q, v, a = m.random_state()
+    at = m.positions(next(j.name for j in m.joints if j.kind == "spherical"))
+    scaled = q.copy()
+    scaled[at] *= -3.0
+    assert_close(mbs.inverse_dynamics(m, scaled, v, a), mbs.inverse_dynamics(m, q, v, a), 1e-12)
+    assert_close(np.linalg.norm(mbs.displaced(m, scaled, v)[at]), 1.0, 1e-15)
+    scaled[at] = 0.0
+    name = next(j.name for j in m.joints if j.kind == "spherical")
+    with pytest.raises(mbs.SingularError, match=name):
+        mbs.inverse_dynamics(m, scaled, v, a)
+    with pytest.raises(mbs.ArgumentError, match=name):
+        m.checked_positions("q", scaled)

@@ -1,0 +1,116 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models with joints of several degrees of freedom, and the same in Pinocchio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from mechanisms import pose
+
+from mbs_dynamics import Model
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
+
+TO_PIN = {
+    "free": np.roll(np.eye(6), 3, axis=0),  # linear part first
+    "planar": np.roll(np.eye(3), -1, axis=0),
+}
+"""Velocities of Pinocchio from ours, where they differ."""
+
+MIXED = ("free", "revolute", "spherical", "planar", "prismatic", "translation", "cylindrical")
+"""Kinds of joints that both have."""
+
+
+class Twin:
+    """A model and that of Pinocchio with joints of the same names: v_pin = T v."""
+
+    def __init__(self, model: Model, other: pin.Model) -> None:
+        self.model, self.pin, self.data = model, other, other.createData()
+        self.joints = [
+            (body.joint, other.joints[other.getJointId(body.joint.name)]) for body in model.bodies
+        ]
+        self.T = np.zeros((other.nv, model.n))
+        for ours, theirs in self.joints:
+            block = ours.ratio * TO_PIN.get(ours.kind, np.eye(ours.nv))
+            self.T[theirs.idx_v : theirs.idx_v + theirs.nv, ours.velocities] = block
+
+    def q(self, q):
+        """Return the positions of Pinocchio."""
+        found = pin.neutral(self.pin)
+        for ours, theirs in self.joints:
+            x = ours.ratio * q[self.model.positions_of(ours)] + ours.offset
+            if theirs.nq > len(x):  # an angle by its cosine and sine
+                x = np.array([*x[:-1], np.cos(x[-1]), np.sin(x[-1])])
+            found[theirs.idx_q : theirs.idx_q + theirs.nq] = x
+        return found
+
+    def state(self, seed=0):
+        """Return a random state of ours, with moderate positions, and that of Pinocchio."""
+        q, v, vd = self.model.random_state(seed)
+        return (q, v, vd), (self.q(q), self.T @ v, self.T @ vd)
+
+
+def floating(path) -> Twin:
+    """Return a robot of a URDF on a floating base."""
+    model = Model.from_urdf(path, floating_base=True)
+    other = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    other.names[1] = "floating_base"
+    return Twin(model, other)
+
+
+def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
+    """Return a random tree with joints of all these kinds, in random order and places."""
+    rng = np.random.default_rng(seed)
+    order = [kinds[k] for k in rng.permutation(len(kinds))]
+    connections, parents, other = [], [], pin.Model()
+    other.gravity.linear = np.array([0.3, -1.0, -9.0])
+    for i, kind in enumerate(order):
+        axis = np.linalg.qr(rng.normal(size=(3, 3)))[0][0]
+        S_parent, S_body = pose(rng), np.eye(4) if at_body else pose(rng)
+        path = [i - 1]  # numbered depth first, as Pinocchio takes for granted
+        while path[-1] >= 0:
+            path.append(parents[path[-1]])
+        parent = path[0] if rng.random() < 0.6 else int(rng.choice(path))
+        parents.append(parent)
+        m, c = rng.uniform(0.5, 2.0), rng.uniform(-0.2, 0.2, 3)
+        inertia = pin.Inertia(m, c, pin.Inertia.Random().inertia)
+        z = kind in ("planar", "translation", "spherical", "free")  # of which that is the axis
+        takes = {} if z else {"axis": axis}
+        joint = macro_joint(kind, **takes)
+        mover = {
+            "free": pin.JointModelFreeFlyer,
+            "spherical": pin.JointModelSpherical,
+            "planar": pin.JointModelPlanar,
+            "translation": pin.JointModelTranslation,
+            "revolute": lambda: pin.JointModelRevoluteUnaligned(axis),
+            "prismatic": lambda: pin.JointModelPrismaticUnaligned(axis),
+            "cylindrical": lambda: _cylinder(axis),
+        }[kind]()
+        above = 0 if parent < 0 else other.getJointId(f"joint{parent}")
+        place = connections[parent].S_body if parent >= 0 else np.eye(4)
+        home = pin.SE3(np.linalg.inv(place) @ S_parent)
+        k = other.addJoint(above, mover, home, f"joint{i}")
+        other.appendBodyToJoint(k, inertia, pin.SE3.Identity())
+        at = pin.SE3(np.linalg.inv(S_body))
+        other.addFrame(pin.Frame(f"body{i}", k, at, pin.FrameType.OP_FRAME))
+        turn = np.kron([[0, 1], [1, 0]], np.eye(3))  # angular part first
+        M = turn @ at.inverse().act(inertia).matrix() @ turn
+        connections.append(
+            Connection(
+                name=f"joint{i}",
+                joint=joint,
+                body=f"body{i}",
+                M_body=M,
+                parent=None if parent < 0 else f"body{parent}",
+                S_parent=S_parent,
+                S_body=S_body,
+            )
+        )
+    model = Model.from_joints(connections, gravity=other.gravity.linear)
+    return Twin(model, other)
+
+
+def _cylinder(axis):
+    both = pin.JointModelComposite(pin.JointModelPrismaticUnaligned(axis))
+    both.addJoint(pin.JointModelRevoluteUnaligned(axis))
+    return both
