@@ -17,7 +17,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_identify import add_identification
-from mbs_dynamics.cli_simulate import add_commands, add_robot, robot_of
+from mbs_dynamics.cli_simulate import add_commands, add_part, add_robot, robot_of
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
@@ -39,8 +39,7 @@ def command_line() -> argparse.ArgumentParser:
         "info", help="print a robot's tree, masses, limits, warnings and operation counts"
     )
     add_robot(info)
-    info.add_argument("--root", help="link to take as the ground (default: the root link)")
-    info.add_argument("--tip", help="keep only the chain from the root to this link")
+    add_part(info)
     info.set_defaults(run=_info)
 
     count = commands.add_parser(
@@ -246,7 +245,7 @@ def describe(model: mbs.Model) -> Iterable[str]:
     """Yield the lines that describe a model, as ``mbs-dynamics info`` prints them."""
     mass = sum(body.inertia.mass for body in model.bodies)
     yield (
-        f"{model.name}: {model.n} coordinates, {model.nb} moving bodies, "
+        f"{model.name}: {model.size}, {model.nb} moving bodies, "
         f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
     )
     yield from ("", "Tree")
@@ -280,12 +279,15 @@ def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
     depth = {GROUND: 0}
     for i in preorder(model.parents):
         body, depth[i] = model.bodies[i], depth[model.parents[i]] + 1
-        axis = body.joint.screw[:3] if body.joint.screw[:3].any() else body.joint.screw[3:]
+        axis = ""
+        if body.joint.nv == 1:
+            X = body.joint.screw
+            axis = _vector(X[:3] if X[:3].any() else X[3:])
         yield [
             "  " * depth[i] + body.name,
             body.joint.name,
             body.joint.kind,
-            _vector(axis),
+            axis,
             f"{body.inertia.mass:.5g}",
             _vector(body.inertia.com),
             ", ".join(merged.get(i, [])),

@@ -24,32 +24,24 @@ from mbs_dynamics.errors import ArgumentError, SimulationError, listed
 from mbs_dynamics.files import read_table
 from mbs_dynamics.integrate import (
     METHODS,
-    BodyMotion,
-    FloatingMotion,
     JointForces,
     Motion,
     load_motion,
     simulate,
-    simulate_floating,
     stop_events,
 )
 from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
-from mbs_dynamics.integrate.floating import BASE, has_floating_base
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
-
-Simulated = Motion | FloatingMotion
-"""What the command simulates."""
 
 
 def add_commands(commands: Any) -> None:
     """Add the two commands to the parser's subcommands."""
     run = commands.add_parser("simulate", help="simulate a robot, under gravity and torques")
     add_robot(run)
-    run.add_argument("--root", help="link to take as the ground (default: the root link)")
-    run.add_argument("--tip", help="keep only the chain from the root to this link")
+    add_part(run)
     add_state(run)
     run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
     run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
@@ -79,8 +71,7 @@ def add_commands(commands: Any) -> None:
     plot.add_argument("file", type=Path, help="the file of simulate, a bag, or a table")
     add_reading(plot)
     plot.add_argument("--robot", help="the robot, for an animation")
-    plot.add_argument("--root", help="as for simulate")
-    plot.add_argument("--tip", help="as for simulate")
+    add_part(plot)
     _add_pictures(plot)
     plot.set_defaults(run=_plot)
 
@@ -96,6 +87,20 @@ def add_robot(parser: argparse.ArgumentParser, **more: Any) -> None:
         metavar="ARGS",
         help='arguments of the .xacro, such as "ur_type:=ur5e name:=ur"',
     )
+
+
+def add_part(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select a part of a robot and its base."""
+    parser.add_argument("--root", help="link to take as the ground (default: the root link)")
+    parser.add_argument("--tip", help="keep only the chain from the root to this link")
+    parser.add_argument("--floating-base", action="store_true",
+                        help="move the root link by a free joint")  # fmt: skip
+
+
+def part_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of :func:`add_part`, as ``Model.from_urdf`` takes them."""
+    every = {name: getattr(options, name) for name in ("root", "tip", "floating_base")}
+    return {name: value for name, value in every.items() if value}
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +143,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 def model_code(path: Path, options: argparse.Namespace) -> str:
     """Return a Python expression for the model of a command line."""
-    chain = "".join(f", {name}={x!r}" for name in ("root", "tip") if (x := getattr(options, name)))
+    chain = "".join(f", {name}={x!r}" for name, x in part_of(options).items())
     source = repr(str(path))
     if path.suffix == ".xacro":
         given = split_arguments("xacro_args", options.xacro_args)
@@ -147,20 +152,13 @@ def model_code(path: Path, options: argparse.Namespace) -> str:
 
 
 def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
-    """Return the initial positions and rates (n,)."""
-    q = _vector("--q", model, options.q, np.clip(np.zeros(model.n), model.lower, model.upper))
-    return q, _vector("--qd", model, options.qd, np.zeros(model.n))
+    """Return the initial positions (nq,) and rates (n,)."""
+    q = _vector("--q", model.position_names, options.q, model.neutral(within_limits=True))
+    return q, _vector("--qd", model.velocity_names, options.qd, np.zeros(model.n))
 
 
-def motion_of_robot(path: Path) -> Simulated:
-    """Return the motion in a file; ArgumentError if it is missing or that of a single body."""
-    motion = _motion(path)
-    if isinstance(motion, BodyMotion):
-        raise ArgumentError(f"{path} contains the motion of a single body, not of a robot")
-    return motion
-
-
-def _motion(path: Path) -> Simulated | BodyMotion:
+def motion_in(path: Path) -> Motion:
+    """Return the motion in a file; ArgumentError if it is missing."""
     try:
         return load_motion(path)
     except FileNotFoundError as error:
@@ -174,7 +172,7 @@ def _recorded(options: argparse.Namespace) -> Motion:
     columns = dict(options.columns)
     found = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
     if options.robot is not None:
-        found = found.of(robot(options.robot, options.root, options.tip))
+        found = found.of(robot(options.robot, **part_of(options)))
     unknown = np.full(found.q.shape, np.nan)
     return Motion(
         t=found.t - found.t[0],
@@ -195,19 +193,17 @@ def _add_pictures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--animation", type=Path, metavar="FILE", help="animate it: .gif")
 
 
-def robot(
-    name: str, root: str | None = None, tip: str | None = None, xacro_args: str = ""
-) -> mbs.Model:
+def robot(name: str, xacro_args: str = "", **part: Any) -> mbs.Model:
     """Return the model of a URDF or .xacro, or of a robot shipped here, without warnings."""
     source = robot_source(robot_file(name), xacro_args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(source, root=root, tip=tip)
+        return mbs.Model.from_urdf(source, **part)
 
 
 def robot_of(options: argparse.Namespace) -> mbs.Model:
     """Return the model of a command line."""
-    return robot(options.robot, options.root, options.tip, options.xacro_args)
+    return robot(options.robot, options.xacro_args, **part_of(options))
 
 
 def robot_source(path: Path, xacro_args: str) -> Path | str:
@@ -233,22 +229,22 @@ def _setting(text: str) -> tuple[str, float]:
 
 
 def _vector(
-    option: str, model: mbs.Model, given: Sequence[tuple[str, float]], x: FloatArray
+    option: str, names: Sequence[str], given: Sequence[tuple[str, float]], x: FloatArray
 ) -> FloatArray:
     """Return x with the settings of a command line in it."""
     if not all(joint for joint, _ in given):
-        if len(given) != model.n or any(joint for joint, _ in given):
+        if len(given) != len(names) or any(joint for joint, _ in given):
             got = " ".join(f"{joint}={x:g}" if joint else f"{x:g}" for joint, x in given)
             raise ArgumentError(
-                f"{option} takes JOINT=VALUE of any joints, or {model.n} values, those of "
-                f"{listed(model.joint_names)}; got {got}"
+                f"{option} takes JOINT=VALUE of any joints, or {len(names)} values, those of "
+                f"{listed(names)}; got {got}"
             )
         return np.array([value for _, value in given])
     x = x.copy()
     for joint, value in given:
-        if joint not in model.joint_names:
-            raise mbs.UnknownJointError(joint, model.joint_names)
-        x[model.joint_names.index(joint)] = value
+        if joint not in names:
+            raise mbs.UnknownJointError(joint, names)
+        x[names.index(joint)] = value
     return x
 
 
@@ -289,7 +285,7 @@ def _simulate(options: argparse.Namespace) -> int:
 class _Computed(NamedTuple):
     """The result of a simulation."""
 
-    motion: Simulated
+    motion: Motion
     taken: float
     """Computing time in s."""
     failed: SimulationError | None = None
@@ -365,26 +361,21 @@ def _moved(
     qd: FloatArray,
     options: argparse.Namespace,
     observe: Callable[..., None] | None,
-) -> Simulated:
-    """Return the motion; of a model with a floating base that on SE(3)."""
-    base = 6 if has_floating_base(model) else 0
+) -> Motion:
     given: dict[str, Any] = {
         "duration": options.duration,
         "step": options.step,
         "every": options.every,
         "method": options.method,
         "events": stop_events(model),
-        "forces": _forces(model, base, options),
+        "forces": _forces(model, options),
     }
     if options.torques is not None:
-        given["control"] = _profile(options.torques, model.joint_names[base:])
+        given["control"] = _profile(options.torques, model.velocity_names)
     if observe is not None:
-        none = np.zeros(model.n - base)
+        none = np.zeros(model.n)
         given["control"] = _observed(given.get("control", lambda *state: none), observe)
-    if not base:
-        return simulate(model, q, qd, **given)
-    C, V = mbs.forward_kinematics(model, q)[BASE], mbs.twists(model, q, qd)[BASE]
-    return simulate_floating(model, C, V, q[base:], qd[base:], **given)
+    return simulate(model, q, qd, **given)
 
 
 def _observed(law: Law, observe: Callable[..., None]) -> Law:
@@ -397,18 +388,21 @@ def _observed(law: Law, observe: Callable[..., None]) -> Law:
     return torques
 
 
-def _forces(model: mbs.Model, base: int, options: argparse.Namespace) -> JointForces | None:
-    """Return damping, friction and stops; a floating base has none."""
+def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None:
+    """Return damping, friction and stops; a free joint has none."""
     if not (options.friction or options.stops or options.damping is not None):
         return None
     stated = None if options.friction else 0.0
     damping: ArrayLike | None = stated
     if options.damping is not None:
-        damping = np.where(np.arange(model.n) < base, 0.0, options.damping)
+        damping = np.full(model.n, options.damping)
+        for joint in model.joints:
+            if joint.kind == "free":
+                damping[joint.velocities] = 0.0
     return JointForces.of(model, damping=damping, friction=stated, stops=options.stops)
 
 
-def _report(model: mbs.Model, motion: Simulated, steps: int, taken: float) -> None:
+def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
     span = motion.t[-1]
     print(f"{model.name}: {span:g} s in {steps} steps by {motion.method}, in {taken:.2f} s")
     with np.errstate(invalid="ignore"):  # of a failed simulation
@@ -418,17 +412,16 @@ def _report(model: mbs.Model, motion: Simulated, steps: int, taken: float) -> No
         print(f"  {event.t:.4f} s: {event.name}")
     if len(motion.events) > 20:
         print(f"  and {len(motion.events) - 20} times more")
-    if isinstance(motion, FloatingMotion):
-        x, y, z = motion.C[-1, :3, 3]
-        print(f"base at the end: x {x:.4f}, y {y:.4f}, z {z:.4f} m")
     print("joint, position and rate at the end:")
-    width = max(map(len, motion.joint_names), default=0)
-    for name, position, rate in zip(motion.joint_names, motion.q[-1], motion.qd[-1], strict=True):
-        print(f"  {name:{width}} {position:10.4f} {rate:10.4f}")
+    width = max(map(len, model.joint_names), default=0)
+    for joint in model.joints:
+        states = motion.q[-1, model.positions_of(joint)], motion.qd[-1, joint.velocities]
+        numbers = "  ".join("".join(f" {x:10.4f}" for x in state) for state in states)
+        print(f"  {joint.name:{width}}{numbers}")
 
 
 def _write(
-    motion: Simulated | BodyMotion,
+    motion: Motion,
     options: argparse.Namespace,
     model: Callable[[], mbs.Model],
     out: Path | None = None,
@@ -440,24 +433,21 @@ def _write(
         write_figure(motion, options.figure)
         print(f"wrote {options.figure}")
     if options.animation is not None:
-        if isinstance(motion, BodyMotion):
-            raise ArgumentError("an animation shows the motion of a robot, not of a body")
         write_animation(model(), motion, options.animation)
         print(f"wrote {options.animation}")
 
 
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
-    motion: Simulated | BodyMotion
     if options.file.suffix in MOTIONS and not options.columns and is_motion(options.file):
-        motion = _motion(options.file)
+        motion = motion_in(options.file)
     else:
         motion = _recorded(options)
     if options.animation is not None and options.robot is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
-    _write(motion, options, lambda: robot(options.robot, options.root, options.tip))
+    _write(motion, options, lambda: robot(options.robot, **part_of(options)))
     return 0
 
 

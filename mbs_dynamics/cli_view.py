@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.cli_simulate import (
     add_page,
+    add_part,
     add_robot,
     add_state,
     initial_state,
     model_code,
-    motion_of_robot,
+    motion_in,
     robot_file,
     robot_of,
     robot_source,
@@ -32,8 +33,7 @@ def add_view(commands: Any) -> None:
     """Add the subcommand."""
     view = commands.add_parser("view", help="show a robot in the browser, on this machine only")
     add_robot(view, nargs="?")
-    view.add_argument("--root", help="link to take as the ground (default: the root link)")
-    view.add_argument("--tip", help="keep only the chain from the root to this link")
+    add_part(view)
     add_state(view)
     view.add_argument(
         "--package-path",
@@ -92,7 +92,7 @@ def _view(options: argparse.Namespace) -> int:
 
     if options.write is not None:
         check_picture(options.write, bool(options.motion))
-    motions = [motion_of_robot(path) for path in options.motion]
+    motions = [motion_in(path) for path in options.motion]
     path = robot_file(options.robot)
     model = robot_of(options)
     opened = open_page(
@@ -128,7 +128,7 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def _live(options: argparse.Namespace) -> int:
-    given = ("robot", "xacro_args", "write", "motion", "q", "qd", "root", "tip")
+    given = ("robot", "xacro_args", "write", "motion", "q", "qd", "root", "tip", "floating_base")
     refused = [name for name in given if getattr(options, name)]
     if refused:
         raise ArgumentError(f"--ros shows a live robot and does not take {refused[0]!r}")

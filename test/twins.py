@@ -21,6 +21,27 @@ MIXED = ("free", "revolute", "spherical", "planar", "prismatic", "translation", 
 """Kinds of joints that both have."""
 
 
+AXIAL = ("revolute", "prismatic", "cylindrical")
+"""Those about any axis; that of planar ones is z in Pinocchio."""
+
+
+def _cylinder(axis):
+    both = pin.JointModelComposite(pin.JointModelPrismaticUnaligned(axis))
+    both.addJoint(pin.JointModelRevoluteUnaligned(axis))
+    return both
+
+
+MOVERS = {
+    "free": pin.JointModelFreeFlyer,
+    "spherical": pin.JointModelSpherical,
+    "planar": pin.JointModelPlanar,
+    "translation": pin.JointModelTranslation,
+    "revolute": pin.JointModelRevoluteUnaligned,
+    "prismatic": pin.JointModelPrismaticUnaligned,
+    "cylindrical": _cylinder,
+}
+
+
 class Twin:
     """A model and that of Pinocchio with joints of the same names: v_pin = T v."""
 
@@ -74,18 +95,8 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         parents.append(parent)
         m, c = rng.uniform(0.5, 2.0), rng.uniform(-0.2, 0.2, 3)
         inertia = pin.Inertia(m, c, pin.Inertia.Random().inertia)
-        z = kind in ("planar", "translation", "spherical", "free")  # of which that is the axis
-        takes = {} if z else {"axis": axis}
-        joint = macro_joint(kind, **takes)
-        mover = {
-            "free": pin.JointModelFreeFlyer,
-            "spherical": pin.JointModelSpherical,
-            "planar": pin.JointModelPlanar,
-            "translation": pin.JointModelTranslation,
-            "revolute": lambda: pin.JointModelRevoluteUnaligned(axis),
-            "prismatic": lambda: pin.JointModelPrismaticUnaligned(axis),
-            "cylindrical": lambda: _cylinder(axis),
-        }[kind]()
+        joint = macro_joint(kind, **{"axis": axis} if kind in AXIAL else {})
+        mover = MOVERS[kind](axis) if kind in AXIAL else MOVERS[kind]()
         above = 0 if parent < 0 else other.getJointId(f"joint{parent}")
         place = connections[parent].S_body if parent >= 0 else np.eye(4)
         home = pin.SE3(np.linalg.inv(place) @ S_parent)
@@ -108,9 +119,3 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         )
     model = Model.from_joints(connections, gravity=other.gravity.linear)
     return Twin(model, other)
-
-
-def _cylinder(axis):
-    both = pin.JointModelComposite(pin.JointModelPrismaticUnaligned(axis))
-    both.addJoint(pin.JointModelRevoluteUnaligned(axis))
-    return both

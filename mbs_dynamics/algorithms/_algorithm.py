@@ -51,6 +51,7 @@ ARRAYS = (
     "qddd",
     "qdddd",
     "tau",
+    "u",
     "v",
     "q2",
     "motion",

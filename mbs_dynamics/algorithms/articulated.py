@@ -41,13 +41,13 @@ class ArticulatedInertias:
         one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. An ``armature``
         (n,) is added to d. Raises SingularError, naming the joint, if one d_c is not positive.
         """
-        rest, free = self.M[i], self.armature is None
+        rest, armature = self.M[i], self.armature
         columns = list(zip(self.model.bodies[i].joint.velocities, self.rep.screw(i).T, strict=True))
         U, d = [], []
         for k, S in reversed(columns):
             U.append(rest @ S)
-            d.append(self.pivot(k, S @ U[-1] if free else S @ U[-1] + self.armature[k]))
-            rest = without(rest, S, U[-1], d[-1], free=free)
+            d.append(self.pivot(k, S @ U[-1] if armature is None else S @ U[-1] + armature[k]))
+            rest = without(rest, S, U[-1], d[-1], free=armature is None)
         self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest
 
@@ -57,8 +57,9 @@ class Articulated:
 
     Both are arrays with an entry for each screw of the joint, S, psi (k, 6) and m_hat (k,); screws
     of one joint are treated as those of joints in series. Products with the inverse are those of
-    derivations.md, (12) to (14). For trees in which every joint has coordinates of its own. A product with M^-1 takes two recursions instead of
-    products with rows of U, which grow with the depth of the tree.
+    derivations.md, (12) to (14). For trees in which every joint has coordinates of its own. A
+    product with M^-1 takes two recursions instead of products with rows of U, which grow with the
+    depth of the tree.
     """
 
     def __init__(self, model: Tree, rep: Representation) -> None:

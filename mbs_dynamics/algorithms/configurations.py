@@ -59,11 +59,41 @@ def position_rates(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
     return _of_joints(model, "rates", q, v)
 
 
-def _of_joints(model: Tree, method: str, q: Any, other: Any) -> FloatArray:
+@algorithm(invariant=True)
+def increment_rates(model: Tree, u: ArrayLike, v: ArrayLike) -> FloatArray:
+    """Return the rates (..., n) of increments u with ``displaced(model, q, u)`` moving at v.
+
+    dexp_-u^-1 v of each joint: Mueller (dynamics), eqs. (88), (89).
+    """
+    return _of_joints(model, "increment_rates", u, v)
+
+
+@algorithm(invariant=True)
+def increment_velocities(model: Tree, u: ArrayLike, v: ArrayLike) -> FloatArray:
+    """Return the velocities (..., n) of ``displaced(model, q, u)`` where u has the rates v."""
+    return _of_joints(model, "increment_velocities", u, v)
+
+
+def transported(model: Tree, u: Any, p: Any) -> FloatArray:
+    """Return momenta p (n,) of the joints as they are seen after displacements u (n,)."""
+    return _of_joints(model, "transported", u, p)
+
+
+def momentum_rates(model: Tree, v: Any, p: Any) -> FloatArray:
+    """Return the rates ad_v^T p (n,) of that at the velocities v (n,)."""
+    return _of_joints(model, "momentum_rates", v, p)
+
+
+POSITIONS = ("displaced", "difference", "rates")
+"""Methods of groups whose first argument are positions."""
+
+
+def _of_joints(model: Tree, method: str, first: Any, second: Any) -> FloatArray:
     """Return the results of a method of the group of each joint, in the order of q."""
     found = [np.zeros(0)]
     for joint in model.model.joints:
         at = model.model.positions_of(joint)
-        part = other[at] if method == "difference" else other[joint.velocities]
-        found.append(getattr(joint.group, method)(q[at], part, joint.name))
+        x = first[at] if method in POSITIONS else first[joint.velocities]
+        y = second[at] if method == "difference" else second[joint.velocities]
+        found.append(getattr(joint.group, method)(x, y, joint.name))
     return np.concatenate(found)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,7 +115,8 @@ def _articulated_body(
         inertias.begin(i)
     for i, parent in model.inward():
         U[i], d[i], rest = inertias.eliminate(i, parent)
-        u_i, added = [], 0.0
+        u_i: list[Any] = []
+        added: Any = 0.0
         for k, S in reversed(list(enumerate(rep.screw(i).T))):
             u_i.append(given[i][k] - S @ (p[i] + added if u_i else p[i]))
             added = U[i][k] * (u_i[-1] / d[i][k]) + added
@@ -122,7 +124,8 @@ def _articulated_body(
         p_rest = p[i] + rest @ drift[i] + added
         p[parent] = p[parent] + rep.carry(i).T @ p_rest
     for i, parent in model.outward():
-        a_i, qdd_i = rep.carry(i) @ a[parent] + drift[i], []
+        a_i = rep.carry(i) @ a[parent] + drift[i]
+        qdd_i: list[Any] = []
         for k, S in enumerate(rep.screw(i).T):
             qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
             a_i = a_i + S * qdd_i[-1]

@@ -38,8 +38,8 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
     or ``"mixed"``, or ``"auto"``.
 
-    M_ij = S_i^T M^c_i S_j, blocks (k_i, k_j), with the composite inertia M^c_i of all bodies that joint i moves, in
-    O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
+    M_ij = S_i^T M^c_i S_j, blocks (k_i, k_j), with the composite inertia M^c_i of all bodies that
+    joint i moves, in O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
 
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """

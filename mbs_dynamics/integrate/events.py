@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.algorithms.configurations import (
+    difference,
+    displaced,
+    increment_rates,
+    increment_velocities,
+)
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.forces import State
-from mbs_dynamics.integrate.groups import Group
 from mbs_dynamics.model.model import Model
 
 EventFunction = Callable[..., float]
@@ -29,21 +34,19 @@ STOP = "stop"
 
 
 def stop_events(model: Model) -> dict[str, EventFunction]:
-    """Return event functions for joints that reach a position limit, by joint and end.
-
-    For :func:`simulate` and :func:`simulate_floating`.
-    """
+    """Return event functions for joints that reach a position limit, by joint and end."""
     found: dict[str, EventFunction] = {}
     for end, limits in (("lower", model.lower), ("upper", model.upper)):
-        for k, (name, limit) in enumerate(zip(model.joint_names, limits, strict=True)):
-            if np.isfinite(limit):
-                found[f"{name} at its {end} limit"] = _distance(k - model.n, float(limit))
+        for at, k in model.single:
+            if np.isfinite(limits[k]):
+                name = f"{model.velocity_names[k]} at its {end} limit"
+                found[name] = _distance(int(at), float(limits[k]))
     return found
 
 
-def _distance(k: int, limit: float) -> EventFunction:
-    """Return q_k - limit, k counted from the last joint: a floating base is not among them."""
-    return lambda t, *state: float(state[-2][k]) - limit
+def _distance(at: int, limit: float) -> EventFunction:
+    """Return the distance of a position from its limit."""
+    return lambda t, q, qd: float(q[at]) - limit
 
 
 class Crossing:
@@ -142,29 +145,25 @@ def _of(state: State, member: tuple[int, ...]) -> State:
 # -- interpolation between two states --------------------------------------------------------------
 
 
-def between_joints(before: State, after: State, h: float) -> Between:
-    """Return q and qd by the cubic through both states, and its rate."""
-    (q0, v0), (q1, v1) = before, after
-    cubic = _cubic(q1 - q0, h * v0, h * v1)
+def between(model: Model) -> Interpolation:
+    """Return the interpolation of q and qd by the cubic through both states, in increments of q.
 
-    def at(s: float) -> State:
-        change, slope = cubic(s)
-        return q0 + change, slope / h
+    With q = q_0 exp(u), u is the cubic in the algebra, and qd has its rate: D (88), (89).
+    """
 
-    return at
+    def interpolated(before: State, after: State, h: float) -> Between:
+        (q0, v0), (q1, v1) = before, after
+        u = np.asarray(difference(model, q0, q1))
+        cubic = _cubic(u, h * v0, h * np.asarray(increment_rates(model, u, v1)))
 
+        def at(s: float) -> State:
+            change, slope = cubic(s)
+            v = np.asarray(increment_velocities(model, change, slope / h))
+            return np.asarray(displaced(model, q0, change)), v
 
-def between_poses(group: Group, before: State, after: State, h: float) -> Between:
-    """Return C and V, with C = C_0 exp(X) and X the cubic in the algebra through both states."""
-    (C0, V0), (C1, V1) = before, after
-    X = group.log(group.inverse(C0) @ C1)
-    cubic = _cubic(X, h * V0, h * (group.dexp_inv(-X) @ V1))
+        return at
 
-    def at(s: float) -> State:
-        change, slope = cubic(s)
-        return C0 @ group.exp(change), group.dexp(-change) @ slope / h
-
-    return at
+    return interpolated
 
 
 def _cubic(

@@ -14,15 +14,7 @@ from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import BLUE, CURVES, GREY
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.floating import BASE, Base
-from mbs_dynamics.integrate.results import (
-    BodyMotion,
-    FloatingMotion,
-    Motion,
-    Trajectory,
-    check_joints,
-    checked_single,
-)
+from mbs_dynamics.integrate.results import Motion, check_joints, checked_single
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
@@ -49,7 +41,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _checked(motion: Trajectory, path: str | Path, kinds: tuple[str, ...]) -> Path:
+def _checked(motion: Motion, path: str | Path, kinds: tuple[str, ...]) -> Path:
     target = Path(path)
     if target.suffix not in kinds:
         raise ArgumentError(f"path must end in {', '.join(kinds)}; got {str(path)!r}")
@@ -57,11 +49,8 @@ def _checked(motion: Trajectory, path: str | Path, kinds: tuple[str, ...]) -> Pa
     return target
 
 
-def write_figure(motion: Trajectory, path: str | Path) -> None:
+def write_figure(motion: Motion, path: str | Path) -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
-
-    Of a floating mechanism the position of the base takes the place of the rates, and of a body
-    there are position (of one that turns about a point, its third axis), twist and wrench.
 
     Raises ArgumentError for another kind of file or a batch; BackendError without matplotlib.
     """
@@ -69,7 +58,12 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
     figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True, layout="constrained")
     for each in axes.flat:
         each.set_prop_cycle(color=CURVES)
-    for each, (values, label, names) in zip(axes.flat, _panels(motion), strict=False):
+    panels: list[tuple[FloatArray, str, Sequence[str]]] = [
+        (motion.q, "position, rad or m", motion.position_names),
+        (motion.qd, "rate, rad/s or m/s", ()),
+        (motion.tau, "torque, N m or N", ()),
+    ]
+    for each, (values, label, names) in zip(axes.flat, panels, strict=False):
         each.plot(motion.t, values, lw=1.0)
         each.set_ylabel(label)
         if names:
@@ -90,47 +84,19 @@ def write_figure(motion: Trajectory, path: str | Path) -> None:
     plt.close(figure)
 
 
-def _panels(motion: Trajectory) -> list[tuple[FloatArray, str, Sequence[str]]]:
-    """Return the arrays that are drawn with the energies, their labels, and their columns."""
-    if isinstance(motion, Motion):
-        return [
-            (motion.q, "position, rad or m", motion.joint_names),
-            (motion.qd, "rate, rad/s or m/s", ()),
-            (motion.tau, "torque, N m or N", ()),
-        ]
-    if isinstance(motion, FloatingMotion):
-        return [
-            (motion.q, "position, rad or m", motion.joint_names),
-            (motion.C[:, :3, 3], "position of the base, m", "xyz"),
-            (motion.tau, "torque, N m or N", ()),
-        ]
-    assert isinstance(motion, BodyMotion)
-    free = motion.C.shape[-1] == 4
-    place = (motion.C[:, :3, 3], "position, m") if free else (motion.C[:, :, 2], "third axis")
-    parts = ("wx", "wy", "wz", "vx", "vy", "vz")[: motion.V.shape[-1]]
-    return [
-        (*place, "xyz"),
-        (motion.V, "twist, rad/s and m/s", parts),
-        (motion.wrench, "wrench, N m and N", ()),
-    ]
-
-
-def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | Path) -> None:
+def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
     """Write an animation (.gif) of the bodies as lines from joint to joint, in real time.
 
     Raises ArgumentError for another kind of file, a batch, or a motion of other joints;
     BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    check_joints(motion, model.joint_names)
+    check_joints(motion, model.velocity_names)
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     count = max(int(motion.t[-1] * FRAMES_PER_SECOND), 1) + 1
     rows = np.unique(np.linspace(0, len(motion) - 1, count).round().astype(int))
-    if isinstance(motion, FloatingMotion):
-        segments = _segments(model, Base(model).poses(motion.C[rows], motion.q[rows]), BASE)
-    else:
-        segments = _segments(model, forward_kinematics(model, motion.q[rows]))
+    segments = _segments(model, forward_kinematics(model, motion.q[rows]))
     figure = plt.figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot(projection="3d")
     lines = [axes.plot([], [], [], "o-", lw=2.0, ms=3.0, color=BLUE)[0] for _ in segments[0]]
@@ -151,11 +117,11 @@ def write_animation(model: Model, motion: Motion | FloatingMotion, path: str | P
     plt.close(figure)
 
 
-def _segments(model: Model, C: FloatArray, base: int = GROUND) -> FloatArray:
+def _segments(model: Model, C: FloatArray) -> FloatArray:
     """Return the lines (N, lines, 2, 3) from each body's origin to its parent's, and to frames.
 
     Frames are those of links that are merged into a body without children, such as a tool. No line
-    is drawn to a floating base.
+    is drawn to the body of a free joint.
     """
     names = [model.bodies[i].name for i in range(model.nb)]
     ends = [frame for frame in model.frames.values() if frame.name not in names]
@@ -163,9 +129,11 @@ def _segments(model: Model, C: FloatArray, base: int = GROUND) -> FloatArray:
     origins = C[..., :3, 3]
     ground = np.zeros((len(C), 3))
     lines = []
-    for i, p in list(enumerate(model.parents))[base + 1 :]:
+    for i, p in enumerate(model.parents):
+        if model.bodies[i].joint.kind == "free":
+            continue
         lines.append(np.stack([ground if p == GROUND else origins[:, p], origins[:, i]], axis=1))
     for frame in ends:
         tip = (C[:, frame.body] @ frame.placement)[:, :3, 3]
         lines.append(np.stack([origins[:, frame.body], tip], axis=1))
-    return np.stack(lines, axis=1)
+    return np.stack(lines or [np.stack([origins[:, 0]] * 2, axis=1)], axis=1)

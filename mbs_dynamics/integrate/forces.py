@@ -37,7 +37,7 @@ Law = Callable[..., ArrayLike]
 """A control law: time and :data:`State` to torques or wrenches."""
 
 State = tuple[FloatArray, ...]
-"""Arguments of laws and events after the time: (q, qd), (C, V), or (C, V, q, qd)."""
+"""Arguments of laws and events after the time: q and qd."""
 
 
 class Drive:
@@ -215,7 +215,8 @@ class JointForces:
         inertia = np.zeros(model.n)
         if stops:
             lower, upper = model.lower, model.upper
-            inertia = np.diag(mass_matrix(model, middle(lower, upper))).copy()
+            q = model.with_singles(model.neutral(), middle(lower, upper))
+            inertia = np.diag(mass_matrix(model, q)).copy()
         return cls(
             _each(model, "damping", stated.damping if damping is None else damping),
             _each(model, "friction", stated.friction if friction is None else friction),

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of a model in joint coordinates.
+"""Simulation of a model.
 
 implicit_midpoint is variational: symplectic, of order 2, implicit. The discrete Lagrangian
 h L((q0 + q1) / 2, (q1 - q0) / h) gives, with v = (q1 - q0) / h, the midpoint qm = q0 + h v / 2 and
@@ -9,7 +9,13 @@ momenta p,
     M(qm) v = p0 + h f / 2,    p1 = p0 + h f,    f = C(qm, v)^T v - g(qm) + tau,
 
 which is the implicit midpoint rule for Hamilton's equations. It conserves the momenta of symmetries
-and keeps the energy within a bound over any time. v is found by iteration.
+and keeps the energy within a bound over any time. v is found by iteration. On the groups of joints
+qm = q0 exp(h v / 2), the momenta are seen from the bodies,
+
+    M(qm) v = Ad^T p0 + h f / 2,    p1 = Ad^T (Ad^T p0 + h f),    f less ad_v^T M v,
+
+with Ad of exp(h v / 2): so the spatial momentum of a floating mechanism changes by that of the
+applied wrenches alone, Mueller (dynamics), eq. (79).
 """
 
 from __future__ import annotations
@@ -31,14 +37,16 @@ from mbs_dynamics.algorithms import (
     momenta,
     potential_energy,
 )
+from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
+from mbs_dynamics.integrate.charts import Arrangement, chart_of
 from mbs_dynamics.integrate.driver import Course, Record, Run
-from mbs_dynamics.integrate.events import EventFunction, between_joints
+from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
     Drive,
     Features,
@@ -71,7 +79,7 @@ from mbs_dynamics.representation.tree import Tree
 # -- the integrators -------------------------------------------------------------------------------
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
-"""The integrators of :func:`simulate` and :func:`simulate_floating`."""
+"""The integrators of :func:`simulate`."""
 
 
 class Problem(NamedTuple):
@@ -89,6 +97,11 @@ class Problem(NamedTuple):
     def features(self) -> Features:
         """Which forces there are in the joints."""
         return Features() if self.forces is None else self.forces.features
+
+    @property
+    def states(self) -> Arrangement:
+        """How q and qd are put into arrays."""
+        return Arrangement(self.model)
 
     @property
     def wrenches(self) -> bool:
@@ -159,21 +172,24 @@ class Problem(NamedTuple):
 
 
 def state_rate(problem: Problem) -> Field:
-    """Return the rate (qd, qdd) (..., 2, n) of the state under all forces, as one kernel."""
+    """Return the rate (qd, qdd) of the state under all forces, as one kernel."""
+    states = problem.states
 
     def equations(
         model: Tree, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
     ) -> Array:
-        q, qd = state
-        return np.array([qd, problem.acceleration(model, q, qd, effort, wrenches, joints)])
+        q, qd = states.parts(state)
+        qdd = problem.acceleration(model, q, qd, effort, wrenches, joints)
+        return states.joined(qd, qdd)
 
-    inputs = {"state": (2, problem.model.n)}
+    inputs = {"state": states.shape()}
     key = problem.features, problem.solver
     return field_of(*problem.kernel("state_rate", equations, inputs, key=key, step=False))
 
 
 def stage_rate(problem: Problem) -> Field:
     """Return the rate of the state in a stage of a Runge-Kutta step, see :meth:`Step.held`."""
+    states = problem.states
 
     def equations(
         model: Tree,
@@ -185,46 +201,48 @@ def stage_rate(problem: Problem) -> Field:
         joints: Any = None,
     ) -> Array:
         step = problem.step(model, effort, wrenches, joints)
-        held = step.held(begun[0], begun[1], h[()])
-        return np.array([state[1], step.acceleration(state[0], state[1], held)])
+        (q0, qd0), (q, qd) = states.parts(begun), states.parts(state)
+        return states.joined(qd, step.acceleration(q, qd, step.held(q0, qd0, h[()])))
 
-    shape = 2, problem.model.n
+    shape = states.shape()
     inputs, key = {"state": shape, "begun": shape}, (problem.features, problem.solver)
     return field_of(*problem.kernel("stage_rate", equations, inputs, key=key), stepwise=True)
 
 
 class JointLayout(Layout):
-    """Arrays (..., 2, n) of q and qd."""
+    """Arrays of q and qd."""
 
-    axes = 2
+    def __init__(self, model: Model) -> None:
+        self.model, self.states = model, Arrangement(model)
+        self.axes = self.states.axes
 
     def pack(self, *state: FloatArray) -> FloatArray:
         """Return the array of q and qd."""
-        return np.stack(state, axis=-2)
+        packed: FloatArray = self.states.joined(*state)
+        return packed
 
     def seen(self, x: FloatArray) -> State:
         """Return q and qd."""
-        return x[..., 0, :], x[..., 1, :]
+        q, qd, *_ = self.states.parts(x)
+        return q, qd
 
 
 class MidpointLayout(JointLayout):
-    """Arrays (..., 4, n) of q, qd, the momenta p, and rates to begin the iteration with."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    """Arrays of q, qd, the momenta p, and rates to begin the iteration with."""
 
     def pack(self, *state: FloatArray) -> FloatArray:
         """Return the array of q and qd."""
-        q, qd = np.broadcast_arrays(*state)
+        q, qd = state
         p = (mass_matrix(self.model, q) @ qd[..., None])[..., 0]
-        return np.stack([q, qd, p, qd], axis=-2)
+        return super().pack(q, qd, p, qd)
 
 
 def joint_scheme(
     method: str, problem: Problem, h: float, start: State, tolerances: tuple[float, float]
 ) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    layout = MidpointLayout(problem.model) if method == "implicit_midpoint" else JointLayout()
+    kind = MidpointLayout if method == "implicit_midpoint" else JointLayout
+    layout, states = kind(problem.model), problem.states
     task = Task(layout, problem.inputs, h, layout.pack(*start))
     if method in STEPS:
         stepper = Stepper(
@@ -237,24 +255,14 @@ def joint_scheme(
         return FixedStep(task, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
         problem.refuse_stiff()
-        inputs = {"x": (4, problem.model.n), "v": (problem.model.n,)}
-        kernels = midpoint_kernels(problem, "midpoint", _midpoint, inputs)
-        return ImplicitMidpoint(task, kernels, np.s_[..., 3, :])
+        inputs = {"x": states.shape(4), "v": (problem.model.n,)}
+        rates, step = (
+            problem.kernel(f"midpoint_{name}", partial(_midpoint, finished=finished), inputs)
+            for name, finished in (("rates", False), ("step", True))
+        )
+        return ImplicitMidpoint(task, (rates, step), states.last())
     rate = state_rate if method == "dormand_prince" else stage_rate
-    return explicit(method, task, rate(problem), tolerances)
-
-
-def midpoint_kernels(
-    problem: Problem,
-    name: str,
-    equations: Callable[..., Any],
-    inputs: Mapping[str, tuple[int, ...]],
-) -> tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]]:
-    """Return the kernels of the next iterate of v, and of the state after the step."""
-    return (
-        problem.kernel(f"{name}_rates", partial(equations, finished=False), inputs),
-        problem.kernel(f"{name}_step", partial(equations, finished=True), inputs),
-    )
+    return explicit(method, task, rate(problem), tolerances, chart_of(problem.model, states))
 
 
 def applied_force(model: Tree, q: Array, effort: Array, wrenches: Any) -> Array:
@@ -294,15 +302,19 @@ def _midpoint(
     finished: bool,
 ) -> Array:
     """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
-    (q, qd, p, _), h = x, h[()]
+    states, h = Arrangement(model.model), h[()]
+    q, qd, p, _ = states.parts(x)
     known, damping = midpoint_damping(model, q, qd, joints, h)
-    qm = q + (0.5 * h) * v
+    half = (0.5 * h) * v
+    qm, p = displaced(model, q, half), transported(model, half, p)
     f = inertial_force(model, qm, v) + applied_force(model, qm, effort, wrenches) + known
+    if states.flat:  # p turns with the bodies by itself
+        f = f - momentum_rates(model, v, momentum(model, qm, v))
     if not finished:
         return solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
     p = p + h * f if joints is None else 2.0 * momentum(model, qm, v) - p
-    q = q + h * v
-    return np.array([q, solve_mass(model, q, p), p, v])
+    q, p = displaced(model, q, h * v), transported(model, half, p)
+    return states.joined(q, solve_mass(model, q, p), p, v)
 
 
 def solve_mass(model: Tree, q: Array, p: Array, armature: Any = 0.0) -> Array:
@@ -342,7 +354,10 @@ def simulate(
     progress: bool | None = None,
     backend: str | None = None,
 ) -> Motion:
-    """Return the motion of a model that starts at q, qd (..., n), every ``step`` seconds.
+    """Return the motion of a model that starts at q (..., nq) and qd (..., n), a state a ``step``.
+
+    Joints with several degrees of freedom move on their groups, without singularities: a free
+    joint is a floating base, and one body with a free or a spherical joint a body in space.
 
     Methods, with their orders:
 
@@ -383,14 +398,15 @@ def simulate(
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
     course = Course.of(duration, step, every, events, stop, progress)
-    start = batched(q=(q, (model.n,)), qd=(np.zeros(model.n) if qd is None else qd, (model.n,)))
+    q = model.checked_positions("q", q)
+    start = batched(q=(q, (model.nq,)), qd=(np.zeros(model.n) if qd is None else qd, (model.n,)))
     if method not in METHODS:
         raise UnknownMethodError(method, METHODS)
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, (model.n,), control, wrenches, course)
     problem = Problem(model, forces, inputs, backend, solver)
-    run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between_joints)
+    run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between(model))
     return run.go(
         lambda: joint_scheme(method, problem, course.h, start, accuracy),
         lambda record: _motion(problem, record, method),
@@ -448,7 +464,8 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
         kinetic=kinetic_energy(model, q, qd),
         potential=np.asarray(potential_energy(model, q)),
         momentum=momenta(model, q, qd, representation="spatial").sum(axis=-2),
-        joint_names=model.joint_names,
+        joint_names=model.velocity_names,
+        position_names=model.position_names,
         events=tuple(
             Event(x.name, x.t, x.state[0], x.state[1], member=x.member) for x in record.events
         ),
@@ -458,24 +475,24 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
 
 def _accelerations(problem: Problem, record: Record) -> FloatArray:
     """Return qdd at all states; NaN at those where the mass matrix is singular."""
-    states = np.stack(record.state, axis=-2)
-    n = states.shape[-1]
+    states, qd = problem.states.joined(*record.state), record.state[1]
+    last = problem.states.last()
     try:
         rate = state_rate(problem)
     except SingularError:  # whatever the state
-        return np.full(record.state[0].shape, np.nan)
+        return np.full(qd.shape, np.nan)
     try:
-        return rate(states, record.acted)[..., 1, :]
+        return np.asarray(rate(states, record.acted)[last])
     except SingularError:
-        flat: Any = [states.reshape(-1, 2, n)]
+        flat: Any = [states.reshape(-1, *problem.states.shape())]
         flat += [
             x.reshape(-1, *drive.shape)
             for x, drive in zip(record.acted, problem.inputs.drives, strict=True)
         ]
-        found = np.full((len(flat[0]), n), np.nan)
+        found = np.full((len(flat[0]), problem.model.n), np.nan)
         for k, (state, *values) in enumerate(zip(*flat, strict=True)):
             try:
-                found[k] = rate(state, tuple(values))[1]
+                found[k] = rate(state, tuple(values))[last]
             except SingularError:
                 continue
-        return found.reshape(record.state[0].shape)
+        return found.reshape(qd.shape)

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,36 +26,15 @@ MOTIONS = (".npz", ".csv")
 MOMENTUM_NAMES = ("Lx", "Ly", "Lz", "Px", "Py", "Pz")
 """The entries of the momentum, as a CSV file calls them."""
 
-JOINTS = ("q", "qd", "qdd", "tau")
-"""Arrays with an entry for each joint."""
-
-ORDER = ("t", "C", "V", *JOINTS, "wrench", "kinetic", "potential", "momentum")
-"""Of the columns of a CSV file."""
+ORDER = ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum")
+"""The arrays, in the order of the columns of a CSV file."""
 
 
-def _write(motion: Any, path: str | Path) -> None:
-    """Write a motion into a file."""
-    target = _known(path)
-    if target.suffix == ".npz":
-        np.savez_compressed(target, **_named(motion))
-        return
-    batch = motion.kinetic.shape[1:]
-    if batch:
-        raise ArgumentError(f"a CSV file takes one motion, not a batch {batch}")
-    names = getattr(motion, "joint_names", ())
-    size = motion.C.shape[-1] if hasattr(motion, "C") else 0
-    columns = [_flat(motion, name) for name in _fields(type(motion))]
-    with target.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(_header(type(motion), list(names), size))
-        writer.writerows([repr(float(x)) for x in row] for row in np.hstack(columns))
-
-
-def _read(kind: Any, path: str | Path) -> dict[str, Any]:
-    """Return the fields of a motion of this class from a file, events as a list of dicts."""
-    source = _known(path)
-    with _refused(source):
-        return _read_npz(kind, source) if source.suffix == ".npz" else _read_csv(kind, source)
+def _known(path: str | Path) -> Path:
+    target = Path(path)
+    if target.suffix not in MOTIONS:
+        raise ArgumentError(f"path must end in {', '.join(MOTIONS)}; got {str(path)!r}")
+    return target
 
 
 @contextmanager
@@ -69,152 +49,73 @@ def _refused(source: Path) -> Iterator[None]:
         raise ArgumentError(f"{source} is no {source.suffix} file of a motion: {said}") from error
 
 
-def _arrays_of(path: str | Path) -> set[str]:
-    """Return the names of the arrays in a file."""
-    source = _known(path)
-    with _refused(source):
-        if source.suffix == ".csv":
-            return {label.partition(":")[0] for label in read_table(source).names}
-        return set(read_arrays(source))
+def _shapes(positions: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays, after the axes of time and batch."""
+    n = (len(joints),)
+    every = {"q": (len(positions),), "qd": n, "qdd": n, "tau": n, "momentum": (6,)}
+    return {name: every.get(name, ()) for name in ORDER}
 
 
-def _known(path: str | Path) -> Path:
-    target = Path(path)
-    if target.suffix not in MOTIONS:
-        raise ArgumentError(f"path must end in {', '.join(MOTIONS)}; got {str(path)!r}")
-    return target
-
-
-def _fields(kind: Any) -> list[str]:
-    """Return the arrays of a class in the order of the columns of a CSV file."""
-    return [name for name in ORDER if name in kind.arrays()]
-
-
-# -- .npz ------------------------------------------------------------------------------------------
-
-
-def _named(motion: Any) -> dict[str, Any]:
-    """Return all that a file has, by name."""
-    kind, events = type(motion), motion.events
-    named = {name: getattr(motion, name) for name in kind.arrays()}
-    if hasattr(motion, "joint_names"):
-        named["joint_names"] = np.array(motion.joint_names, dtype=str)
-    named["method"] = np.array(motion.method)
-    named["event_names"] = np.array([event.name for event in events], dtype=str)
-    named["event_t"] = np.array([event.t for event in events])
-    named["event_member"] = np.array([event.member for event in events], dtype=int).reshape(
-        len(events), motion.kinetic.ndim - 1
-    )
-    for name in _states(kind):
-        shape = motion.kinetic.ndim
-        core = getattr(motion, name).shape[shape:]
-        rows = np.array([getattr(x, name) for x in events])
-        named[f"event_{name}"] = rows.reshape(len(events), *core)
-    return named
-
-
-def _states(kind: Any) -> list[str]:
-    """Return the fields of events that motions of a class have."""
-    return [name for name in ("q", "qd", "C", "V") if name in kind.arrays()]
-
-
-def _read_npz(kind: Any, source: Path) -> dict[str, Any]:
+def _read_npz(source: Path) -> dict[str, Any]:
+    """Return the fields of a motion, events as a list of dicts."""
     data = read_arrays(source)
-    states = [f"event_{name}" for name in _states(kind)]
-    joints = ["joint_names"] if "q" in kind.arrays() else []
-    wanted = (*_fields(kind), *joints, "method", "event_names", "event_t", *states)
-    missing = [name for name in wanted if name not in data]
+    events = ("event_names", "event_t", "event_q", "event_qd")
+    missing = [name for name in (*ORDER, "joint_names", "method", *events) if name not in data]
     if missing:
         raise ArgumentError(f"{source} is no file of a motion: it has no {', '.join(missing)}")
-    given = {name: data[name] for name in kind.arrays()}
-    _check_shapes(kind, source, given, len(data["joint_names"]) if joints else 0)
-    if joints:
-        given["joint_names"] = tuple(map(str, data["joint_names"]))
-    return {**given, "method": str(data["method"]), "events": _events(kind, data)}
-
-
-def _events(kind: Any, data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the fields of the events in a file; those of a batch say which simulation it was."""
+    joints = tuple(map(str, data["joint_names"]))
+    positions = tuple(map(str, data.get("position_names", joints)))
+    lead = np.shape(data["kinetic"])
+    for name, shape in _shapes(positions, joints).items():
+        valid, array = lead[:1] if name == "t" else (*lead, *shape), data[name]
+        if array.shape != valid or array.dtype != np.float64:
+            raise ArgumentError(
+                f"{source}: {name} is {array.dtype} {array.shape}; valid is float64 {valid}"
+            )
     count = len(data["event_t"])
     members = data.get("event_member", np.zeros((count, 0), dtype=int))
-    none = np.zeros((count, 0))
-    states: dict[str, Any] = {"q": none, "qd": none}
-    states |= {name: data[f"event_{name}"] for name in _states(kind)}
-    return [
-        {
-            "name": str(data["event_names"][k]),
-            "t": float(data["event_t"][k]),
-            "member": tuple(map(int, members[k])),
-            **{name: array[k] for name, array in states.items()},
-        }
+    found = [
+        Event(
+            str(data["event_names"][k]),
+            float(data["event_t"][k]),
+            data["event_q"][k],
+            data["event_qd"][k],
+            tuple(map(int, members[k])),
+        )
         for k in range(count)
     ]
+    return {
+        **{name: data[name] for name in ORDER},
+        "joint_names": joints,
+        "position_names": positions,
+        "method": str(data["method"]),
+        "events": tuple(found),
+    }
 
 
-def _check_shapes(kind: Any, source: Path, arrays: dict[str, Any], n: int) -> None:
-    lead = np.shape(arrays["kinetic"])
-    size = np.shape(arrays["C"])[-1] if "C" in arrays else 4
-    valid = {name: (*lead, *shape) for name, shape in kind.shapes(n, size).items()}
-    valid["t"] = lead[:1]
-    for name, array in arrays.items():
-        if array.shape != valid[name] or array.dtype != np.float64:
-            raise ArgumentError(
-                f"{source}: {name} is {array.dtype} {array.shape}; valid is float64 {valid[name]}"
-            )
+def _header(positions: Sequence[str], joints: Sequence[str]) -> list[str]:
+    names = {"q": positions, **dict.fromkeys(("qd", "qdd", "tau"), joints)}
+    labels: list[str] = []
+    for name in ORDER:
+        own = names.get(name)
+        some = [name] if own is None else [f"{name}:{each}" for each in own]
+        labels += MOMENTUM_NAMES if name == "momentum" else some
+    return labels
 
 
-# -- .csv ------------------------------------------------------------------------------------------
-
-
-def _labels(name: str, joints: list[str], size: int) -> list[str]:
-    """Return the names of the columns of an array."""
-    if name in JOINTS:
-        return [f"{name}:{joint}" for joint in joints]
-    if name == "C":  # the last row of a pose is known
-        return [f"C:{i}{j}" for i in range(3) for j in range(size)]
-    dim = 3 if size == 3 else 6
-    if name == "momentum":
-        return list(MOMENTUM_NAMES[:dim])
-    if name in ("V", "wrench"):
-        parts = ("wx", "wy", "wz", "vx", "vy", "vz")
-        if name == "wrench":
-            parts = ("tx", "ty", "tz", "fx", "fy", "fz")
-        return [f"{name}:{part}" for part in parts[:dim]]
-    return [name]
-
-
-def _header(kind: Any, joints: list[str], size: int) -> list[str]:
-    return [label for name in _fields(kind) for label in _labels(name, joints, size)]
-
-
-def _flat(motion: Any, name: str) -> FloatArray:
-    array = getattr(motion, name)
-    if name == "C":
-        array = array[:, :3]
-    flat: FloatArray = array.reshape(len(array), -1)
-    return flat
-
-
-def _read_csv(kind: Any, source: Path) -> dict[str, Any]:
+def _read_csv(source: Path) -> dict[str, Any]:
     table = read_table(source)
     head = table.names
-    joints = [x[2:] for x in head if x.startswith("q:")]
-    size = 3 if sum(x.startswith("C:") for x in head) == 9 else 4
-    if head != _header(kind, joints, size):
+    positions, joints = ([x[len(k) :] for x in head if x.startswith(k)] for k in ("q:", "qd:"))
+    if head != _header(positions, joints):
         raise ArgumentError(f"{source} is no file of a motion: its first line is not the header")
     data = np.stack([table.column(k) for k in range(len(head))], axis=1)
-    given: dict[str, Any] = {}
-    shapes, begun = kind.shapes(len(joints), size), 0
-    for name in _fields(kind):
-        width = len(_labels(name, joints, size))
-        part = data[:, begun : begun + width]
+    given: dict[str, Any] = {"joint_names": tuple(joints), "position_names": tuple(positions)}
+    begun = 0
+    for name, shape in _shapes(positions, joints).items():
+        width = math.prod(shape)
+        given[name] = data[:, begun : begun + width].reshape(len(data), *shape)
         begun += width
-        if name == "C" and size == 4:
-            last = np.tile([0.0, 0.0, 0.0, 1.0], (len(part), 1))
-            part = np.hstack([part, last])
-        given[name] = part.reshape(len(part), *shapes[name])
-    if "q" in shapes:
-        given["joint_names"] = tuple(joints)
     return given
 
 
@@ -228,47 +129,63 @@ class Event(NamedTuple):
     t: float
     """Time in s."""
     q: FloatArray
-    """(n,) positions at t, without those of a floating base; empty for a body."""
+    """(nq,) positions at t."""
     qd: FloatArray
     """(n,) rates at t."""
-    C: FloatArray | None = None
-    """Pose or rotation of a body or floating base at t; None for other results."""
-    V: FloatArray | None = None
-    """Its body-fixed twist or angular velocity at t."""
     member: tuple[int, ...] = ()
     """Index of the simulation in a batch."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Trajectory:
-    """Common part of all results of simulations: N instants, energies, events, files.
+class Motion:
+    """The motion of a model, the result of :func:`simulate`: N instants, energies, events, files.
 
     Units are SI. Arrays of a batch of simulations have its axes after the first.
     """
 
     t: FloatArray
     """(N,) time in s."""
+    q: FloatArray
+    """(N, ..., nq) positions in rad or m."""
+    qd: FloatArray
+    """(N, ..., n) rates in rad/s or m/s."""
+    qdd: FloatArray
+    """(N, ..., n) accelerations; NaN where the mass matrix is singular."""
+    tau: FloatArray
+    """(N, ..., n) motor torques in N m or N; if held, those of the step that begins."""
     kinetic: FloatArray
     """(N, ...) kinetic energy in J."""
     potential: FloatArray
     """(N, ...) potential energy in the field of gravity, in J."""
     momentum: FloatArray
     """(N, ..., 6) total momentum about the inertial origin, angular part first."""
+    joint_names: tuple[str, ...]
+    """Names of the n rates: those of the joints, see :attr:`mbs_dynamics.Model.velocity_names`."""
+    position_names: tuple[str, ...] = ()
+    """Names of the nq positions; those of the rates if empty."""
     method: str = ""
     events: tuple[Event, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.position_names:
+            object.__setattr__(self, "position_names", self.joint_names)
 
     def __len__(self) -> int:
         return len(self.t)
 
     def __repr__(self) -> str:
         last = f"to {self.t[-1]:g} s" if len(self) else "empty"
-        shape = getattr(self, "q", self.kinetic).shape
-        return f"<{type(self).__name__} {shape}, {last}, {self.method}>"
+        return f"<{type(self).__name__} {self.q.shape}, {last}, {self.method}>"
 
     @property
     def energy(self) -> FloatArray:
         """(N, ...) sum of kinetic and potential energy, in J."""
         return self.kinetic + self.potential
+
+    @property
+    def power(self) -> FloatArray:
+        """(N, ...) power of the motors in W."""
+        return np.asarray(np.sum(self.tau * self.qd, axis=-1))
 
     def save(self, path: str | Path) -> None:
         """Write a file ``.npz`` with all arrays by name, or ``.csv`` with a column for each entry.
@@ -276,115 +193,50 @@ class Trajectory:
         A CSV file contains no events. Raises ArgumentError for another kind of file, or for a batch
         and CSV.
         """
-        _write(self, path)
+        target = _known(path)
+        if target.suffix == ".npz":
+            np.savez_compressed(target, **self._named())
+            return
+        checked_single(self, "a CSV file takes")
+        columns = [getattr(self, name).reshape(len(self), -1) for name in ORDER]
+        with target.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(_header(self.position_names, self.joint_names))
+            writer.writerows([repr(float(x)) for x in row] for row in np.hstack(columns))
+
+    def _named(self) -> dict[str, Any]:
+        """Return all that a file .npz has, by name."""
+        named: dict[str, Any] = {name: getattr(self, name) for name in ORDER}
+        for name in ("joint_names", "position_names"):
+            named[name] = np.array(getattr(self, name), dtype=str)
+        events = self.events
+        named["method"] = np.array(self.method)
+        named["event_names"] = np.array([event.name for event in events], dtype=str)
+        named["event_t"] = np.array([event.t for event in events])
+        members = np.array([event.member for event in events], dtype=int)
+        named["event_member"] = members.reshape(len(events), self.kinetic.ndim - 1)
+        for name in ("q", "qd"):
+            rows = np.array([getattr(event, name) for event in events])
+            named[f"event_{name}"] = rows.reshape(len(events), getattr(self, name).shape[-1])
+        return named
 
     @classmethod
-    def load(cls: type[T], path: str | Path) -> T:
+    def load(cls, path: str | Path) -> Motion:
         """Return the result that :meth:`save` wrote.
 
         Raises ArgumentError, naming the file, for other contents; FileNotFoundError.
         """
-        given = _read(cls, path)
-        given["events"] = tuple(Event(**row) for row in given.get("events", ()))
-        return cls(**given)
-
-    @classmethod
-    def arrays(cls) -> tuple[str, ...]:
-        """Return the names of the fields that are arrays."""
-        return tuple(x.name for x in fields(cls) if x.type == "FloatArray")
-
-    @classmethod
-    def shapes(cls, n: int, size: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes after N and the batch, for n joints and poses of ``size`` rows."""
-        dim = 3 if size == 3 else 6
-        every = {
-            **dict.fromkeys(JOINTS, (n,)),
-            **dict.fromkeys(("V", "wrench", "momentum"), (dim,)),
-            "C": (size, size),
-        }
-        return {name: every.get(name, ()) for name in cls.arrays()}
+        source = _known(path)
+        with _refused(source):
+            return cls(**(_read_npz(source) if source.suffix == ".npz" else _read_csv(source)))
 
 
-T = TypeVar("T", bound=Trajectory)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _Joints(Trajectory):
-    """The part of joints, with n coordinates."""
-
-    q: FloatArray
-    """(N, ..., n) positions in rad or m."""
-    qd: FloatArray
-    """(N, ..., n) rates in rad/s or m/s."""
-    tau: FloatArray
-    """(N, ..., n) motor torques in N m or N; if held, those of the step that begins."""
-    joint_names: tuple[str, ...]
-
-    @property
-    def power(self) -> FloatArray:
-        """(N, ...) power of the motors in W."""
-        return np.asarray(np.sum(self.tau * self.qd, axis=-1))
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _Pose(Trajectory):
-    """The part of a body that moves freely."""
-
-    C: FloatArray
-    """(N, ..., 4, 4) poses, or (N, ..., 3, 3) rotations of a body on SO(3)."""
-    V: FloatArray
-    """(N, ..., 6) body-fixed twists, or (N, ..., 3) angular velocities."""
-
-    @property
-    def orthogonality(self) -> FloatArray:
-        """(N, ...) largest entry of R^T R - I: the deviation of R from a rotation matrix."""
-        R = self.C[..., :3, :3]
-        return np.asarray(np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)))
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Motion(_Joints):
-    """The motion of a model in its coordinates: the result of :func:`simulate`."""
-
-    qdd: FloatArray
-    """(N, ..., n) accelerations; NaN where the mass matrix is singular."""
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class BodyMotion(_Pose):
-    """The motion of a rigid body: the result of :func:`simulate_body`.
-
-    ``momentum`` has the shape of V: it is about the inertial origin, or the fixed point. Schemes
-    that integrate the momentum return their own; otherwise it is that of C and V.
-    """
-
-    wrench: FloatArray
-    """Body-fixed wrenches in addition to those of the body itself, of the shape of V; if held,
-    those of the step that begins."""
-
-    @property
-    def power(self) -> FloatArray:
-        """(N, ...) power of the applied wrenches in W."""
-        return np.asarray(np.sum(self.wrench * self.V, axis=-1))
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FloatingMotion(_Joints, _Pose):
-    """The motion of a mechanism on a floating base: the result of :func:`simulate_floating`.
-
-    C and V are those of the base; q, qd and tau of the n other joints.
-    """
-
-
-def load_motion(path: str | Path) -> Motion | BodyMotion | FloatingMotion:
-    """Return a result of any kind from a file that its ``save`` wrote.
+def load_motion(path: str | Path) -> Motion:
+    """Return the result of a simulation from a file that its ``save`` wrote.
 
     Raises ArgumentError, naming the file, for other contents; FileNotFoundError.
     """
-    found = _arrays_of(path)
-    if "C" not in found:
-        return Motion.load(path)
-    return BodyMotion.load(path) if "wrench" in found else FloatingMotion.load(path)
+    return Motion.load(path)
 
 
 def is_motion(path: Path) -> bool:
@@ -392,20 +244,23 @@ def is_motion(path: Path) -> bool:
 
     Raises ArgumentError for a file that cannot be read.
     """
-    return path.is_file() and "kinetic" in _arrays_of(path)
+    if not path.is_file():
+        return False
+    with _refused(path):
+        found = read_table(path).names if path.suffix == ".csv" else read_arrays(path)
+        return "kinetic" in found
 
 
-def check_joints(motion: Motion | FloatingMotion, joint_names: tuple[str, ...]) -> None:
-    """Raise ArgumentError unless a model with these joints can have the motion."""
-    names = joint_names[6 if isinstance(motion, FloatingMotion) else 0 :]
-    if motion.joint_names != names:
+def check_joints(motion: Motion, joint_names: tuple[str, ...]) -> None:
+    """Raise ArgumentError unless a model with these names of velocities can have the motion."""
+    if motion.joint_names != joint_names:
         raise ArgumentError(
             f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
-            f"{', '.join(names)}"
+            f"{', '.join(joint_names)}"
         )
 
 
-def checked_single(motion: Trajectory, what: str) -> None:
+def checked_single(motion: Motion, what: str) -> None:
     """Raise ArgumentError for a batch."""
     batch = motion.kinetic.shape[1:]
     if batch:

@@ -57,17 +57,12 @@ class Tableau(NamedTuple):
     c: tuple[float, ...]
 
 
-TABLEAUS = {
-    1: Tableau(((),), (1.0,), (0.0,)),
-    2: Tableau(((), (0.5,)), (0.0, 1.0), (0.0, 0.5)),
-    3: Tableau(((), (0.5,), (-1.0, 2.0)), (1 / 6, 2 / 3, 1 / 6), (0.0, 0.5, 1.0)),
-    4: Tableau(
-        ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
-        (1 / 6, 1 / 3, 1 / 3, 1 / 6),
-        (0.0, 0.5, 0.5, 1.0),
-    ),
-}
-"""By order: Euler's scheme, the midpoint rule, Kutta's and the classical one."""
+CLASSICAL = Tableau(
+    ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
+    (1 / 6, 1 / 3, 1 / 3, 1 / 6),
+    (0.0, 0.5, 0.5, 1.0),
+)
+"""The classical scheme of order 4."""
 
 
 def runge_kutta_step(

@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The integrators behind one interface, for joints, bodies and floating mechanisms.
+"""The integrators behind one interface.
 
 A scheme works on arrays of its own; a :class:`Layout` packs the states that laws and events receive
 into them. Drives that are no laws are held over each step. A law is evaluated once per step
-(:class:`FixedStep`, :class:`ImplicitMidpoint`), at every stage (:class:`ExplicitRungeKutta`,
-:class:`Adaptive`), or at the instant of an implicit scheme (:class:`Implicit`).
+(:class:`FixedStep`, :class:`ImplicitMidpoint`) or at every stage (:class:`ExplicitRungeKutta`,
+:class:`Adaptive`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.forces import Inputs, State, finite
 from mbs_dynamics.integrate.runge_kutta import (
-    TABLEAUS,
+    CLASSICAL,
     VECTORS,
     Chart,
     DormandPrince,
@@ -42,9 +42,6 @@ SMALLEST_RTOL = 1e-14
 
 TOLERANCE = 1e-13
 """Change relative to one plus the size at which the iteration of an implicit scheme ends."""
-
-AGREEMENT = 1e-11
-"""The same for the change of the value of a law."""
 
 ITERATIONS = 60
 
@@ -223,12 +220,11 @@ def explicit(
     field: Field,
     accuracy: tuple[float, float],
     chart: Chart = VECTORS,
-    order: int = 4,
 ) -> Scheme:
-    """Return dormand_prince, or for another method the Runge-Kutta scheme of an order."""
+    """Return dormand_prince, or for another method the classical Runge-Kutta scheme."""
     if method == "dormand_prince":
         return Adaptive(task, field, accuracy, chart)
-    return ExplicitRungeKutta(task, field, TABLEAUS[order], chart)
+    return ExplicitRungeKutta(task, field, CLASSICAL, chart)
 
 
 def field_of(kernel: Kernel, arguments: Arguments, stepwise: bool = False) -> Field:
@@ -283,32 +279,6 @@ class ImplicitMidpoint(Scheme):
             if not size < LARGEST:
                 break
         raise _not_convergent("midpoint", t, self.step)
-
-
-class Implicit(Scheme):
-    """Implicit steps of one kernel each, under a law at the instant ``share`` of the step.
-
-    ``kernel(x, h, value)`` returns the array after the step, and pose and twist at that instant.
-    Law and kernel are evaluated alternately until the value of the law has converged.
-    """
-
-    def __init__(self, task: Task, kernel: Kernel, share: float) -> None:
-        super().__init__(task)
-        self.kernel, self.share = kernel, share
-
-    def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after the step that begins at t."""
-        (drive,), (value,), h = self.inputs.drives, values, self.step
-        for _ in range(ITERATIONS):
-            found, *state = self.kernel(self.x, np.array(h), value)
-            if not finite(found):
-                return np.asarray(found)  # the driver reports it
-            before = value
-            value = drive.at(self.k, t + self.share * h, tuple(state), self.batch)
-            change, size = _change(before, value)
-            if change <= AGREEMENT * (1.0 + size):
-                return np.asarray(found)
-        raise _not_convergent("implicit", t, self.h)
 
 
 def _change(before: FloatArray, after: FloatArray) -> tuple[float, float]:

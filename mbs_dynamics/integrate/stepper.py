@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in joint coordinates, as equations and as one kernel.
 
-The state is x = (q, qd), (2, n). Motor torques and applied wrenches are held over a step of h. The
-forces of :class:`~mbs_dynamics.integrate.JointForces` are stiff: friction of 5 N m that is smooth
+The state is x = (q, qd), (2, n), or (nq + n,) if q moves on groups. Motor torques and applied
+wrenches are held over a step of h. The forces of :class:`~mbs_dynamics.integrate.JointForces` are stiff: friction of 5 N m that is smooth
 within 0.01 rad/s damps by 500 N m s/rad, a stop is a hard spring, and fingers of 1e-6 kg m^2 have
 damping as well. They are therefore taken at the end of the step and linearised: the acceleration a
 during the step obeys
@@ -23,6 +23,9 @@ rk4                  the classical Runge-Kutta scheme, with M and f of     4    
                      each stage, and D, K, v, ahead of the first
 ===================  ====================================================  =====  ============
 
+The sum q + u is :func:`mbs_dynamics.displaced`, and rk4 of Munthe-Kaas: see
+:mod:`mbs_dynamics.integrate.charts`.
+
 While friction or stops act, rk4 is of order 1. Viscous damping acts at each stage, so that the
 order remains 4, if the step resolves it; else it acts between the middle and the end of the step,
 so that rates decay without a change of sign. The same holds for ``runge_kutta`` of
@@ -38,13 +41,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import inverse_mass_matrix
+from mbs_dynamics.algorithms import displaced, inverse_mass_matrix
 from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
+from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.forces import (
     RESOLVED,
     Features,
@@ -56,7 +60,7 @@ from mbs_dynamics.integrate.forces import (
     stiff_forces,
     weight_of_end,
 )
-from mbs_dynamics.integrate.runge_kutta import TABLEAUS, runge_kutta_step
+from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.model import Model
@@ -140,7 +144,7 @@ class Step:
             resolved, weight = less(sum(z), RESOLVED), [weight_of_end(x) for x in z]
             later = [select(resolved, 0.0, d) for d in damping]
             damping = np.array([select(resolved, d, 0.0) for d in damping], dtype=object)
-        stiff = self.stiff(v, q + (1.5 * h) * v)
+        stiff = self.stiff(v, by_velocity(self.model, q) + (1.5 * h) * v)
         return damping, implicit_forces(stiff, later, weight, v, h)
 
 
@@ -152,23 +156,28 @@ def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
 
 def explicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its beginning."""
-    return q + h * v, v + h * step.acceleration(q, v, step.implicit(v, q + (2.0 * h) * v, h))
+    ahead = by_velocity(step.model, q) + (2.0 * h) * v
+    v_new = v + h * step.acceleration(q, v, step.implicit(v, ahead, h))
+    return displaced(step.model, q, h * v), v_new
 
 
 def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
-    v_new = v + h * step.acceleration(q, v, step.implicit(v, q + h * v, h))
-    return q + h * v_new, v_new
+    ahead = by_velocity(step.model, q) + h * v
+    v_new = v + h * step.acceleration(q, v, step.implicit(v, ahead, h))
+    return displaced(step.model, q, h * v_new), v_new
 
 
 def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step of the classical Runge-Kutta scheme."""
-    held = step.held(q, v, h)
+    held, states = step.held(q, v, h), Arrangement(step.model.model)
 
     def rate(_t: float, x: Array) -> Array:
-        return np.array([x[1], step.acceleration(x[0], x[1], held)])
+        q, v = states.parts(x)
+        return states.joined(v, step.acceleration(q, v, held))
 
-    q, v = runge_kutta_step(TABLEAUS[4], rate, 0.0, np.array([q, v]), h)
+    chart = chart_of(step.model, states)
+    q, v = states.parts(runge_kutta_step(CLASSICAL, rate, 0.0, states.joined(q, v), h, chart))
     return q, v
 
 
@@ -185,6 +194,8 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 
 class Stepper:
     """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
+
+    The state has the shape (2, n), or (nq + n,) if a joint does not just add up displacements.
 
         stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
         state = stepper.step(state, effort, 1e-3)
@@ -225,7 +236,8 @@ class Stepper:
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
         n, nb = model.n, model.nb
-        inputs: dict[str, tuple[int, ...]] = {"state": (2, n), "effort": (n,), "h": ()}
+        states = Arrangement(model)
+        inputs: dict[str, tuple[int, ...]] = {"state": states.shape(), "effort": (n,), "h": ()}
         if self.takes_wrenches:
             inputs["wrenches"] = (nb, 6)
         if any(self._features):
@@ -233,7 +245,7 @@ class Stepper:
         self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
-        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state (2, n)."""
+        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state."""
         self._constants = self._parameters()
 
     def __repr__(self) -> str:
@@ -283,7 +295,7 @@ class Stepper:
     def step(
         self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
     ) -> FloatArray:
-        """Return the state (..., 2, n) after h seconds under constant ``effort`` (..., n).
+        """Return the state after h seconds under constant ``effort`` (..., n).
 
         ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
         arrays may have batch axes. For speed it is not checked that h is positive and the state
@@ -305,7 +317,7 @@ class Stepper:
         steps: int,
         wrenches: ArrayLike | None = None,
     ) -> FloatArray:
-        """Return the states (steps + 1, ..., 2, n), the first one included; a loop in machine code.
+        """Return the states (steps + 1, ...), the first one included; a loop in machine code.
 
         ``effort`` is constant, (n,), or has a leading axis with one value per step, or 1, followed
         by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6).
@@ -342,7 +354,9 @@ class Stepper:
             wrenches=wrenches,
             joints=joints,
         )
-        return np.array(STEPS[self.method](step, state[0], state[1], h[()]))
+        states = Arrangement(model.model)
+        q, qd = states.parts(state)
+        return states.joined(*STEPS[self.method](step, q, qd, h[()]))
 
     def _parameters(self) -> tuple[FloatArray, ...]:
         joints = () if self._forces is None or not any(self._features) else (self._forces.table,)

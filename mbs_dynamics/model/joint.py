@@ -54,8 +54,9 @@ class Joint(Value):
     """Coulomb friction, N m or N."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.group, Subgroup):
-            object.__setattr__(self, "group", one_screw(f"joint {self.name!r}", self.group))
+        group: Any = self.group
+        if not isinstance(group, Subgroup):
+            object.__setattr__(self, "group", one_screw(f"joint {self.name!r}", group))
         if self.nv > 1 and (self.mimics is not None or self.ratio != 1.0 or self.offset != 0.0):
             raise ModelError(
                 f"joint {self.name!r} is {self.kind} and cannot mimic another one: it has "

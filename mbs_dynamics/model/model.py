@@ -160,7 +160,8 @@ class Model(Value):
         """Return the model of a tree with joints of several degrees of freedom.
 
         ``connections`` is a sequence of :class:`mbs_dynamics.model.macro_joints.Connection`:
-        revolute, spherical, planar, free and others. Raises ArgumentError, ModelError. See :mod:`mbs_dynamics.model.macro_joints`.
+        revolute, spherical, planar, free and others. Raises ArgumentError, ModelError. See
+        :mod:`mbs_dynamics.model.macro_joints`.
         """
         return _builder("macro_joints", "from_joints")(connections, gravity=gravity, name=name)
 
@@ -304,6 +305,15 @@ class Model(Value):
                 return body.joint
         raise UnknownJointError(name, (body.joint.name for body in self.bodies))
 
+    @cached_property
+    def position_names(self) -> tuple[str, ...]:
+        """A name for each of the nq positions: that of its joint, with an index if it has more."""
+        return tuple(
+            joint.name if joint.nq == 1 else f"{joint.name}[{k}]"
+            for joint in self.joints
+            for k in range(joint.nq)
+        )
+
     def positions(self, joint: str) -> slice:
         """Return where the positions of a joint, or of the one that it mimics, are in q.
 
@@ -341,9 +351,15 @@ class Model(Value):
         ]
         return np.array(found, dtype=int).reshape(-1, 2)
 
-    def neutral(self) -> FloatArray:
-        """Return the positions (nq,) of the reference configuration: zeros and unit quaternions."""
-        return np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
+    def neutral(self, *, within_limits: bool = False) -> FloatArray:
+        """Return the positions (nq,) of the reference configuration: zeros and unit quaternions.
+
+        With ``within_limits`` single coordinates are at the nearest limit if zero is beyond it.
+        """
+        q = np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
+        if within_limits:
+            q = self.with_singles(q, np.clip(np.zeros(self.n), self.lower, self.upper))
+        return q
 
     @property
     def lower(self) -> FloatArray:
@@ -385,7 +401,7 @@ class Model(Value):
         q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
         qd, qdd = rng.uniform(-1.0, 1.0, (2, self.n))
         if self.nq > self.n or len(self.single) < self.n:
-            q = self._with_singles(rng.uniform(-np.pi, np.pi, self.nq), q)
+            q = self.with_singles(rng.uniform(-np.pi, np.pi, self.nq), q)
             for joint in self.joints:
                 if joint.group.has_quaternion:
                     end = self.positions_of(joint).stop
@@ -393,7 +409,7 @@ class Model(Value):
                     q[end - 4 : end] = turn / np.linalg.norm(turn)
         return State(q, qd, qdd)
 
-    def _with_singles(self, q: FloatArray, values: FloatArray) -> FloatArray:
+    def with_singles(self, q: FloatArray, values: FloatArray) -> FloatArray:
         """Return positions q (nq,) with those of single coordinates from values (n,)."""
         at, k = self.single.T
         q[at] = values[k]

@@ -33,7 +33,7 @@ from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.diagnostics import diagnose_made, warn
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.joint import Joint, one_screw
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 FRAMES = ("spatial", "body_fixed", "parent")
@@ -185,7 +185,13 @@ def assemble(
     bodies = _checked_names("body_names", body_names, "body", len(parents))
     joints = _checked_names("joint_names", joint_names, "joint", len(parents))
     return tuple(
-        Body(bodies[i], p, home_rel[i], Joint(joints[i], screw_body[i], i), inertias[i])
+        Body(
+            bodies[i],
+            p,
+            home_rel[i],
+            Joint(joints[i], one_screw(f"joint {joints[i]!r}", screw_body[i]), i),
+            inertias[i],
+        )
         for i, p in enumerate(parents)
     )
 

@@ -63,7 +63,7 @@ class Subgroup(Value):
     @property
     def nv(self) -> int:
         """Number k of degrees of freedom."""
-        return self.basis.shape[1]
+        return int(self.basis.shape[1])
 
     @property
     def nq(self) -> int:
@@ -79,7 +79,8 @@ class Subgroup(Value):
     def structure(self) -> FloatArray:
         """(k, k, k) structure constants: [S_a, S_c] = sum_b S_b structure[b, a, c]."""
         brackets = np.stack([se3.ad(Z) @ self.basis for Z in self.basis.T], axis=1)
-        return checks.snap(np.tensordot(np.linalg.pinv(self.basis), brackets, 1))
+        constants: FloatArray = checks.snap(np.tensordot(self._dual, brackets, 1))
+        return constants
 
     @cached_property
     def actuators(self) -> FloatArray:
@@ -161,6 +162,31 @@ class Subgroup(Value):
             v[self._sliding] = self._along @ back
         return v
 
+    def increment_rates(self, u: Array, v: Array, joint: str) -> Array:
+        """Return the rate (k,) of u with the velocity v of exp(S u): dexp_-u^-1 v, D (88), (89)."""
+        if self.is_commutative:
+            return v
+        return self._dual @ (se3.dexp_inv(-(self.basis @ u)) @ (self.basis @ v))
+
+    def increment_velocities(self, u: Array, rate: Array, joint: str) -> Array:
+        """Return the velocity v (k,) of exp(S u) where u has this rate: dexp_-u of it, D (89)."""
+        if self.is_commutative:
+            return rate
+        return self._dual @ (se3.dexp(-(self.basis @ u)) @ (self.basis @ rate))
+
+    def transported(self, u: Array, p: Array, joint: str) -> Array:
+        """Return the momentum p (k,) as it is seen after a displacement u: Ad_exp(S u)^T p."""
+        if self.is_commutative:
+            return p
+        Ad = self._dual @ (se3.Ad(se3.exp(self.basis @ u)) @ self.basis)
+        return Ad.T @ p
+
+    def momentum_rates(self, v: Array, p: Array, joint: str) -> Array:
+        """Return ad_v^T p (k,), the rate of that at the velocity v."""
+        if self.is_commutative:
+            return np.zeros(self.nv)
+        return np.einsum("bac,a,b->c", self.structure.astype(object), v, p)
+
     def rates(self, q: Array, v: Array, joint: str) -> Array:
         """Return the rates (nq,) of the coordinates at a velocity v (k,)."""
         if self.is_commutative:
@@ -189,9 +215,14 @@ class Subgroup(Value):
         return len(self._sliding)
 
     @cached_property
+    def _dual(self) -> FloatArray:
+        """(k, 6) dual basis of the screws."""
+        return checks.snap(np.asarray(np.linalg.pinv(self.basis), dtype=float))
+
+    @cached_property
     def _along(self) -> FloatArray:
         """(m, 3) dual basis of the directions of the translations."""
-        return checks.snap(np.linalg.pinv(self.basis[3:, self._sliding]))
+        return checks.snap(np.asarray(np.linalg.pinv(self.basis[3:, self._sliding]), dtype=float))
 
     @cached_property
     def _at_body(self) -> bool:

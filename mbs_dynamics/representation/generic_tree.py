@@ -221,7 +221,8 @@ class GenericTree(Tree):
         values = self.per_coordinate(qd)
         return PerRow(lambda i: np.array([values[i]]))
 
-    of_joints = joint_rates
+    def of_joints(self, values: Any) -> Any:
+        return self.joint_rates(values)
 
     def course(self, motion: Sequence[Any]) -> Any:
         return series_of(motion)

@@ -271,14 +271,14 @@ class Tree:
             ratio = np.array([joint.ratio for joint in joints for _ in joint.velocities])
             for k in range(axes if weighted else 0):
                 values = ratio.reshape([-1, *[1] * k]) * values
-            np.add.at(found, where, values)
+            np.add.at(found, where, values)  # type: ignore[arg-type]
         if symmetric:
             for j in range(self.n):
                 found[j + 1 :, j] = found[j, j + 1 :]
         return found
 
     def generalized_rows(self, values: Any) -> Any:
-        """Return (n, nb m), blocks (k_i, m) of pairs of bodies, for the coordinates of the first."""
+        """Return (n, nb m), blocks (k_i, m) of pairs of bodies, by coordinates of the first."""
         return self.generalized(values.matrix.T).T
 
     def by_body(self, values: Any) -> Any:

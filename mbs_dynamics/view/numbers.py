@@ -93,10 +93,12 @@ def as_html(scene: Scene) -> str:
 def _joints(scene: Scene) -> str:
     shares, unlimited = scene.shares, ~np.isfinite(scene.model.effort_limits)
     rows = []
-    for k, name in enumerate(scene.model.joint_names):
+    at = {int(k): int(place) for place, k in scene.model.single}
+    for k, name in enumerate(scene.model.velocity_names):
+        position = fixed(scene.q[at[k]], 3) if k in at else ""
         rate = "" if scene.qd is None else fixed(scene.qd[k], 3)
         share = "" if unlimited[k] else f"{100.0 * shares[k]:.0f} %"
-        rows.append((name, fixed(scene.q[k], 3), rate, fixed(scene.torques[k], 3), share))
+        rows.append((name, position, rate, fixed(scene.torques[k], 3), share))
     head = ("joint", "rad or m", "rad/s or m/s", "N m or N", "of limit")
     return _table("joints", head, rows)
 

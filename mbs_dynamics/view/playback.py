@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.algorithms import forward_kinematics, jacobian
+from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import FloatingMotion, Motion
-from mbs_dynamics.integrate.floating import BASE
+from mbs_dynamics.integrate import Motion
 from mbs_dynamics.integrate.results import check_joints, checked_single
-from mbs_dynamics.lie import se3
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.meshes import Part, painted
@@ -39,52 +36,28 @@ class Course(NamedTuple):
     t: FloatArray
     """(N,) in s, starting at zero."""
     q: FloatArray
-    """(N, n)."""
+    """(N, nq)."""
     qd: FloatArray
     """(N, n)."""
 
     @classmethod
-    def of(cls, drawn: DrawnModel, motion: Motion | FloatingMotion) -> Course:
+    def of(cls, drawn: DrawnModel, motion: Motion) -> Course:
         """Return the states of a motion.
 
         Raises ArgumentError for a batch, other joints, and numbers that no motion has.
         """
         checked_single(motion, "the page shows")
-        check_joints(motion, drawn.model.joint_names)
-        for name in ("t", "q", "qd", "C", "V"):
-            if not np.isfinite(getattr(motion, name, 0.0)).all():
+        check_joints(motion, drawn.model.velocity_names)
+        for name in ("t", "q", "qd"):
+            if not np.isfinite(getattr(motion, name)).all():
                 raise ArgumentError(f"{name} of the motion must be finite")
         if not len(motion) or (np.diff(motion.t) < 0.0).any():
             raise ArgumentError("t of the motion must have instants, in their order")
-        if isinstance(motion, Motion):
-            q, qd = motion.q, motion.qd
-        else:
-            q, qd = with_base(drawn.model, motion.C, motion.V, motion.q, motion.qd)
-        return cls(motion.t - motion.t[0], q, qd)
+        return cls(motion.t - motion.t[0], motion.q, motion.qd)
 
     def row(self, t: float) -> int:
         """Return the index of the instant nearest to a time."""
         return int(np.searchsorted(0.5 * (self.t[1:] + self.t[:-1]), t))
-
-
-def with_base(
-    model: Model, C: FloatArray, V: FloatArray, q: FloatArray, qd: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return positions and rates (..., n) from pose C (..., 4, 4) and twist V (..., 6) of a base.
-
-    Its coordinates are those of the free joint: three translations, then three angles with
-    R = Rx Ry Rz. At a singularity of the angles the rates are a least-squares solution.
-    """
-    home = forward_kinematics(model, np.zeros(model.n))[BASE]
-    M = se3.inverse(home) @ C
-    R = M[..., :3, :3]
-    x = np.arctan2(-R[..., 1, 2], R[..., 2, 2])
-    y = np.arcsin(np.clip(R[..., 0, 2], -1.0, 1.0))
-    z = np.arctan2(-R[..., 0, 1], R[..., 0, 0])
-    positions = np.concatenate([M[..., :3, 3], np.stack([x, y, z], axis=-1), q], axis=-1)
-    J = jacobian(model, positions, model.body_names[BASE])[..., :6]
-    rates = (np.linalg.pinv(J) @ V[..., None])[..., 0]
-    return positions, np.concatenate([rates, qd], axis=-1)
 
 
 class Playback:
@@ -94,9 +67,9 @@ class Playback:
         self,
         page: Page,
         drawn: DrawnModel,
-        motion: Motion | FloatingMotion,
+        motion: Motion,
         *,
-        ghost: Motion | FloatingMotion | None = None,
+        ghost: Motion | None = None,
         parts: Sequence[Part] = (),
     ) -> None:
         """Add the motion to the page, and a second one with transparent ``parts`` as its ghost.
@@ -119,7 +92,7 @@ class Playback:
         q = np.concatenate([each.q[_thinned(len(each.t), 100)] for each in courses])
         page.aim(forward_kinematics(drawn.model, q)[..., :3, 3].reshape(-1, 3))
 
-    def _controls(self, gui: Any, motion: Motion | FloatingMotion) -> None:
+    def _controls(self, gui: Any, motion: Motion) -> None:
         self._play = gui.add_button("play or pause")
         self._line = gui.add_slider("time, s", 0.0, max(self.end, 1e-3), 1e-3, 0.0)
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
@@ -221,9 +194,9 @@ class RunningSimulation:
         self._latest: tuple[FloatArray, ...] | None = None
         self._shown: object = None
 
-    def update(self, *state: FloatArray) -> None:
-        """Store the state: q, qd, or C, V, q, qd with a floating base."""
-        self._latest = state
+    def update(self, q: FloatArray, qd: FloatArray) -> None:
+        """Store the state."""
+        self._latest = q, qd
 
     def due(self) -> bool:
         """Return whether the state is new."""
@@ -234,7 +207,7 @@ class RunningSimulation:
         self._shown = state = self._latest
         if state is None:
             return None
-        q, qd = state if len(state) == 2 else with_base(self._drawn.model, *state)
+        q, qd = state
         return Scene(self._drawn, q, qd, body, representation)
 
 

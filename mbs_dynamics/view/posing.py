@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms import inverse_kinematics
+from mbs_dynamics.algorithms import difference, displaced, inverse_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
 from mbs_dynamics.lie.se3 import pose as pose_of
@@ -47,11 +47,16 @@ class Posing:
         q: FloatArray | None = None,
         qd: FloatArray | None = None,
     ) -> None:
-        """Add the controls to the page; the initial state is q, qd (n,), or zero."""
+        """Add the controls to the page; the initial state is q (nq,), qd (n,), or neutral.
+
+        Sliders show the displacements (n,) of :func:`mbs_dynamics.displaced` from the neutral
+        positions, which for joints with one degree of freedom are their positions.
+        """
         self._page, self._bare, self._drawn = page, model, DrawnModel.of(model)
         lower, upper = slider_ranges(model)
-        self.q = np.clip(np.zeros(model.n), lower, upper) if q is None else np.asarray(q, float)
-        self._lower, self._upper = np.minimum(lower, self.q), np.maximum(upper, self.q)
+        self.q = model.neutral(within_limits=True) if q is None else np.asarray(q, float)
+        start = self._displacements()
+        self._lower, self._upper = np.minimum(lower, start), np.maximum(upper, start)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
         self._loaded: tuple[Any, ...] = ()
         self._target: FloatArray | None = None
@@ -63,7 +68,9 @@ class Posing:
     def _controls(self, gui: Any) -> None:
         model = self._bare
         with gui.add_folder("Joints, rad or m"):
-            self._positions = self._sliders(gui, self._lower, self._upper, self.q, self._pose)
+            self._positions = self._sliders(
+                gui, self._lower, self._upper, self._displacements(), self._pose
+            )
             self._follow = gui.add_checkbox("drag body", initial_value=False)
             zero = gui.add_button("zero")
         limit = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, LARGEST_RATE)
@@ -81,13 +88,16 @@ class Posing:
             control.on_update(self._page.touch)
         for control in (self._turn_gravity, self._follow):
             control.on_update(self._switch_handles)
-        zero.on_click(lambda _: self.move(np.clip(np.zeros(model.n), self._lower, self._upper)))
+        zero.on_click(lambda _: self.move(model.neutral(within_limits=True)))
+
+    def _displacements(self) -> FloatArray:
+        return np.asarray(difference(self._bare, self._bare.neutral(), self.q))
 
     def _sliders(
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
         sliders = []
-        for k, name in enumerate(self._bare.joint_names):
+        for k, name in enumerate(self._bare.velocity_names):
             slider = gui.add_slider(name, float(low[k]), float(high[k]), 1e-3, float(start[k]))
             slider.on_update(changed)
             sliders.append(slider)
@@ -112,7 +122,8 @@ class Posing:
 
     def _pose(self, event: Any) -> None:
         if event.client is not None:  # set on the page, not by move()
-            self.q = np.array([slider.value for slider in self._positions])
+            v = np.array([slider.value for slider in self._positions])
+            self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
             self._page.touch()
 
     def _drive(self, event: Any) -> None:
@@ -137,7 +148,7 @@ class Posing:
     def move(self, q: Sequence[float] | FloatArray) -> None:
         """Move the robot and its sliders."""
         self.q = np.asarray(q, dtype=float)
-        for slider, value in zip(self._positions, self.q.tolist(), strict=True):
+        for slider, value in zip(self._positions, self._displacements().tolist(), strict=True):
             slider.value = value
         self._page.touch()
 
@@ -197,7 +208,13 @@ class Posing:
 
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends (n,) of the sliders, in rad or m."""
-    half = np.array([UNLIMITED_RANGE.get(joint.kind, np.pi) for joint in model.joints])
+    half = np.array(
+        [
+            UNLIMITED_RANGE.get("prismatic" if slides else joint.kind, np.pi)
+            for joint in model.joints
+            for slides in (~joint.screws[:3].any(axis=0)).tolist()
+        ]
+    )
     return (
         np.where(np.isfinite(model.lower), model.lower, -half),
         np.where(np.isfinite(model.upper), model.upper, half),

@@ -31,8 +31,8 @@ class DrawnModel(NamedTuple):
     massive: list[tuple[int, float, Ellipsoid]]
     """Index, mass and ellipsoid of each body with an inertia, payloads included."""
     joints: list[tuple[int, int, FloatArray]]
-    """For each joint its coordinate, its body, and a rotation (3, 3) in the frame of the body whose
-    z axis is the joint axis."""
+    """For each joint with one degree of freedom its coordinate, its body, and a rotation (3, 3) in
+    the frame of the body whose z axis is the joint axis."""
     limits: FloatArray
     """(n,) effort limits; ``UNLIMITED`` for joints without one."""
 
@@ -46,7 +46,7 @@ class DrawnModel(NamedTuple):
         ]
         first: dict[int, int] = {}
         for i, body in enumerate(model.bodies):
-            if body.joint.mimics is None:
+            if body.joint.mimics is None and body.joint.nv == 1:
                 first.setdefault(body.joint.coordinate, i)
         joints = [(k, i, turn_to(_axis(model, i))) for k, i in sorted(first.items())]
         limits = np.where(np.isfinite(model.effort_limits), model.effort_limits, UNLIMITED)
@@ -80,7 +80,7 @@ class Scene:
 
     drawn: DrawnModel
     q: FloatArray
-    """(n,) in rad or m."""
+    """(nq,) in rad or m."""
     qd: FloatArray | None = None
     """(n,) in rad/s or m/s; None if unknown."""
     body: str = ""

@@ -175,7 +175,7 @@ def columns(function, model, q):
 @pytest.mark.parametrize("seed", range(3))
 def test_derivatives_along_the_groups(seed):
     m = mixed(seed).model
-    q, v, a = m.random_state(seed)
+    q, v, _ = m.random_state(seed)
     M = columns(lambda tree, x: mbs.mass_matrix(tree, x, representation="body_fixed"), m, q)
     C = mbs.coriolis_matrix(m, q, v)
     assert_close(C + C.T, M @ v, 1e-12, "Mdot - 2 C is skew-symmetric")
@@ -335,7 +335,8 @@ def test_other_subgroups_of_table_1(kind):
     C, Cd = (mbs.forward_kinematics(m, mbs.displaced(m, q, s * h * v)) for s in (1, -1))
     middle = mbs.forward_kinematics(m, q)
     found = [
-        mbs.twist_from_rate(x, (y - z) / (2 * h), "body_fixed") for x, y, z in zip(middle, C, Cd)
+        mbs.twist_from_rate(x, (y - z) / (2 * h), "body_fixed")
+        for x, y, z in zip(middle, C, Cd, strict=True)
     ]
     assert_close(mbs.twists(m, q, v), np.array(found), 1e-8)
     p = [

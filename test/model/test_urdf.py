@@ -117,7 +117,7 @@ def test_a_floating_base_moves_the_root_link():
     alone = Model.from_urdf(f'<robot name="r">{link("a")}</robot>', floating_base=True)
     assert (alone.nq, alone.nb) == (7, 1)
     floating = chain(("j", "fixed", ORIGIN), ("f", "floating", ORIGIN))
-    with pytest.raises(ArgumentError, match="floating_base.*'f'"):
+    with pytest.raises(ArgumentError, match=r"floating_base.*'f'"):
         Model.from_urdf(floating, floating_base=True)
 
 

@@ -62,29 +62,29 @@ class Coordinates(NamedTuple):
         lower, upper = model.lower, model.upper
         periodic, slides = np.isin(np.arange(model.n), moved), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
-            k = joint.velocities
-            periodic[k] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
-            slides[k] |= ~joint.screws[:3].any(axis=0)
+            own = joint.velocities
+            periodic[own] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
+            slides[own] |= ~joint.screws[:3].any(axis=0)
         for k, message in contradictions(lower, upper).items():
             if k in moved:
                 raise ModelError(f"joint {model.velocity_names[k]!r}: {message}")
         return cls(model, moved, lower, upper, periodic, slides, reach(model, body))
 
     def values(self, q: FloatArray) -> FloatArray:
-        """Return the values (..., n) of single coordinates of positions q (..., nq), 0 for others."""
+        """Return the values (..., n) of single coordinates of q (..., nq), 0 for others."""
         at, k = self.model.single.T
         x = np.zeros((*q.shape[:-1], self.model.n))
         x[..., k] = q[..., at]
         return x
 
     def with_values(self, q: FloatArray, x: FloatArray) -> FloatArray:
-        """Return positions q (..., nq) with single coordinates from x (..., n), others displaced."""
+        """Return q (..., nq) with single coordinates from x (..., n) and others displaced by it."""
         at, k = self.model.single.T
-        moved = q.copy()
+        moved: FloatArray = q.copy()
         if len(k) < self.model.n:
             v = x.copy()
             v[..., k] = 0.0
-            moved = np.array(displaced(self.model, q, v))
+            moved = np.array(displaced(self.model, q, v), dtype=float)
         moved[..., at] = x[..., k]
         return moved
 

@@ -75,7 +75,7 @@ def inverse_kinematics(
     (3,) in m in the frame of the body, by default its origin. ``body`` is the name of a body or
     link.
 
-    ``q0`` (..., nq), clipped to the limits, is the first start, by default the middle of the limits.
+    ``q0`` (..., nq), clipped to the limits, is the first start, by default in the middle of them.
     ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
     single velocities of them, by the names of ``model.velocity_names``.
     The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
