@@ -86,7 +86,7 @@ class Subgroup(Value):
     def actuators(self) -> FloatArray:
         """(6, k) wrenches A of unit actuators, with S^T A = I: couples and forces along axes."""
         if self.nv == 1:
-            return actuators_of(self.basis)
+            return np.asarray(actuators_of(self.basis))
         A = np.zeros(self.basis.shape)
         A[:3, self._turning] = self.basis[:3, self._turning]
         A[3:, self._sliding] = self._along.T

@@ -69,7 +69,8 @@ def from_urdf(
     Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
     no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
     for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot that a floating
-    joint connects to the ground already. Implausible physics is reported by link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
+    joint connects to the ground already. Implausible physics is reported by link and joint as one
+    ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
     """
     where, robot = read(source)
     tree = tree_of(where, robot)

@@ -176,7 +176,7 @@ class Representation(ABC):
         return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) @ rate
 
     def screw_rate(self, i: int, V: Array) -> Array:
-        """ad_V S_i (6, k): the rate of S_i as seen by an observer at rest, body i having twist V."""
+        """ad_V S_i (6, k): the rate of S_i for an observer at rest, if body i has the twist V."""
         return se3.ad(V) @ self.screw(i)
 
     def acceleration(

@@ -212,7 +212,7 @@ def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
         [
             UNLIMITED_RANGE.get("prismatic" if slides else joint.kind, np.pi)
             for joint in model.joints
-            for slides in (~joint.screws[:3].any(axis=0)).tolist()
+            for slides in np.all(joint.screws[:3].T == 0.0, axis=1)
         ]
     )
     return (

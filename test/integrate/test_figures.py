@@ -11,14 +11,7 @@ import pytest
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import (
-    figures,
-    simulate,
-    simulate_body,
-    simulate_floating,
-    stop_events,
-)
-from mbs_dynamics.integrate.groups import free_body
+from mbs_dynamics.integrate import figures, simulate, stop_events
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.resources import robot_path
 
@@ -81,19 +74,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     ]
 
 
-def test_figure_of_a_body_shows_position_twist_and_wrench(tmp_path, drawn):
-    body = free_body(mbs.spatial_inertia(2.0, (0.1, 0.0, 0.0), np.eye(3)), gravity=(0, 0, -9.81))
-    motion = simulate_body(body, np.eye(4), [0.3, 0.2, 0.1, 1.0, 0.0, 0.0], duration=0.1, step=0.01)
-    figures.write_figure(motion, tmp_path / "m.svg")
-    place, twist, wrench, _ = drawn[0].axes
-    assert_close(curves(place), motion.C[:, :3, 3])
-    assert_close(curves(twist), motion.V)
-    assert_close(curves(wrench), motion.wrench)
-    names = [text.get_text() for text in twist.get_legend().get_texts()]
-    assert names == ["wx", "wy", "wz", "vx", "vy", "vz"]
-
-
-def test_figure_of_a_floating_mechanism_shows_joints_and_the_position_of_the_base(tmp_path, drawn):
+def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
     base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=M)
     arm = Connection(
@@ -104,16 +85,15 @@ def test_figure_of_a_floating_mechanism_shows_joints_and_the_position_of_the_bas
         parent="base",
     )
     model = mbs.Model.from_joints([base, arm])
-    events = {"later": lambda t, *state: t - 0.03}
-    motion = simulate_floating(
-        model, np.eye(4), np.arange(6.0), [0.2], duration=0.1, control=[0.3], events=events
-    )
+    motion = simulate(model, model.random_state().q, np.arange(7.0), duration=0.1)
     figures.write_figure(motion, tmp_path / "m.pdf")
-    joint, place, torque, _ = drawn[0].axes
-    assert_close(curves(joint), motion.q)
-    assert_close(curves(place), motion.C[:, :3, 3])
-    assert_close(curves(torque), motion.tau)
-    assert [text.get_text() for text in place.get_legend().get_texts()] == ["x", "y", "z"]
+    position, rate, *_ = drawn[0].axes
+    assert_close(curves(position), motion.q)
+    assert_close(curves(rate), motion.qd)
+    names = [text.get_text() for text in position.get_legend().get_texts()]
+    assert names == [*(f"float[{k}]" for k in range(7)), "arm"]
+    figures.write_animation(model, motion, tmp_path / "m.gif")
+    assert len(drawn[1].axes[0].lines) == 1  # no line to the base
 
 
 def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of motions: of joints, of a body, of a floating mechanism; and what they refuse."""
+"""Files of motions, and what they refuse."""
 
 from __future__ import annotations
 
@@ -15,17 +15,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics import files
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import (
-    BodyMotion,
-    FloatingMotion,
-    Motion,
-    free_body,
-    load_motion,
-    pivoted_body,
-    simulate,
-    simulate_body,
-    simulate_floating,
-)
+from mbs_dynamics.integrate import Motion, load_motion, simulate
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
@@ -71,26 +61,6 @@ def test_events_of_a_batch_are_saved(tmp_path):
     assert [event.member for event in Motion.load(tmp_path / "before.npz").events] == [(), ()]
 
 
-@pytest.mark.parametrize("body", [pivoted_body(np.eye(3)), free_body(np.eye(6))])
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_motions_of_bodies_are_saved(tmp_path, body, suffix):
-    size, dim = body.group.size, body.group.dim
-    motion = simulate_body(
-        body, np.eye(size), np.arange(dim), duration=0.02, wrenches=lambda t, C, V: -V,
-        events={"now": lambda t, C, V: t - 0.01},
-    )  # fmt: skip
-    motion.save(tmp_path / f"body{suffix}")
-    loaded = BodyMotion.load(tmp_path / f"body{suffix}")
-    for name in BodyMotion.arrays():
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    if suffix == ".npz":
-        assert loaded.method == motion.method
-        np.testing.assert_array_equal(loaded.events[0].V, motion.events[0].V)
-        assert loaded.events[0].q.shape == (0,)
-    with pytest.raises(ArgumentError, match=r"is no file of a motion: (it has no q|its first)"):
-        Motion.load(tmp_path / f"body{suffix}")
-
-
 def test_bad_files(tmp_path):
     batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
     with pytest.raises(ArgumentError, match="one motion, not a batch"):
@@ -128,33 +98,30 @@ def test_bad_files(tmp_path):
 @pytest.mark.parametrize("joints", [0, 2])
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
 def test_motions_of_floating_mechanisms_are_saved(tmp_path, suffix, joints):
-    motion = simulate_floating(
-        floating(joints), np.eye(4), np.arange(6), 0.1 * np.arange(joints), duration=0.02,
-        control=lambda t, C, V, q, qd: -q, events={"now": lambda t, *state: t - 0.01},
+    model = floating(joints)
+    motion = simulate(
+        model, model.random_state().q, np.arange(6 + joints), duration=0.02,
+        control=lambda t, q, qd: -qd, events={"now": lambda t, *state: t - 0.01},
     )  # fmt: skip
     path = tmp_path / f"motion{suffix}"
     motion.save(path)
-    loaded = FloatingMotion.load(path)
-    for name in FloatingMotion.arrays():
+    loaded = load_motion(path)
+    for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    assert loaded.joint_names == ("of first", "of second")[:joints]
+    assert loaded.position_names == model.position_names
+    assert loaded.joint_names == model.velocity_names
     if suffix == ".npz":
         assert loaded.method == "rk4"
-        np.testing.assert_array_equal(loaded.events[0].C, motion.events[0].C)
-    assert f"FloatingMotion (21, {joints}), to 0.02 s, rk4" in repr(motion)
-    assert isinstance(load_motion(path), FloatingMotion)
+        np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)
+    assert f"Motion (21, {7 + joints}), to 0.02 s, rk4" in repr(motion)
 
 
-@pytest.mark.parametrize("kind", ["joints", "body", "floating"])
+@pytest.mark.parametrize("kind", ["joints", "floating"])
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
 def test_damaged_files_are_refused_or_read(tmp_path, kind, suffix):
-    if kind == "joints":
-        events = {"now": lambda t, q, qd: t - 0.02}
-        motion = simulate(CHAIN, *START, duration=0.05, events=events)
-    elif kind == "body":
-        motion = simulate_body(free_body(np.eye(6)), np.eye(4), np.ones(6), duration=0.05)
-    else:
-        motion = simulate_floating(floating(2), np.eye(4), np.ones(6), np.zeros(2), duration=0.05)
+    model = CHAIN if kind == "joints" else floating(2)
+    events = {"now": lambda t, q, qd: t - 0.02}
+    motion = simulate(model, model.random_state().q, duration=0.05, events=events)
     whole, path = tmp_path / f"whole{suffix}", tmp_path / f"damaged{suffix}"
     motion.save(whole)
     refused = 0
