@@ -21,11 +21,9 @@ from benchmarks.timing import Call, interleaved, median, ratio
 from mbs_dynamics.integrate import (
     JointForces,
     Stepper,
-    free_body,
     simulate,
-    simulate_body,
-    simulate_floating,
 )
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
 ARMS = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
@@ -157,39 +155,38 @@ def _without_coordinates() -> Table:
     table = Table(
         "Steps of 1 ms on SE(3): a quadruped of 12 joints on a floating base, and a body",
         ("what", "us a step", "times real time", "MuJoCo / ours"),
-        note="simulate_floating and simulate_body, including energies and momenta of all states. "
+        note="simulate, including energies and momenta of all states. "
         "MuJoCo's rollout in C uses the same scheme on quaternions, and returns states only.",
     )
     text = _file(QUADRUPED).read_text()
-    text = text.replace("</robot>", FLOATING + "</robot>")
-    text = re.sub(r"(<robot\b[^>]*>)", r'\1<link name="world"/>', text, count=1)
-    robot = mbs.Model.from_urdf(text)
+    robot = mbs.Model.from_urdf(text, floating_base=True)
+    M = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag([0.1, 0.15, 0.2]))
+    body = mbs.Model.from_joints(
+        [Connection(name="free", joint=macro_joint("free"), body="body", M_body=M)]
+    )
     rng = np.random.default_rng(1)
-    q = rng.uniform(-0.3, 0.3, (MEMBERS, robot.n - 6))
-    pose, V = np.tile(np.eye(4), (MEMBERS, 1, 1)), np.array([0.5, 0.3, -0.2, 0.1, 0.0, 1.0])
-    body = free_body(mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag([0.1, 0.15, 0.2])))
-    law = {"control": lambda t, C, V, q, qd: -0.1 * qd}
-    one, many = (robot, pose[0], V, q[0]), (robot, pose, V, q)
-    free, drag = (body, pose[0], V), {"wrenches": lambda t, C, V: -0.1 * V}
-    cases: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
-        "quadruped, rk4": (simulate_floating, one, SINGLE_STEPS, {}),
-        "1000 quadrupeds, rk4": (simulate_floating, many, BATCH_STEPS, {}),
-        "quadruped, rk4, control law": (simulate_floating, one, SINGLE_STEPS, law),
-        "quadruped, momentum kept": (simulate_floating, one, SINGLE_STEPS, {"keep_momentum": True}),
+    joints = rng.uniform(-0.3, 0.3, (MEMBERS, robot.n - 6))
+    V = np.array([0.5, 0.3, -0.2, 0.1, 0.0, 1.0])
+    base = np.tile(body.neutral(), (MEMBERS, 1))
+    q, qd = np.concatenate([base, joints], axis=1), np.concatenate([V, np.zeros(robot.n - 6)])
+    law = {"control": lambda t, q, qd: -0.1 * qd}
+    one, many = (robot, q[0], qd), (robot, q, qd)
+    cases: dict[str, tuple[Any, int, dict[str, Any]]] = {
+        "quadruped, rk4": (one, SINGLE_STEPS, {}),
+        "1000 quadrupeds, rk4": (many, BATCH_STEPS, {}),
+        "quadruped, rk4, control law": (one, SINGLE_STEPS, law),
         **{
-            f"quadruped, {method}": (simulate_floating, one, SINGLE_STEPS, {"method": method})
+            f"quadruped, {method}": (one, SINGLE_STEPS, {"method": method})
             for method in ("runge_kutta", "dormand_prince", "implicit_midpoint")
         },
-        "body, munthe_kaas_4": (simulate_body, free, SINGLE_STEPS, {}),
-        "1000 bodies, munthe_kaas_4": (simulate_body, (body, pose, V), BATCH_STEPS, {}),
-        "body, munthe_kaas_4, wrench law": (simulate_body, free, SINGLE_STEPS, drag),
-        "body, momentum_midpoint": (
-            simulate_body,
-            free,
-            SINGLE_STEPS,
-            {"method": "momentum_midpoint"},
+        "body, rk4": ((body, base[0], V), SINGLE_STEPS, {}),
+        "1000 bodies, rk4": ((body, base, V), BATCH_STEPS, {}),
+        "body, implicit_midpoint": (
+            (body, base[0], V), SINGLE_STEPS, {"method": "implicit_midpoint"},
         ),
-    }
+    }  # fmt: skip
+    text = text.replace("</robot>", FLOATING + "</robot>")
+    text = re.sub(r"(<robot\b[^>]*>)", r'\1<link name="world"/>', text, count=1)
     theirs = _mujoco_model(text)
     theirs.opt.integrator = INTEGRATORS["rk4"]
     data, size = (
@@ -198,13 +195,13 @@ def _without_coordinates() -> Table:
     )
     states = np.zeros((MEMBERS, size))
     states[:, 1 + 3] = 1.0  # the quaternion
-    states[:, 8 : 8 + robot.n - 6] = q
-    for name, (function, given, steps, options) in cases.items():
+    states[:, 8 : 8 + robot.n - 6] = joints
+    for name, (given, steps, options) in cases.items():
         members = MEMBERS if name.startswith("1000") else 1
         count = members * steps
         calls = {
             "ours": Call(
-                function, given, {"duration": STEP * steps, "step": STEP, **options},
+                simulate, given, {"duration": STEP * steps, "step": STEP, **options},
                 evaluations=count,
             )
         }  # fmt: skip

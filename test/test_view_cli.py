@@ -22,7 +22,7 @@ pytest.importorskip("viser")
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.integrate import free_body, simulate, simulate_body
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 
 PATIENCE = 60.0
@@ -47,8 +47,6 @@ def refused(capsys, *arguments):
 def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
     broken = tmp_path / "broken.urdf"
     broken.write_text("<robot")
-    body = tmp_path / "body.npz"
-    simulate_body(free_body(np.eye(6)), np.eye(4), np.ones(6), duration=0.01).save(body)
     two_links = tmp_path / "two.urdf"
     two_links.write_text(
         '<robot name="two"><link name="a"/><joint name="j" type="prismatic"><parent link="a"/>'
@@ -62,7 +60,6 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
         (tmp_path / "none.urdf",): "cannot read the URDF",
         (broken,): "not well-formed XML",
         ("arm7", "--motion", tmp_path / "none.npz"): "no file",
-        ("arm7", "--motion", body): "contains the motion of a single body",
         (two_links, "--motion", motion, "--port", 0): "the model has j",
         ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",

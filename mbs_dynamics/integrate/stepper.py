@@ -5,8 +5,8 @@
 The state is x = (q, qd), (2, n), or (nq + n,) if q moves on groups. Motor torques and applied
 wrenches are held over a step of h. The forces of :class:`~mbs_dynamics.integrate.JointForces` are
 stiff: friction of 5 N m that is smooth within 0.01 rad/s damps by 500 N m s/rad, a stop is a hard
-spring, and fingers of 1e-6 kg m^2 have damping as well. They are therefore taken at the end of the step and linearised: the acceleration a
-during the step obeys
+spring, and fingers of 1e-6 kg m^2 have damping as well. They are therefore taken at the end of the
+step and linearised: the acceleration a during the step obeys
 
     (M + h D + h^2 K) a = f - D v - K (ahead - bound),
 

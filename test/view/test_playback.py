@@ -17,8 +17,7 @@ from page_bench import running
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import simulate, simulate_floating
-from mbs_dynamics.integrate.floating import BASE
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
@@ -158,25 +157,20 @@ def test_motions_with_numbers_that_no_motion_has_are_refused(opened, swing, name
         Playback(opened.page, opened.drawn, replace(swing, **{name: numbers}))
 
 
-def test_a_floating_base_has_the_coordinates_of_its_joint():
+def test_motions_of_floating_bases_are_shown():
     model = mbs.Model.from_urdf(FLOATING)
     state = model.random_state(4)
-    C, V = (f(model, *given)[BASE] for f, given in (
-        (mbs.forward_kinematics, (state.q,)), (mbs.twists, (state.q, state.qd)))
-    )  # fmt: skip
-    motion = simulate_floating(model, C, V, state.q[6:], state.qd[6:], duration=0.2)
+    motion = simulate(model, state.q, state.qd, duration=0.2)
     _, q, qd = Course.of(DrawnModel.of(model), motion)
-    np.testing.assert_allclose(mbs.forward_kinematics(model, q)[:, BASE], motion.C, atol=1e-9)
-    found = mbs.twists(model, q, qd)[:, BASE]
-    np.testing.assert_allclose(found, motion.V, atol=1e-8)
+    np.testing.assert_array_equal(q, motion.q)
     running_simulation = RunningSimulation(DrawnModel.of(model))
     assert not running_simulation.due()
     assert running_simulation.scene("arm", "spatial") is None
-    running_simulation.update(motion.C[-1], motion.V[-1], motion.q[-1], motion.qd[-1])
+    running_simulation.update(q[-1], qd[-1])
     assert running_simulation.due()
     scene = running_simulation.scene("arm", "spatial")
     assert not running_simulation.due()
-    np.testing.assert_allclose(scene.q, q[-1], atol=1e-12)
+    np.testing.assert_array_equal(scene.q, q[-1])
 
 
 def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
