@@ -351,6 +351,18 @@ class Model(Value):
         ]
         return np.array(found, dtype=int).reshape(-1, 2)
 
+    def check_single(self, what: str) -> None:
+        """Raise ModelError, naming the joint, if one has several degrees of freedom.
+
+        ``what`` is for models without such joints.
+        """
+        for joint in self.joints:
+            if joint.nv > 1:
+                raise ModelError(
+                    f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
+                    "freedom; valid are joints with one"
+                )
+
     def neutral(self, *, within_limits: bool = False) -> FloatArray:
         """Return the positions (nq,) of the reference configuration: zeros and unit quaternions.
 

@@ -179,6 +179,7 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         model = Model.from_urdf(text, root=root or None, tip=tip or None)
+    model.check_single("the nodes take arms")
     for load in loads:
         model = under_load(model, load)
     return model.loaded() if model.payloads else model
